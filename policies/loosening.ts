@@ -40,12 +40,12 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
   return Object.entries(checks).flatMap(([member, isLooser]) => (isLooser ? [member] : []))
 }
 
-/** Whether a count rose, or its limit was removed. */
+/** True if a count rose, or its limit was removed. */
 function exceeds(after: number | undefined, before: number | undefined): boolean {
   return before !== undefined && (after === undefined || after > before)
 }
 
-/** Whether a wait became shorter, or was removed. */
+/** True if a wait became shorter, or was removed. */
 function fallsShort(after: number | undefined, before: number | undefined): boolean {
   return before !== undefined && (after === undefined || after < before)
 }
@@ -66,7 +66,7 @@ function widensLists(before: Lists = {}, after: Lists = {}): boolean {
   return widens(before.allow, after.allow) || lifted || emptied
 }
 
-/** Whether a window lies within another: no other days and, in the same time zone, no other hours. */
+/** True if a window lies within another: no other days and, in the same time zone, no other hours. */
 function liesWithin(window: TimeWindow, open: TimeWindow): boolean {
   const isSame = window.start === open.start && window.end === open.end
   const areDays = [window, open].every(({ start, end }) => start < end)

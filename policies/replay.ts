@@ -13,7 +13,7 @@ export interface PastSpend {
   readonly spend: SpendFacts
   readonly was: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
   readonly isReturned: boolean
-  /** Whether the owner had approved it. */
+  /** True if the owner had approved it. */
   readonly isApproved: boolean
   /** Violations outside the policy: a pause, the owner's cap, the AML screening. */
   readonly beside: readonly Violation[]

@@ -30,7 +30,7 @@ export interface TravelRuleValue {
   readonly usdMicros: bigint
 }
 
-/** Why the rule does or does not require data. */
+/** Reason for requiring data, or for not requiring it. */
 export type TravelRuleReason = 'own_wallet' | 'below_threshold' | 'at_or_above_threshold'
 
 /**

@@ -25,8 +25,8 @@ const lookAlikes: ReadonlyMap<string, string> = new Map(
  */
 export function matchNames(name: string, listed: readonly string[]): readonly string[] {
   // An invisible character may separate two words, or hide inside one.
-  const asked = [name.replaceAll(unseen, ' '), name.replaceAll(unseen, '')]
-  const spelled = [...new Set(asked.flatMap((each) => [each, asLatin(each)]))]
+  const queried = [name.replaceAll(unseen, ' '), name.replaceAll(unseen, '')]
+  const spelled = [...new Set(queried.flatMap((each) => [each, asLatin(each)]))]
   const words = spelled.map(wordsOf)
   const readings = [
     ...words,
@@ -63,25 +63,25 @@ function joinedOf(words: readonly string[]): ReadonlySet<string> {
   return joined
 }
 
-const foreign = /(?!\p{Script=Latin})\p{L}/u
+const nonLatin = /(?!\p{Script=Latin})\p{L}/u
 
 /** Checks for a mostly Latin word with some letters of unknown appearance. */
 function isMixed(word: string): boolean {
   const letters = [...word]
-  const foreignCount = letters.filter((letter) => foreign.test(letter)).length
+  const foreignCount = letters.filter((letter) => nonLatin.test(letter)).length
   return foreignCount > 0 && foreignCount * 2 < letters.length
 }
 
 /** Replaces each mixed word by a listed word with the same letters at the same places, if there is one. */
-function readAs(asked: ReadonlySet<string>, listed: ReadonlySet<string>): ReadonlySet<string> {
+function readAs(queried: ReadonlySet<string>, listed: ReadonlySet<string>): ReadonlySet<string> {
   const readOne = (word: string): string => {
     const letters = [...word]
     const fits = (other: string) =>
       other.length === letters.length &&
-      letters.every((letter, at) => letter === other[at] || foreign.test(letter))
+      letters.every((letter, at) => letter === other[at] || nonLatin.test(letter))
     return isMixed(word) ? ([...listed].find(fits) ?? word) : word
   }
-  return new Set([...asked].map(readOne))
+  return new Set([...queried].map(readOne))
 }
 
 /**
@@ -92,9 +92,9 @@ function asLatin(name: string): string {
   return [...name.normalize('NFD')].map((letter) => lookAlikes.get(letter) ?? letter).join('')
 }
 
-function isSame(asked: ReadonlySet<string>, words: ReadonlySet<string>): boolean {
-  if (asked.size === 0 || words.size === 0) return false
-  const [fewer, more] = asked.size < words.size ? [asked, words] : [words, asked]
+function isSame(queried: ReadonlySet<string>, words: ReadonlySet<string>): boolean {
+  if (queried.size === 0 || words.size === 0) return false
+  const [fewer, more] = queried.size < words.size ? [queried, words] : [words, queried]
   if (fewer.size === 1 && more.size > 1) return false
   return [...fewer].every((word) => more.has(word))
 }

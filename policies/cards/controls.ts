@@ -24,7 +24,7 @@ export interface CardPurchase {
   readonly units: bigint
 }
 
-/** Why a card declines. */
+/** Reasons to decline a purchase. */
 export type CardRefusal =
   | 'card_frozen'
   | 'card_canceled'

@@ -46,11 +46,11 @@ export async function answerInquiry(
   const limits = [
     card.purchaseMax,
     card.dailyMax === null ? null : card.dailyMax - used.cardCents,
-    ...micros.map((most) => (most === null ? null : most / 10_000n)),
+    ...micros.map((max) => (max === null ? null : max / 10_000n)),
   ]
   const funded = await fundedCents(database, { accountId: card.accountId, fundings, coverage })
   const balance = limits.reduce<bigint>(
-    (least, each) => (each !== null && each < least ? each : least),
+    (lowest, each) => (each !== null && each < lowest ? each : lowest),
     funded,
   )
   return { ...declined('approved'), balance: balance < 0n ? 0n : balance }

@@ -49,7 +49,7 @@ interface Row {
 }
 
 /** Failures that leave a fact unknown; the purchase is declined. */
-const unknowns: ReadonlySet<string> = new Set(['rates_unavailable', 'controls_unavailable', 'conflict'])
+const unknownFacts: ReadonlySet<string> = new Set(['rates_unavailable', 'controls_unavailable', 'conflict'])
 
 /**
  * Decides an authorization request once per token. Declines when a required fact is unknown.
@@ -64,7 +64,7 @@ export async function authorizeCard(
   try {
     return await authorize(parts, request, asked)
   } catch (error) {
-    if (!(error instanceof Failure) || !unknowns.has(error.code)) throw error
+    if (!(error instanceof Failure) || !unknownFacts.has(error.code)) throw error
     parts.log.warn({ err: error, token: request.token }, 'a purchase could not be decided and was declined')
     return { token: request.token, reason: 'unavailable', asked: request.units, approved: 0n }
   }

@@ -40,7 +40,7 @@ export interface CardWithPolicies extends Card {
   readonly isAccountLocked: boolean
   readonly isGuest: boolean
   readonly kycLevel: string
-  /** Whether the gateway owns the wallet and can move its stablecoins. */
+  /** True if the gateway owns the wallet and can move its stablecoins. */
   readonly isWalletOurs: boolean
   readonly key: {
     readonly id: string

@@ -28,7 +28,7 @@ export interface TravelRuleDependencies {
   }
   readonly newId: NewId
   readonly now: Date
-  /** Whether a Travel Rule network is configured to notify institutions. */
+  /** True if a Travel Rule network is configured to notify institutions. */
   readonly tellsInstitutions: boolean
 }
 

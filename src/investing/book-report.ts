@@ -18,11 +18,11 @@ import { lockOrder, updateOrder } from './store.ts'
  * invalid report raises an alarm, which stops the order with its holds until an administrator resolves it.
  */
 export async function bookReport(
-  investing: Omit<InvestingDependencies, 'broker'>,
+  dependencies: Omit<InvestingDependencies, 'broker'>,
   orderId: string,
   { report, askedAt }: { readonly report: OrderReport | UnreadableReport; readonly askedAt: Date },
 ): Promise<Order> {
-  const { database, clock, log } = investing
+  const { database, clock, log } = dependencies
   const at = clock()
   return database.transaction(async (connection) => {
     const order = await lockOrder(connection, orderId)
@@ -36,7 +36,7 @@ export async function bookReport(
       return order
     }
     if (report.status === 'unreadable') throw new Error('an unreadable report passed validation')
-    return book(connection, order, { report, at, newId: investing.newId })
+    return book(connection, order, { report, at, newId: dependencies.newId })
   })
 }
 

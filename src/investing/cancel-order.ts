@@ -10,17 +10,17 @@ import { findOrder, type OrderOwner, requestCancel } from './store.ts'
  * canceled later.
  */
 export async function cancelOrder(
-  investing: InvestingDependencies,
+  dependencies: InvestingDependencies,
   { accountId, keyId, id, at }: OrderOwner & { id: string; at: Date },
 ): Promise<Order> {
-  const { database } = investing
+  const { database } = dependencies
   const order = await findOrder(database, { accountId, id })
   const isOwn = order !== undefined && (keyId === null || order.keyId === keyId)
   if (!isOwn) throw new Failure('not_found', `You have no order ${id}.`)
   if (order.status === 'canceled') return order
   if (!isOpenOrder(order)) throw ended(order)
   await requestCancel(database, id, at)
-  const after = await resumeOrder(investing, { ...order, cancelRequestedAt: at })
+  const after = await resumeOrder(dependencies, { ...order, cancelRequestedAt: at })
   if (after.status !== 'canceled' && !isOpenOrder(after)) throw ended(after)
   return after
 }

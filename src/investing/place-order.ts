@@ -13,13 +13,13 @@ import { findOrder, insertOrder, type NewOrder } from './store.ts'
  * order id belongs to another order.
  */
 export async function placeOrder(
-  investing: InvestingDependencies,
+  dependencies: InvestingDependencies,
   asked: Omit<NewOrder, 'id'>,
 ): Promise<Order> {
-  const { database, newId } = investing
+  const { database, newId } = dependencies
   const order = { ...asked, id: newId('ord', asked.submittedAt) }
-  if (!(await insertOrder(database, order))) return notInserted(investing, order)
-  const placed = await submitOrder(investing, { ...order, ...nothingFilled, updatedAt: order.submittedAt })
+  if (!(await insertOrder(database, order))) return notInserted(dependencies, order)
+  const placed = await submitOrder(dependencies, { ...order, ...nothingFilled, updatedAt: order.submittedAt })
   if (placed.status === 'rejected') throw rejectedOrder(placed)
   return placed
 }
@@ -35,8 +35,8 @@ const nothingFilled = {
 } as const
 
 /** Submits an order to the broker and books the answer. Safe to repeat. */
-export async function submitOrder(investing: InvestingDependencies, order: Order): Promise<Order> {
-  const { broker, clock, log } = investing
+export async function submitOrder(dependencies: InvestingDependencies, order: Order): Promise<Order> {
+  const { broker, clock, log } = dependencies
   const askedAt = clock()
   const { id, symbol, side, notional, qty, limitPrice } = order
   const placement = await broker
@@ -46,8 +46,9 @@ export async function submitOrder(investing: InvestingDependencies, order: Order
       return null
     })
   if (placement === null) return order
-  if (placement.status === 'placed') return bookReport(investing, id, { report: placement.report, askedAt })
-  return bookReport(investing, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
+  if (placement.status === 'placed')
+    return bookReport(dependencies, id, { report: placement.report, askedAt })
+  return bookReport(dependencies, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
 }
 
 /** Builds the report of an order that ended without a fill. */

@@ -21,8 +21,11 @@ export async function requestStoppedCancels(database: Connection, at: Date): Pro
 }
 
 /** Cancels an account's requested orders at the broker at once. The settle-orders job retries failures. */
-export async function endStoppedOrders(investing: InvestingDependencies, accountId: string): Promise<void> {
-  const { database, log } = investing
+export async function endStoppedOrders(
+  dependencies: InvestingDependencies,
+  accountId: string,
+): Promise<void> {
+  const { database, log } = dependencies
   const rows = await database.kysely
     .selectFrom('investing_order')
     .select('id')
@@ -33,7 +36,7 @@ export async function endStoppedOrders(investing: InvestingDependencies, account
   for (const { id } of rows) {
     const order = await findOrder(database, { accountId, id })
     if (order === undefined) continue
-    await resumeOrder(investing, order).catch((err: unknown) =>
+    await resumeOrder(dependencies, order).catch((err: unknown) =>
       log.warn({ err, orderId: id }, 'an order of a stopped key is not canceled yet'),
     )
   }

@@ -11,7 +11,7 @@ export interface StoredPurchase {
 }
 
 /** Retention of an idempotency key: 24 hours. */
-const KEPT_MS = 24 * 60 * 60 * 1000
+const RETENTION_MS = 24 * 60 * 60 * 1000
 
 const claimStatement: Statement = {
   name: 'purchase_claim',
@@ -79,7 +79,7 @@ export async function findPurchase(
     .where('idempotency.principal', '=', principal)
     .where('idempotency.key', '=', key)
     .where('idempotency.decision_id', 'is', null)
-    .where('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS))
+    .where('idempotency.created_at', '>=', new Date(now.getTime() - RETENTION_MS))
     .executeTakeFirst()
   if (found === undefined) return undefined
   const { fingerprint: first, ...payment } = found

@@ -24,7 +24,7 @@ const BLOCK_LAG_MS = 120_000
  * A payment without a trace on the chain is given up after this time, even if its authorization stays valid longer.
  * The payer must then sign a new authorization.
  */
-const GIVEN_UP_MS = 10 * 60_000
+const GIVE_UP_MS = 10 * 60_000
 
 const EXPIRED = 'authorization_expired_unused'
 
@@ -59,7 +59,7 @@ export async function resolvePayment(
     await settlePayment(database, { id, transaction, receipt: receiptOf(payment, transaction), at: clock() })
     return 'settled'
   }
-  const validMs = Math.min(payment.valid_before.getTime(), payment.sent_at.getTime() + GIVEN_UP_MS)
+  const validMs = Math.min(payment.valid_before.getTime(), payment.sent_at.getTime() + GIVE_UP_MS)
   const isOver = clock().getTime() >= validMs + BLOCK_LAG_MS
   if (outcome.status === 'unused' && !isOver) return 'pending'
   const failure = outcome.status === 'unused' ? EXPIRED : DISPLACED

@@ -1,14 +1,13 @@
-/** The banking provider: opens virtual accounts and tells of what comes in and goes out through them. */
+/** The banking provider: opens virtual accounts and reports deposits and payouts. */
 import type { Stablecoin } from '../money/money.ts'
 import type { WebhookDelivery } from './card-processor.ts'
 
-/** What accounts can be opened in. */
+/** Currencies of virtual accounts. */
 export const bankCurrencies = ['USD', 'EUR', 'GBP', 'INR'] as const
 
-/** One of them. */
 export type BankCurrency = (typeof bankCurrencies)[number]
 
-/** Where a payer sends money, by currency. */
+/** Instructions for payers, by currency. */
 export type BankInstructions =
   | { readonly routingNumber: string; readonly accountNumber: string; readonly rails: readonly string[] }
   | { readonly iban: string; readonly bic: string; readonly rails: readonly string[] }
@@ -20,10 +19,9 @@ export type BankInstructions =
       readonly rails: readonly string[]
     }
 
-/** An account that the provider has opened. */
 export interface OpenedAccount {
   readonly providerId: string
-  /** The provider's name of the holder; null where it keeps none. */
+  /** Customer id at the provider; null if it has none. */
   readonly customer: string | null
   readonly status: 'pending' | 'active'
   readonly bankName: string
@@ -31,7 +29,11 @@ export interface OpenedAccount {
   readonly instructions: BankInstructions
 }
 
-/** What is to be opened. @property destination null: deposits stay cash. @property customer from an earlier account. */
+/**
+ * An account to open.
+ * @property destination null: deposits stay cash.
+ * @property customer customer id from an earlier account.
+ */
 export interface AccountOrder {
   readonly id: string
   readonly currency: BankCurrency
@@ -43,35 +45,35 @@ export interface AccountOrder {
   } | null
 }
 
-/** What a webhook says. @property objectId the deposit, the payout or the account that it is about. */
+/** An event from a webhook. @property objectId id of the deposit, payout or account. */
 export interface BankingEvent {
   readonly eventId: string
   readonly type: string
   readonly kind: 'deposit' | 'payout' | 'account' | 'other'
   readonly objectId: string
-  /** The provider's word for where it stands. */
+  /** State, in the provider's terms. */
   readonly state: string
-  /** The provider's name of the virtual account; null where it is about none. */
+  /** Account id at the provider; null for events without an account. */
   readonly virtualAccount: string | null
-  /** A decimal of the account's currency; null where none is said. */
+  /** Decimal in the account's currency; null if absent. */
   readonly amount: string | null
-  /** What the amount is said to be in, as the provider writes it; null where it does not say. */
+  /** Currency of the amount, as the provider writes it; null if absent. */
   readonly currency: string | null
-  /** The provider's name of the customer whose account it is; null where none is said. */
+  /** Customer id at the provider; null if absent. */
   readonly customer: string | null
 }
 
-/** A deposit to play through. @property amount a decimal of the account's currency. */
+/** A deposit to simulate. @property amount decimal in the account's currency. */
 export interface SimulatedDeposit {
   readonly providerId: string
   readonly amount: string
   readonly currency: BankCurrency
 }
 
-/** The banking provider port. Adapters: `sandbox` (plays the bank itself) and `bridge`. */
+/** The banking provider port. Adapters: `sandbox` (simulates the bank) and `bridge`. */
 export interface BankingProvider {
   readonly name: string
-  /** Whether it delivers stablecoins on the chain itself: then they are booked when they are seen there. */
+  /** True if the provider delivers stablecoins on the chain; deliveries are then booked when seen there. */
   readonly deliversOnChain: boolean
   /** @throws Failure `signature_invalid`. */
   verify(delivery: WebhookDelivery, now: Date): void
@@ -79,6 +81,9 @@ export interface BankingProvider {
   read(message: unknown): BankingEvent
   /** @throws Failure `provider_unavailable`. */
   open(order: AccountOrder): Promise<OpenedAccount>
-  /** Sandbox: sends the webhooks of a deposit, as the bank would. @returns the deposit's name. Null elsewhere. */
+  /**
+   * Sandbox only: sends the webhooks of a deposit, as the bank would.
+   * @returns the deposit id. Null for other adapters.
+   */
   readonly play: ((deposit: SimulatedDeposit) => Promise<string>) | null
 }

@@ -1,34 +1,34 @@
 /**
- * The broker: what can be bought, for how much, and orders. Quantities are billionths of a share, prices nano-dollars a share,
- * money is in cents. Adapters: `sandbox` (matches against a feed of its own), `alpaca` and `none`.
+ * The broker: instruments, prices and orders. Quantities are billionths of a share, prices nano-dollars per share,
+ * money cents. Adapters: `sandbox` (matches against its own feed), `alpaca` and `none`.
  */
 
 import type { Json } from '../base/json.ts'
 
-/** A stock or fund that is traded. */
 export interface Instrument {
   readonly symbol: string
   readonly name: string
-  /** Whether orders are taken now. */
+  /** True if orders are currently accepted. */
   readonly tradable: boolean
 }
 
-/** A day order by what it may cost. @property id ours, unique for ever: the broker takes an id once. */
+/** A day order, sized by its notional. @property id our id, unique forever; the broker accepts it once. */
 export interface BrokerOrder {
   readonly id: string
   readonly symbol: string
   readonly side: 'buy' | 'sell'
-  /** Cents. A buy never costs more. */
+  /** Cents; a buy never costs more. */
   readonly notional: bigint
-  /** What a sell gives up at most; null for a buy. */
+  /** Maximum quantity to sell; null for a buy. */
   readonly qty: bigint | null
-  /** Null: at the market. */
+  /** Null for a market order. */
   readonly limitPrice: bigint | null
 }
 
 /**
- * How far the broker says an order came. @property id ours. @property filledValue billionths of a share times nano-dollars; 0 where
- * the broker names no price.
+ * The broker's report on an order.
+ * @property id our id.
+ * @property filledValue billionths of a share times nano-dollars; 0 when the broker reports no price.
  */
 export interface OrderReport {
   readonly id: string
@@ -38,22 +38,22 @@ export interface OrderReport {
   readonly filledQty: bigint
   readonly filledValue: bigint
   readonly filledAt: Date | null
-  /** Why it was rejected. */
+  /** Reason for a rejection. */
   readonly reason: string | null
 }
 
-/** A report that is none: a member is missing, or a number is none that can be. @property reported as it came. */
+/** A report with a missing or invalid member. @property reported the raw report. */
 export interface UnreadableReport {
   readonly status: 'unreadable'
   readonly reported: Json
 }
 
-/** What became of placing. `refused`: the broker has not taken it and never will. */
+/** Result of placing an order. `refused`: the broker has not accepted it and never will. */
 export type PlacementResult =
   | { readonly status: 'placed'; readonly report: OrderReport | UnreadableReport }
   | { readonly status: 'refused'; readonly reason: string; readonly message: string }
 
-/** Cash for the shares that somebody has at the end of the record date. Dates are `YYYY-MM-DD`, UTC. */
+/** Cash paid to the holders at the end of the record date. Dates are `YYYY-MM-DD`, UTC. */
 export interface Dividend {
   readonly symbol: string
   /** Nano-dollars. */
@@ -62,27 +62,33 @@ export interface Dividend {
   readonly payDate: string
 }
 
-/** The broker port. Every method but {@link Broker.place} throws Failure `provider_unavailable` where no answer can be had. */
+/**
+ * The broker port. Every method except {@link Broker.place} throws Failure `provider_unavailable` when the broker
+ * does not answer.
+ */
 export interface Broker {
-  /** Only the sandbox's has shares that nobody paid for. */
+  /** Only the sandbox grants shares without a purchase. */
   readonly name: 'sandbox' | 'alpaca' | 'none'
-  /** Whether an account's orders are taken: securities that lie in one brokerage account belong to one owner. */
+  /** True if orders of an account are accepted: all securities in one brokerage account belong to one owner. */
   isOpenTo(accountId: string): boolean
-  /** Undefined: no such symbol. */
+  /** @returns undefined for an unknown symbol. */
   instrument(symbol: string): Promise<Instrument | undefined>
-  /** The last price of each symbol; those without one are left out. */
+  /** Reads the last price of each symbol; symbols without a price are omitted. */
   quotes(symbols: readonly string[]): Promise<ReadonlyMap<string, bigint>>
-  /** The price of each symbol at each moment, in the order of the moments. Moments rise. */
+  /** Reads the price of each symbol at each moment. Moments must be in ascending order. */
   history(
     symbols: readonly string[],
     moments: readonly Date[],
   ): Promise<ReadonlyMap<string, readonly bigint[]>>
-  /** Placing the same id again changes nothing. @throws where it is not known whether the broker took it. */
+  /**
+   * Places an order. Placing the same id again changes nothing.
+   * @throws when it is unknown whether the broker accepted it.
+   */
   place(order: BrokerOrder): Promise<PlacementResult>
-  /** Undefined: the broker has no such order. */
+  /** @returns undefined when the broker has no such order. */
   find(id: string): Promise<OrderReport | UnreadableReport | undefined>
-  /** Asks to cancel; one that has ended stays as it is. What became of it is for {@link Broker.find} to say. */
+  /** Requests a cancellation; completed orders stay unchanged. {@link Broker.find} reports the outcome. */
   cancel(id: string): Promise<void>
-  /** Dividends by their record date, both ends included. @param from `YYYY-MM-DD`. */
+  /** Lists dividends by record date, inclusive. @param from `YYYY-MM-DD`. */
   dividends(from: string, to: string): Promise<readonly Dividend[]>
 }

@@ -1,20 +1,20 @@
-/** The card processor: who issues cards and asks us, purchase by purchase, whether one may be paid. */
+/** The card processor: issues cards and requests an authorization for each purchase. */
 
-/** A webhook as it arrived. */
+/** A webhook as received. */
 export interface WebhookDelivery {
   readonly header: (name: string) => string | undefined
   readonly body: Uint8Array
 }
 
-/** A purchase that waits for our decision. Amounts are in cents of the card's currency, which is the US dollar. */
+/** An authorization request. Amounts are in cents of the card's currency, USD. */
 export interface CardAuthorization {
   readonly kind: 'authorization'
-  /** The processor's name of the transaction. */
+  /** Transaction token of the processor. */
   readonly token: string
-  /** Of the whole message: two requests with the same one are the same request. */
+  /** Hash of the whole message: equal fingerprints mean the same request. */
   readonly fingerprint: string
   readonly cardToken: string
-  /** `credit` gives money, `inquiry` asks for the balance; neither takes any. */
+  /** `credit` gives money, `inquiry` requests the balance; neither takes money. */
   readonly type: 'purchase' | 'credit' | 'inquiry'
   readonly units: bigint
   readonly merchant: {
@@ -27,32 +27,32 @@ export interface CardAuthorization {
   readonly allowsPartial: boolean
 }
 
-/** One thing that happened to a transaction. @property units cents, above zero. */
+/** An event of a transaction. @property units cents, above zero. */
 export interface CardEvent {
   readonly token: string
   readonly kind: 'clearing' | 'reversal' | 'refund' | 'return_reversal'
   readonly units: bigint
 }
 
-/** All that has happened to a transaction so far. */
+/** All events of a transaction so far. */
 export interface CardTransaction {
   readonly kind: 'transaction'
   readonly token: string
   readonly cardToken: string
   readonly status: 'pending' | 'settled' | 'voided' | 'expired' | 'declined'
   readonly merchantName: string
-  /** Whether anybody was asked before: where not, it is taken as it is. */
+  /** True if an authorization was requested before; if not, the transaction is force-posted. */
   readonly wasAuthorized: boolean
   readonly events: readonly CardEvent[]
 }
 
-/** What a webhook says. `other` is known to nobody here. */
+/** A parsed webhook. `other`: an unsupported message, which is ignored. */
 export type CardMessage =
   | CardAuthorization
   | CardTransaction
   | { readonly kind: 'other'; readonly type: string }
 
-/** Why a purchase was approved or declined, in words of our own. */
+/** Reasons for approving or declining a purchase. */
 export const cardReasons = [
   'approved',
   'insufficient_funds',
@@ -75,10 +75,13 @@ export const cardReasons = [
   'unavailable',
 ] as const
 
-/** One reason. */
 export type CardReason = (typeof cardReasons)[number]
 
-/** Our answer. @property approved cents; less than was asked for is a partial approval. @property balance of an inquiry, cents. */
+/**
+ * Our answer.
+ * @property approved cents; less than requested is a partial approval.
+ * @property balance cents, for an inquiry.
+ */
 export interface CardAnswer {
   readonly token: string
   readonly reason: CardReason
@@ -87,7 +90,7 @@ export interface CardAnswer {
   readonly balance?: bigint
 }
 
-/** A card that the processor has issued. Never its number or code. */
+/** A card issued by the processor, without its number and code. */
 export interface IssuedCard {
   readonly token: string
   readonly brand: string
@@ -96,7 +99,7 @@ export interface IssuedCard {
   readonly expYear: number
 }
 
-/** A purchase to play through. @property units cents. @property cleared cents that are cleared after an approval; null: none yet. */
+/** A purchase to simulate. @property units cents. @property cleared cents to clear after the approval; null: none. */
 export interface SimulatedPurchase {
   readonly cardToken: string
   readonly units: bigint
@@ -106,7 +109,7 @@ export interface SimulatedPurchase {
   readonly cleared: bigint | null
 }
 
-/** What came of a played purchase. */
+/** Outcome of a simulated purchase. */
 export interface SimulatedPurchaseOutcome {
   readonly token: string
   readonly result: string
@@ -114,17 +117,17 @@ export interface SimulatedPurchaseOutcome {
   readonly isCleared: boolean
 }
 
-/** The card processor port. Adapters: `sandbox` (plays the network itself) and `lithic`. */
+/** The card processor port. Adapters: `sandbox` (simulates the network) and `lithic`. */
 export interface CardProcessor {
   readonly name: string
-  /** Checks a webhook's signature. @returns its id. @throws Failure `signature_invalid`. */
+  /** Verifies a webhook's signature. @returns its id. @throws Failure `signature_invalid`. */
   verify(delivery: WebhookDelivery, now: Date): string
-  /** Reads a webhook's body. @throws Failure `invalid_request`. */
+  /** Parses a webhook's body. @throws Failure `invalid_request`. */
   read(message: unknown): CardMessage
-  /** Our decision in the processor's own words. */
+  /** Formats our decision for the processor. */
   answer(answer: CardAnswer): Record<string, unknown>
-  /** @throws Failure `provider_unavailable`. @param cardId what the sandbox calls it too. */
+  /** @throws Failure `provider_unavailable`. @param cardId our card id, which the sandbox uses as its own. */
   issue(card: { cardId: string; nickname: string | null; at: Date }): Promise<IssuedCard>
-  /** Sandbox: sends the webhooks of a purchase, as the network would. Null elsewhere. */
+  /** Sandbox only: sends the webhooks of a purchase, as the network would. Null for other adapters. */
   readonly play: ((purchase: SimulatedPurchase) => Promise<SimulatedPurchaseOutcome>) | null
 }

@@ -1,18 +1,17 @@
 /**
- * The chain: custody of what the ledger books. One smart account (Safe) an account, operations paid by the sponsor.
- * An operation carries its own id into the EntryPoint's two-dimensional nonce, so the chain itself executes it at most once:
- * submitting again after a crash can never pay twice. Units are the token's smallest (1 USDC = 1_000_000n).
+ * The chain: custody of what the ledger books. One smart account (Safe) per account; the sponsor pays for operations.
+ * An operation's id goes into the EntryPoint's two-dimensional nonce, so the chain executes it at most once, and
+ * submitting it again after a crash never pays twice. Units are the token's smallest (1 USDC = 1_000_000n).
  * @see https://eips.ethereum.org/EIPS/eip-4337
  */
 import type { Stablecoin } from '../money/money.ts'
 
-/** An EVM address, 0x and 40 hex digits. */
+/** An EVM address: 0x and 40 hex digits. */
 export type Address = `0x${string}`
 
-/** Hex bytes. */
 export type Hex = `0x${string}`
 
-/** A module that a Safe has switched on, as contract section 6 shows it. */
+/** A module enabled on a Safe, as in contract section 6. */
 export interface WalletModule {
   readonly name: string
   readonly address: Address
@@ -22,50 +21,55 @@ export interface WalletModule {
   readonly status: 'active' | 'pending_deployment'
 }
 
-/** Who signs for a smart account on chain. `gateway`: the gateway's own key. A passkey's P-256 coordinates are 32 bytes each. */
+/**
+ * On-chain owner of a smart account. `gateway`: the gateway's own key. A passkey's P-256 coordinates are 32 bytes
+ * each.
+ */
 export type WalletOwner =
   | { readonly kind: 'gateway' }
   | { readonly kind: 'passkey'; readonly x: Hex; readonly y: Hex }
   | { readonly kind: 'eoa'; readonly address: Address }
 
 /**
- * An account's smart account. @property origin its first owner, from which its address follows. @property owner who owns it
- * now: where that is somebody else, the gateway hands it over before the next operation.
+ * An account's smart account.
+ * @property origin first owner, which determines the address.
+ * @property owner current owner; if it differs, the gateway hands the account over before the next operation.
  */
 export interface Wallet {
   readonly accountId: string
   readonly origin: WalletOwner
   readonly owner: WalletOwner
   /**
-   * What cards held of it when the gateway gave it away, in millionths of a US dollar: the hand-over lets
-   * {@link CARDS_AGENT} spend that once, beside what it may spend a day. Absent: nothing.
+   * Amount held by cards when the gateway handed the wallet over, in millionths of a US dollar: the hand-over lets
+   * {@link CARDS_AGENT} spend it once, in addition to the daily allowance. Absent: nothing.
    */
   readonly cardCover?: bigint
 }
 
-/** The name under which the card programme spends from allowances. No key of an account can have this id. */
+/** Agent id under which the card programme spends from allowances. No key of an account can have this id. */
 export const CARDS_AGENT = 'cards'
 
-/** What a smart account is to do: pay, or let an agent spend up to so many millionths of a US dollar a UTC day. */
+/** Call of a smart account: a payment, or a daily allowance of an agent in millionths of a US dollar per UTC day. */
 export type WalletCall =
   | { readonly kind: 'transfer'; readonly token: Stablecoin; readonly to: Address; readonly units: bigint }
   | { readonly kind: 'allowance'; readonly agentId: string; readonly dailyMicros: bigint }
 
-/** One operation of a smart account, as it is signed. */
+/** An operation of a smart account, as signed. */
 export interface ChainOperation {
   readonly wallet: Wallet
   /** Becomes the nonce key: the same id is executed at most once. */
   readonly id: string
   readonly call: WalletCall
-  /** The chain does not execute it after this; whole seconds count. */
+  /** Latest time of execution, in whole seconds. */
   readonly validUntil: Date
 }
 
 /**
- * By whose word an operation is executed, fixed once it was submitted: another word for the same id is another operation.
- * `gateway`: the gateway's own, as the wallet's owner. `allowance`: the gateway's, from what the owner lets this agent spend,
- * which the chain itself limits. `passkey`: an assertion whose challenge is the SHA-256 of `message`, a JSON text with the
- * member `"operationHash":"0x…"`; the other parts are base64url. `eoa`: the owner's EIP-712 signature of the operation.
+ * Authorization of an operation, fixed once submitted: a different authorization for the same id makes a different
+ * operation. `gateway`: the gateway's key, as the wallet's owner. `allowance`: the gateway's key, within the agent's
+ * allowance, which the chain enforces. `passkey`: an assertion whose challenge is the SHA-256 of `message`, a JSON
+ * text with the member `"operationHash":"0x…"`; the other members are base64url. `eoa`: the owner's EIP-712 signature
+ * of the operation.
  */
 export type Authorization =
   | { readonly kind: 'gateway' }
@@ -79,12 +83,12 @@ export type Authorization =
     }
   | { readonly kind: 'eoa'; readonly signature: Hex }
 
-/** An operation with the word that allows it. */
+/** An operation with its authorization. */
 export interface AuthorizedOperation extends ChainOperation {
   readonly authorization: Authorization
 }
 
-/** What the owner of a smart account signs. @property hash the EIP-712 hash of `typedData`. */
+/** Data for the owner of a smart account to sign. @property hash EIP-712 hash of `typedData`. */
 export interface SignableOperation {
   readonly hash: Hex
   readonly typedData: TypedData
@@ -98,38 +102,44 @@ export interface TypedData {
   readonly message: Readonly<Record<string, string | number>>
 }
 
-/** What became of a submission. `refused`: nothing was broadcast and nothing will be. */
+/** Result of a submission. `refused`: nothing was broadcast and nothing will be. */
 export type Submission =
   | { readonly status: 'submitted'; readonly transactionHash: Hex }
   | { readonly status: 'refused'; readonly reason: string; readonly cause: RefusalCause }
 
-/** `authorization`: the chain does not take the word, or not for so much. `transfer`: the token or anything else refuses. */
+/**
+ * `authorization`: the chain rejects the authorization, or its amount. `transfer`: the token or another contract
+ * rejects the call.
+ */
 export type RefusalCause = 'authorization' | 'transfer'
 
-/** What an agent may still spend on chain, in millionths of a US dollar. @property isOwn its owner gave it to this very agent. */
+/**
+ * Remaining on-chain allowance of an agent, in millionths of a US dollar.
+ * @property isOwn whether it belongs to this agent alone.
+ */
 export interface ChainAllowance {
   readonly dailyMicros: bigint
   readonly spentMicros: bigint
-  /** What may be spent once, on any day, before the daily limit is touched. */
+  /** Amount that may be spent once, on any day, before the daily limit counts. */
   readonly onceMicros: bigint
   readonly isOwn: boolean
 }
 
-/** A token's `Transfer` log with what it was emitted by. Addresses are in lower case. */
+/** A token's `Transfer` log with its origin. Addresses are in lower case. */
 export interface TransferLog {
   readonly token: Address
   readonly from: Address
   readonly to: Address
   readonly units: bigint
-  /** Index among the logs of its transaction: with the transaction's hash it names the log for good. */
+  /** Index among the logs of its transaction; together with the transaction's hash it identifies the log. */
   readonly position: number
-  /** ERC-4337 hash of the operation whose execution emitted it; null outside of any. */
+  /** ERC-4337 hash of the operation that emitted it; null outside of operations. */
   readonly operationHash: Hex | null
-  /** The EIP-3009 authorization whose use the same token logged directly before; null where it moved otherwise. */
+  /** EIP-3009 authorization whose use the same token logged directly before; null for other transfers. */
   readonly authorization: { readonly authorizer: Address; readonly nonce: Hex } | null
 }
 
-/** A transaction in a block, as far as tokens are concerned. @property transfers empty where it reverted. */
+/** A mined transaction with its token transfers. @property transfers empty if it reverted. */
 export interface MinedTransaction {
   readonly hash: Hex
   readonly blockNumber: bigint
@@ -137,14 +147,14 @@ export interface MinedTransaction {
   readonly transfers: readonly TransferLog[]
 }
 
-/** A {@link MinedTransaction} with the bytes that it was sent with. */
+/** A {@link MinedTransaction} with its calldata. */
 export interface CalledTransaction extends MinedTransaction {
   readonly calldata: Hex
 }
 
 /**
- * What the chain executed under an operation's nonce, whichever operation that was. `absent`: nothing, and it knows of no
- * pending transaction. @property succeeded false where the operation's own call reverted: the nonce is used, nothing moved.
+ * Execution under an operation's nonce, by any operation. `absent`: none, and no pending transaction is known.
+ * @property succeeded false if the operation's call reverted: the nonce is used, nothing moved.
  */
 export type OperationExecution =
   | { readonly status: 'absent' | 'pending' }
@@ -155,53 +165,54 @@ export type OperationExecution =
       readonly transaction: MinedTransaction
     }
 
-/** A block by its number. */
 export interface Block {
   readonly number: bigint
   readonly hash: Hex
 }
 
-/** A `Transfer` of one of the chain's stablecoins, as a search finds it. Addresses are in lower case. */
+/** A `Transfer` of one of the chain's stablecoins, as found by a search. Addresses are in lower case. */
 export interface FoundTransfer extends Pick<TransferLog, 'token' | 'from' | 'to' | 'units'> {
   readonly transactionHash: Hex
 }
 
-/** The last bytes of every mint of the gateway's own: who asks for one books it. ASCII `bursar:booked`. */
+/** Suffix of every mint by the gateway, which the requester books itself. ASCII `bursar:booked`. */
 export const MINT_MARK: Hex = '0x6275727361723a626f6f6b6564'
 
-/** Units to put on an address. */
+/** Units to mint to an address. */
 export interface Mint {
   readonly token: Stablecoin
   readonly to: Address
   readonly units: bigint
 }
 
-/** A contract call by name, as viem spells it. */
+/** A contract call by function name, in viem's format. */
 export interface ContractCall {
   readonly address: Address
   readonly abi: readonly unknown[]
   readonly functionName: string
   readonly args?: readonly unknown[] | undefined
-  /** Bytes after the encoded call, by which some x402 facilitators mark their transactions. */
+  /** Bytes appended to the calldata; some x402 facilitators mark their transactions with them. */
   readonly dataSuffix?: Hex | undefined
 }
 
 const REFUSED_CALL = 'RefusedCall'
 
-/** What a signer throws where a call would revert: nothing was broadcast. @param reason the contract's own words. */
+/** Error of a call that would revert, so nothing was broadcast. @param reason the contract's error message. */
 export function refusedCall(reason: string, options?: ErrorOptions): Error {
   return Object.assign(new Error(reason, options), { name: REFUSED_CALL })
 }
 
-/** Whether an error is a {@link refusedCall}. */
 export function isRefusedCall(error: unknown): error is Error {
   return error instanceof Error && error.name === REFUSED_CALL
 }
 
-/** What an x402 facilitator needs of a chain: reads, typed-data checks, and writes paid by the sponsor. */
+/** Chain access for x402 facilitators: reads, typed-data checks, and writes paid by the sponsor. */
 export interface EvmSigner {
   readonly address: Address
-  /** What a call would answer; a write is only simulated. @throws {@link refusedCall} where it would revert. */
+  /**
+   * Executes a call without a transaction; writes are only simulated.
+   * @throws {@link refusedCall} when it would revert.
+   */
   readContract(call: ContractCall): Promise<unknown>
   verifyTypedData(input: {
     address: Address
@@ -211,97 +222,108 @@ export interface EvmSigner {
     message: Record<string, unknown>
     signature: Hex
   }): Promise<boolean>
-  /** Simulated first. @throws {@link refusedCall} where it would revert; after any other error it may be on its way. */
+  /**
+   * Broadcasts a call after a simulation.
+   * @throws {@link refusedCall} when it would revert; after any other error it may have been broadcast.
+   */
   writeContract(call: ContractCall): Promise<Hex>
   sendTransaction(transaction: { to: Address; data: Hex }): Promise<Hex>
   waitForTransactionReceipt(input: { hash: Hex; timeout?: number }): Promise<{ status: string }>
   getCode(input: { address: Address }): Promise<Hex | undefined>
 }
 
-/** An EIP-3009 authorization by its name. @see https://eips.ethereum.org/EIPS/eip-3009 */
+/** Identity of an EIP-3009 authorization. @see https://eips.ethereum.org/EIPS/eip-3009 */
 export interface TokenAuthorization {
   readonly token: Address
   readonly authorizer: Address
   readonly nonce: Hex
 }
 
-/** What the token says of one. A used nonce does not say which message used it: read the transaction. */
+/** State of an authorization. A used nonce does not identify the message that used it: read the transaction. */
 export type AuthorizationState =
   | { readonly status: 'unused' | 'canceled' }
   | { readonly status: 'used'; readonly transactionHash: Hex }
 
-/** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (another node), `simulated` (no binary). */
+/** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (an external node), `simulated` (in memory). */
 export interface Chain {
-  /** The contract's name of the chain, such as `base-sepolia`. */
+  /** Name of the chain in the contract, such as `base-sepolia`. */
   readonly name: string
   readonly id: number
-  /** Where a client may reach the node itself; null where there is none. */
+  /** URL at which clients can reach the node; null if there is none. */
   readonly rpcUrl: string | null
-  /** Whether transactions cost the sponsor nothing of worth. */
+  /** True if the sponsor's gas has no real value. */
   readonly isGasFree: boolean
   readonly entryPoint: Address
   readonly tokens: Readonly<Record<Stablecoin, Address>>
   readonly signer: EvmSigner
 
-  /** The address of the account's Safe, deployed or not. */
+  /** Computes the address of the account's Safe, deployed or not. */
   walletAddress(wallet: Pick<Wallet, 'accountId' | 'origin'>): Promise<Address>
-  /** The modules that the Safe itself reports; those it will have, `pending_deployment`, before its first operation. */
+  /**
+   * Reads the modules that the Safe reports; before its first operation, the planned ones as `pending_deployment`.
+   */
   modules(wallet: Wallet): Promise<readonly WalletModule[]>
-  /** What an owner other than the gateway signs for a transfer. Follows from its arguments alone. */
+  /** Builds the data that an owner other than the gateway signs. Depends only on its arguments. */
   operationOf(operation: ChainOperation): SignableOperation
   balanceOf(token: Stablecoin, address: Address): Promise<bigint>
   /**
-   * Broadcasts an operation, together with others that come at the same time. Simulated first; a refusal costs no gas.
-   * @throws Failure `provider_unavailable` where the chain does not answer and nothing was broadcast by this call.
-   * @throws any other error where it is unknown whether it was broadcast: ask {@link executionOf} or submit again.
+   * Broadcasts an operation, batched with concurrent ones. Simulated first; a rejection costs no gas.
+   * @throws Failure `provider_unavailable` when the chain does not answer and this call broadcast nothing.
+   * @throws any other error when the broadcast is uncertain: call {@link executionOf} or submit again.
    */
   submit(operation: AuthorizedOperation): Promise<Submission>
-  /** The ERC-4337 hash of what carries an operation out. Follows from its arguments alone. */
+  /** Computes the ERC-4337 hash of an operation. Depends only on its arguments. */
   operationHashOf(operation: AuthorizedOperation): Hex
   /**
-   * What was executed under an operation's nonce; waits up to `waitMs` for what is pending. Evidence, not an outcome:
-   * `src/evidence` judges it.
+   * Reads the execution under an operation's nonce; waits up to `waitMs` while it is pending. This is evidence, not
+   * an outcome: `src/evidence` judges it.
    */
   executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
-  /** The state of an authorization's nonce: a token spends one when it is used, and when its author cancels it. */
+  /**
+   * Reads the state of an authorization's nonce; tokens spend a nonce when it is used and when its author cancels it.
+   */
   authorizationState(authorization: TokenAuthorization): Promise<AuthorizationState>
-  /** A transaction in a block; undefined while it is in none. */
+  /** Reads a mined transaction; undefined while it is in no block. */
   transaction(hash: Hex): Promise<CalledTransaction | undefined>
   /**
-   * The chain's stablecoins that moved in a range of blocks, both ends included. @param to only what went to this address.
-   * @throws Failure `provider_unavailable`; other errors where the node refuses so wide a range.
+   * Finds transfers of the chain's stablecoins in a range of blocks, inclusive.
+   * @param to restricts the search to this recipient.
+   * @throws Failure `provider_unavailable`; other errors when the node rejects the range as too wide.
    */
   findTransfers(search: {
     fromBlock: bigint
     toBlock: bigint
     to?: Address
   }): Promise<readonly FoundTransfer[]>
-  /** A block; undefined where there is none of that number. */
+  /** Reads a block; undefined if there is none with that number. */
   block(number: bigint): Promise<Block | undefined>
-  /** Whether a block was replaced that evidence was read from since the last call. */
+  /** Checks whether a block that evidence was read from was replaced since the last call. */
   areBlocksReplaced(): Promise<boolean>
-  /** Tells that blocks were replaced: whatever is remembered of transactions and contracts is asked for anew. */
+  /** Drops cached transactions and contracts after blocks were replaced. */
   forget(): Promise<void>
-  /** Names this very chain: two runs of a development node, which share id and addresses, never share it. */
+  /** Identity of this chain instance: two runs of a development node share id and addresses, but never this. */
   identity(): Promise<string>
-  /** What one whole token counts as in an allowance, in millionths of a US dollar; a payment's value is rounded up. */
+  /** Value of one whole token in an allowance, in millionths of a US dollar; a payment's value is rounded up. */
   readonly allowancePrices: Readonly<Record<Stablecoin, bigint>>
-  /** What an agent may spend of a wallet that the gateway does not own; null where the wallet lets no agent spend. */
+  /** Reads an agent's allowance on a wallet the gateway does not own; null if the wallet has no allowances. */
   allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
   /**
-   * Sandbox: puts tokens on addresses, in as few transactions as it can, each marked with {@link MINT_MARK}.
-   * @throws on a chain whose tokens are not ours.
+   * Sandbox: mints tokens to addresses in as few transactions as possible, each marked with {@link MINT_MARK}.
+   * @throws on a chain whose tokens the gateway cannot mint.
    */
   mint(mints: readonly Mint[]): Promise<void>
-  /** Sandbox: native coin, for clients that pay their own gas. @param wei 1 ETH = 10^18. */
+  /** Sandbox: sends native coin to clients that pay their own gas. @param wei 1 ETH = 10^18. */
   fundGas(to: Address, wei: bigint): Promise<void>
-  /** The latest block. @throws Failure `provider_unavailable` where the node does not answer, as every read does. */
+  /**
+   * Reads the latest block number.
+   * @throws Failure `provider_unavailable` when the node does not answer, as every read does.
+   */
   blockNumber(): Promise<bigint>
-  /** When the latest block was closed. @throws Failure as {@link blockNumber}. */
+  /** Reads the timestamp of the latest block. @throws Failure as {@link blockNumber}. */
   latestBlockAt(): Promise<Date>
   /**
-   * Calls back whenever the chain came back empty after a loss, before anything else is sent to it: calls made inside the
-   * callback pass, all others wait. Where it throws, the chain is brought back anew.
+   * Registers a callback for a chain that came back empty after a loss. Calls made inside the callback pass; all
+   * others wait until it completes. If it throws, the chain is restored again.
    */
   onReset(bringUp: () => Promise<void>): void
   close(): Promise<void>

@@ -1,16 +1,16 @@
 /**
- * The one client for providers' HTTP APIs. Every call has a checked URL, a time limit that covers the body, and a size limit;
- * a redirect is an error, because it would carry our credentials elsewhere.
+ * The only client for providers' HTTP APIs. Every call has a checked URL, a time limit that covers the body, and a
+ * size limit. A redirect is an error, because it would send our credentials elsewhere.
  */
 import { fetchWithin } from '../base/fetch-within.ts'
 
-/** More than any provider's answer that is not said to be larger. */
+/** Default size limit. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** No call is waited for longer, whatever its own signal says. */
+/** Maximum time limit, regardless of the call's own signal. */
 const MAX_TIMEOUT_MS = 30_000
 
-/** A call. @property timeoutMs for all of it, the body too. */
+/** A call. @property timeoutMs time limit including the body. */
 export interface ProviderCall {
   readonly url: string | URL
   readonly method?: string
@@ -22,17 +22,17 @@ export interface ProviderCall {
   readonly signal?: AbortSignal | undefined
 }
 
-/** An answer, whole. */
+/** A complete answer. */
 export interface ProviderAnswer {
   readonly status: number
-  /** Whether the status is one of success. */
+  /** True if the status is 2xx. */
   readonly ok: boolean
   readonly headers: Headers
-  /** The body; empty where a refusal's body could not be read within the limits. */
+  /** Body; empty if an error's body could not be read within the limits. */
   readonly text: string
 }
 
-/** Calls a provider. @throws Error where no whole answer comes within the limits, or the URL is none to call. */
+/** Calls a provider. @throws Error when no complete answer arrives within the limits, or the URL is invalid. */
 export async function callProvider({
   url,
   method = 'GET',
@@ -50,18 +50,18 @@ export async function callProvider({
   return { status: response.status, ok: response.ok, headers: response.headers, text }
 }
 
-/** Whole seconds that a provider asks to wait; undefined where it does not say. */
+/** Reads the provider's Retry-After in whole seconds; undefined if absent. */
 export function retryAfterOf({ headers }: Pick<ProviderAnswer, 'headers'>): number | undefined {
   const text = headers.get('retry-after')
   return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
 }
 
-/** The error never names the URL: its path may hold a key. */
+/** Errors never contain the URL, because its path may contain a key. */
 function checkedUrl(input: string | URL): URL {
   const url = URL.canParse(String(input)) ? new URL(input) : null
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new Error('a provider is called at an http or https URL alone')
+    throw new Error('a provider URL must be http or https')
   if (url.username !== '' || url.password !== '')
-    throw new Error('the URL of a provider must not hold credentials')
+    throw new Error('a provider URL must not contain credentials')
   return url
 }

@@ -1,6 +1,6 @@
-/** Identity providers elsewhere that sign people in: OpenID Connect, authorization code with PKCE. */
+/** External identity providers for sign-in: OpenID Connect, authorization code with PKCE. */
 
-/** What binds the two halves of one sign-in. All are random and used once. */
+/** Values that link the two steps of a sign-in. All are random and used once. */
 export interface SignInSecrets {
   readonly state: string
   readonly nonce: string
@@ -8,21 +8,22 @@ export interface SignInSecrets {
   readonly codeVerifier: string
 }
 
-/** Who a provider says that a person is. */
+/** Identity of a person, as stated by a provider. */
 export interface ProvidedIdentity {
   readonly issuer: string
-  /** Unique within the issuer and never given to somebody else; an e-mail address is neither. */
+  /** Unique within the issuer and never reassigned, unlike an e-mail address. */
   readonly subject: string
   readonly displayName: string | null
 }
 
 /** The identity provider port. Adapter: `openid`. */
 export interface IdentityProvider {
-  /** Where to send the person. @throws Failure `provider_unavailable`. */
+  /** Builds the URL for sign-in. @throws Failure `provider_unavailable`. */
   authorizationUrl(secrets: SignInSecrets, redirectUri: string): Promise<string>
   /**
-   * Exchanges what the provider sent back. @param iss the `iss` parameter of RFC 9207, where the client got one.
-   * @throws Failure `unauthenticated` where the provider or its answer does not hold, `provider_unavailable`.
+   * Exchanges the returned code.
+   * @param iss the `iss` parameter of RFC 9207, if the client received one.
+   * @throws Failure `unauthenticated` when the code or the provider's answer is invalid; `provider_unavailable`.
    */
   identify(
     callback: { readonly code: string; readonly iss: string | null },

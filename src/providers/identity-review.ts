@@ -1,7 +1,7 @@
-/** Who reviews identities: a provider is given what a person says of themselves, and says later what it makes of it. */
+/** Identity reviews: a provider gets a person's data and returns a verdict later. */
 import type { WebhookDelivery } from './card-processor.ts'
 
-/** What a person says of themselves. Personal data: never logged. */
+/** Data of an applicant. Personal data: never logged. */
 export interface Applicant {
   readonly firstName: string
   readonly lastName: string
@@ -14,14 +14,14 @@ export interface Applicant {
   readonly phone: string | null
 }
 
-/** A document by its type and where the provider finds it. */
+/** A document by its type and the provider's reference. */
 export interface IdentityDocument {
   readonly type: string
   readonly country: string
   readonly reference: string
 }
 
-/** What is to be reviewed. @property id ours: the provider takes it once. */
+/** An application for review. @property id our id, which the provider accepts once. */
 export interface Application {
   readonly id: string
   readonly level: 'basic' | 'full'
@@ -29,28 +29,37 @@ export interface Application {
   readonly documents: readonly IdentityDocument[]
 }
 
-/** What a provider makes of it. @property labels its reasons. `retry`: the person may try again; `rejected`: for good. */
+/**
+ * The provider's verdict.
+ * @property labels its reasons. `retry`: the person may apply again; `rejected`: permanent.
+ */
 export interface Review {
   readonly status: 'pending' | 'approved' | 'retry' | 'rejected'
   readonly labels: readonly string[]
-  /** Whom the provider says that it is of: its own name of the application, and ours. Absent: it says neither. */
+  /** Application of the review, by the provider's reference and our id. Absent if the provider states neither. */
   readonly subject?: { readonly reference: string; readonly applicationId: string | null }
 }
 
-/** What a webhook tells. @property reference the provider's name of the application; null where it is about none. */
+/**
+ * Content of a webhook.
+ * @property reference the provider's reference of the application; null if it concerns none.
+ */
 export interface ReviewNotice {
   readonly reference: string | null
   readonly type: string
 }
 
-/** The review port. All are safe to repeat. */
+/** The review port. All methods are safe to repeat. */
 export interface IdentityReview {
-  /** @returns the provider's name of it. @throws Failure `provider_unavailable`. */
+  /** @returns the provider's reference and the current review. @throws Failure `provider_unavailable`. */
   submit(application: Application): Promise<{ reference: string; review: Review }>
   /** @throws Failure `provider_unavailable`. */
   read(reference: string): Promise<Review>
-  /** Checks a webhook's signature. @throws Failure `signature_invalid`. */
+  /** Verifies a webhook's signature. @throws Failure `signature_invalid`. */
   verify(delivery: WebhookDelivery): void
-  /** That something may have changed; what it is now is {@link IdentityReview.read}. @throws Failure `invalid_request`. */
+  /**
+   * Parses a notice of a possible change; {@link IdentityReview.read} returns the new state.
+   * @throws Failure `invalid_request`.
+   */
   readNotice(message: unknown): ReviewNotice
 }

@@ -1,28 +1,26 @@
 /** Messages to people by e-mail and SMS: one-time codes and security notices. */
 
-/** How a message travels. */
+/** Message channels. */
 export const channels = ['email', 'sms'] as const
 
-/** One of {@link channels}. */
 export type Channel = (typeof channels)[number]
 
-/** A message to one person. */
 export interface Message {
   readonly channel: Channel
-  /** An e-mail address, or a phone number in E.164. */
+  /** E-mail address, or phone number in E.164. */
   readonly destination: string
   readonly subject: string
-  /** The whole text, with the code in it. */
+  /** Full text, including the code. */
   readonly text: string
-  /** Empty where the message carries none. */
+  /** Empty for a message without a code. */
   readonly code: string
   readonly at: Date
 }
 
 /** The messages port. Adapters: `smtp` (e-mail), `twilio` (SMS), and the sandbox's `outbox` for both. */
 export interface Messages {
-  /** What this deployment can send by. */
+  /** Channels this deployment can send on. */
   readonly channels: readonly Channel[]
-  /** Sends one message. @throws Failure `provider_unavailable` where it was not taken. */
+  /** Sends one message. @throws Failure `provider_unavailable` when it was not accepted. */
   send(message: Message): Promise<void>
 }

@@ -1,9 +1,9 @@
 /**
- * Metrics: figures of what this process does, for whoever watches it. Labels are of closed sets alone (routes as they are
- * declared, codes, names of providers): never an account, a key, an address or anything else that somebody outside chooses.
+ * Metrics of this process for operators. Labels come from closed sets only (declared routes, codes, provider names):
+ * never an account, a key, an address or any other value chosen by clients.
  */
 
-/** An HTTP request that was answered. @property route as it is declared, such as `/api/cards/:id`; never the path that was asked for. */
+/** An answered HTTP request. @property route declared route, such as `/api/cards/:id`; never the requested path. */
 export interface AnsweredRequest {
   readonly method: string
   readonly route: string
@@ -11,7 +11,7 @@ export interface AnsweredRequest {
   readonly seconds: number
 }
 
-/** A call to somebody else that has ended. @property outcome `ok`, the code of a failure, or `error`. */
+/** A finished provider call. @property outcome `ok`, the code of a failure, or `error`. */
 export interface ProviderCall {
   readonly provider: string
   readonly operation: string
@@ -19,14 +19,14 @@ export interface ProviderCall {
   readonly seconds: number
 }
 
-/** A decision on a spend. @property path who asked for it: an operation, or a card's purchase. @property rules what it violates. */
+/** A spend decision. @property path requester: an operation, or a card purchase. @property rules violated rules. */
 export interface CountedDecision {
   readonly path: 'operation' | 'card'
   readonly verdict: string
   readonly rules: readonly string[]
 }
 
-/** What something is at the moment. @property name without the prefix that all metrics share. */
+/** A current value. @property name without the common prefix. */
 export interface Gauge {
   readonly name: string
   readonly help: string
@@ -34,19 +34,19 @@ export interface Gauge {
   readonly value: number
 }
 
-/** The metrics port. Adapter: `prometheus`. Counting never fails, and takes microseconds. */
+/** The metrics port. Adapter: `prometheus`. Counting never fails and takes microseconds. */
 export interface Metrics {
   request(answered: AnsweredRequest): void
-  /** @param tool its name, of those that are offered. @param outcome `ok` or the code of the failure. */
+  /** @param tool name of an offered tool. @param outcome `ok` or the code of the failure. */
   mcpCall(call: { tool: string; outcome: string; seconds: number }): void
   decision(decision: CountedDecision): void
   providerCall(call: ProviderCall): void
   rateLimited(rateClass: string): void
-  /** All of them as a document. @param gauges what was read for it; those that are not given are left out. */
+  /** Renders all metrics. @param gauges current values; missing ones are omitted. */
   expose(gauges: readonly Gauge[]): Promise<{ readonly contentType: string; readonly text: string }>
 }
 
-/** Metrics that nobody reads. */
+/** Metrics port that discards everything. */
 export const noMetrics: Metrics = {
   request: () => {},
   mcpCall: () => {},

@@ -1,8 +1,8 @@
-/** Rail controls: whether a way to move money is switched on. Where they cannot be read, nothing may move. */
+/** Rail controls: whether a rail is enabled. While they cannot be read, no money moves. */
 
 import type { Connection } from '../storage/database.ts'
 
-/** The rails of this deployment; every money operation names the one it runs on. */
+/** Rails of this deployment; every money operation names its rail. */
 export const railIds = [
   'wallet-transfer',
   'wallet-gasless',
@@ -12,24 +12,24 @@ export const railIds = [
   'bank-deposit',
 ] as const
 
-/** One rail. */
 export type RailId = (typeof railIds)[number]
 
-/** What the control plane says of a rail. */
+/** State of a rail, according to the control plane. */
 export interface RailControl {
   readonly rail: RailId
   readonly enabled: boolean
-  /** Why it is off, for people. */
+  /** Human-readable reason why it is off. */
   readonly reason: string | null
 }
 
 /** The rail controls port. Adapters: `database` (the default) and `remote` (`RAIL_CONTROLS_URL`). */
 export interface RailControls {
-  /** @throws Failure `controls_unavailable` with `reason` and `retryAfter` where the answer is not known. */
+  /** @throws Failure `controls_unavailable` with `reason` and `retryAfter` when the state is unknown. */
   read(rail: RailId): Promise<RailControl>
   /**
-   * Switches a rail. @param also what is written in the same transaction.
-   * @throws Failure `conflict` where the controls are kept elsewhere, `controls_unavailable`.
+   * Switches a rail.
+   * @param also writes in the same transaction.
+   * @throws Failure `conflict` when an external control plane owns the controls; `controls_unavailable`.
    */
   write(control: RailControl, at: Date, also?: (transaction: Connection) => Promise<void>): Promise<void>
 }

@@ -1,8 +1,7 @@
-/** Where foreign exchange reference rates come from. */
+/** Foreign exchange reference rates. */
 import type { RateTable } from '../money/rate-table.ts'
 
-/** The rates port. */
 export interface Rates {
-  /** The newest table. @throws Failure `rates_unavailable` where there is none or the newest is too old to sell. */
+  /** Reads the newest table. @throws Failure `rates_unavailable` when there is none or it is too old for sales. */
   latest(now: Date): Promise<RateTable>
 }

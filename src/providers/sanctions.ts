@@ -1,8 +1,11 @@
-/** Sanctions lists: who must not be paid. */
+/** Sanctions lists of blocked payees. */
 
 /**
- * A list as it stands. @property name what answers call it. @property date when its source published it, `YYYY-MM-DD`.
- * @property addresses lower case; an EVM address holds on every EVM chain. @property names of persons and organisations.
+ * A sanctions list.
+ * @property name name used in answers.
+ * @property date publication date of its source, `YYYY-MM-DD`.
+ * @property addresses lower case; an EVM address applies on every EVM chain.
+ * @property names names of persons and organisations.
  */
 export interface SanctionsList {
   readonly name: string
@@ -12,8 +15,10 @@ export interface SanctionsList {
   readonly names: readonly string[]
 }
 
-/** The sanctions port. */
 export interface Sanctions {
-  /** The list of this moment. @throws Failure `screening_unavailable` where it cannot be read: nothing may then be sent. */
+  /**
+   * Reads the current list.
+   * @throws Failure `screening_unavailable` when it cannot be read; then nothing may be sent.
+   */
   latest(): Promise<SanctionsList>
 }

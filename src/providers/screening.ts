@@ -1,14 +1,13 @@
 /** AML screening of on-chain addresses. */
 import type { Address } from './chain.ts'
 
-/** What the lists say of an address. `lists` names those that were consulted or hit. */
+/** Result for an address. `lists` names the lists that matched, or those that were checked. */
 export interface Screening {
   readonly result: 'clear' | 'review' | 'blocked'
   readonly lists: readonly string[]
 }
 
-/** The screening port. */
 export interface AddressScreening {
-  /** @throws Failure `screening_unavailable` where no answer can be had: nothing may then be sent. */
+  /** @throws Failure `screening_unavailable` when there is no answer; then nothing may be sent. */
   screen(address: Address): Promise<Screening>
 }

@@ -1,11 +1,11 @@
 /**
- * Swap aggregators: what somebody would give for a token of one chain in a token of another. Amounts are smallest units of their
- * token, dollars are millionths. Adapters: `sandbox` (three of them), `lifi`, `relay`, `zeroex`, `across`; `guarded` stands in
- * front of each.
+ * Swap aggregators: offers for swapping a token on one chain to a token on another. Amounts are in smallest units of
+ * their token, dollars in millionths. Adapters: `sandbox` (three of them), `lifi`, `relay`, `zeroex`, `across`;
+ * `guarded` wraps each.
  */
 import type { SwapToken } from '../money/swap-tokens.ts'
 
-/** What is asked. @property sender who would swap, an EVM address; null where the caller has none. */
+/** A swap request. @property sender EVM address of the swapper; null if the caller has none. */
 export interface SwapRequest {
   readonly from: SwapToken
   readonly to: SwapToken
@@ -14,7 +14,7 @@ export interface SwapRequest {
   readonly sender: string | null
 }
 
-/** A part of the price. @property amount decimal string of the token. @property included the amount out is already less by it. */
+/** A fee. @property amount decimal string of the token. @property included whether the output already excludes it. */
 export interface SwapFee {
   readonly name: string
   readonly amount: string
@@ -23,28 +23,30 @@ export interface SwapFee {
   readonly included: boolean
 }
 
-/** What is offered. @property outUsdMicros what they say that the amount out is worth; null where they do not. */
+/** An offer. @property outUsdMicros value of the output as stated by the aggregator; null if not stated. */
 export interface SwapOffer {
   readonly amountOut: bigint
   readonly amountOutMin: bigint
   readonly outUsdMicros: bigint | null
   readonly fees: readonly SwapFee[]
-  /** For the transactions of the one who swaps; what they say of the other side's is among the fees. */
+  /** Gas of the swapper's own transactions; gas on the target chain is part of the fees. */
   readonly gasUsdMicros: bigint
-  /** Null where they do not say. */
+  /** Null if the aggregator does not state it. */
   readonly priceImpactBps: number | null
   readonly durationSec: number
 }
 
-/** An answer. `none`: they work and have no route for this. */
+/** An answer. `none`: the aggregator works but has no route. */
 export type SwapAnswer =
   | { readonly status: 'offered'; readonly offer: SwapOffer }
   | { readonly status: 'none'; readonly reason: 'no_route' | 'unsupported_route' }
 
-/** The port. */
 export interface SwapAggregator {
-  /** What it is called in answers. */
+  /** Name in answers. */
   readonly tool: string
-  /** @param signal ends the wait. @throws Error where no usable answer comes: its message is a reason, such as `timeout`. */
+  /**
+   * @param signal ends the wait.
+   * @throws Error without a usable answer; its message is a reason, such as `timeout`.
+   */
   quote(request: SwapRequest, signal: AbortSignal): Promise<SwapAnswer>
 }

@@ -1,12 +1,16 @@
 /**
- * Traces: what a request made happen, step by step. Names and attributes are of closed sets, or ids of requests and decisions:
- * never a secret, an account, an address or what somebody has sent.
+ * Traces of requests, step by step. Names and attributes come from closed sets, or are ids of requests and decisions:
+ * never a secret, an account, an address or client input.
  */
 
-/** What a step is known by. */
+/** Attributes of a step. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** A request as it came. @property traceparent of its caller, if it is traced there. @see https://www.w3.org/TR/trace-context/ */
+/**
+ * An incoming request.
+ * @property traceparent trace context of the caller, if any.
+ * @see https://www.w3.org/TR/trace-context/
+ */
 export interface TracedRequest {
   readonly method: string
   readonly scheme: string
@@ -15,27 +19,27 @@ export interface TracedRequest {
   readonly tracestate: string | undefined
 }
 
-/** How it was answered. @property route as it is declared, which is all that is told of a path; null: none fits. */
+/** The answer to a request. @property route declared route, recorded instead of the path; null if none matches. */
 export interface TracedAnswer {
   readonly route: string | null
   readonly status: number
 }
 
-/** The tracing port. Adapter: `opentelemetry`, where a collector is configured. */
+/** The tracing port. Adapter: `opentelemetry`, if a collector is configured. */
 export interface Tracing {
-  /** Runs the work of a request, in a trace of its own or its caller's. @param answered asked once the work has ended. */
+  /** Runs the work of a request in a new trace, or in that of its caller. @param answered called after the work. */
   request(request: TracedRequest, work: () => Promise<void>, answered: () => TracedAnswer): Promise<void>
-  /** Runs a step of what is traced at the moment; outside of any trace it only runs it. */
+  /** Runs a step of the current trace; outside of a trace it only runs the work. */
   span<Result>(name: string, attributes: Attributes, work: () => Result): Result
-  /** Adds to the step that is under way. */
+  /** Adds attributes to the current step. */
   note(attributes: Attributes): void
-  /** The trace that is under way, 32 hex digits; null: none. */
+  /** Id of the current trace, 32 hex digits; null: none. */
   traceId(): string | null
-  /** Sends what was not sent yet. Never throws. */
+  /** Flushes pending spans. Never throws. */
   close(): Promise<void>
 }
 
-/** Nobody collects traces. */
+/** Tracing port that discards everything. */
 export const noTracing: Tracing = {
   request: (_request, work) => work(),
   span: (_name, _attributes, work) => work(),

@@ -1,6 +1,13 @@
-/** How institutions tell each other who pays whom (FATF Recommendation 16): one is told of a transfer, and says whether it takes it. */
+/**
+ * Travel Rule messages between institutions (FATF Recommendation 16): the beneficiary's institution is notified of a
+ * transfer and accepts or declines it.
+ */
 
-/** What the beneficiary's institution is told. @property id ours: the network takes it once. @property amount a decimal of the token. */
+/**
+ * A message to the beneficiary's institution.
+ * @property id our id, which the network accepts once.
+ * @property amount decimal in the token.
+ */
 export interface TravelRuleMessage {
   readonly id: string
   readonly institution: { readonly name: string; readonly lei: string | null }
@@ -12,16 +19,16 @@ export interface TravelRuleMessage {
   readonly payload: unknown
 }
 
-/** What it says. `sent`: nothing yet. @property reason its own words; null where it gives none. */
+/** The institution's answer. `sent`: no answer yet. @property reason its explanation; null if none. */
 export interface TravelRuleAnswer {
   readonly status: 'sent' | 'accepted' | 'declined'
   readonly reason: string | null
 }
 
-/** The network port. Both are safe to repeat. Adapters: `sandbox` and `http`. */
+/** The network port. Both methods are safe to repeat. Adapters: `sandbox` and `http`. */
 export interface TravelRuleNetwork {
-  /** @returns the network's name of the message. @throws Failure `provider_unavailable`. */
+  /** @returns the answer with the network's reference of the message. @throws Failure `provider_unavailable`. */
   send(message: TravelRuleMessage): Promise<TravelRuleAnswer & { readonly reference: string }>
-  /** @returns also the name of the message that it answers. @throws Failure `provider_unavailable`. */
+  /** @returns the answer with the reference of its message. @throws Failure `provider_unavailable`. */
   read(reference: string): Promise<TravelRuleAnswer & { readonly reference: string }>
 }

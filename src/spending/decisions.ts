@@ -34,7 +34,7 @@ export async function findAllowedDecision(
 }
 
 /** Retention of an idempotency key: 24 hours. */
-const KEPT_MS = 24 * 60 * 60 * 1000
+const RETENTION_MS = 24 * 60 * 60 * 1000
 
 /** Checks whether an idempotency key belongs to a spend of the owner's money that is allowed or awaits approval. */
 export async function isSpendDecided(
@@ -51,7 +51,7 @@ export async function isSpendDecided(
     .where('idempotency.fingerprint', '=', fingerprint)
     .where(({ or, eb }) =>
       or([
-        eb('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS)),
+        eb('idempotency.created_at', '>=', new Date(now.getTime() - RETENTION_MS)),
         sql<boolean>`spend_is_open(decision.id, ${now})`,
       ]),
     )

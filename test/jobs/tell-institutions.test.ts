@@ -84,7 +84,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await round(3)
     expect(await stateOf(id)).toMatchObject({
       status: 'declined',
-      answer: 'The beneficiary is not known here.',
+      answer: 'The beneficiary is unknown.',
     })
     for (const seconds of [3, 800])
       await expect(send(seconds)).rejects.toMatchObject({

@@ -87,7 +87,7 @@ export default defineTool({
     id: z.string().describe('`tr_…`'),
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
-      .describe('Whether the rule requires the data; `declined`: the data cannot be used for a transfer.'),
+      .describe('True if the rule requires the data; `declined`: the data cannot be used for a transfer.'),
     reason: z.string().describe('Human-readable reason.'),
     threshold: z
       .strictObject({

@@ -19,7 +19,7 @@ export default defineTool({
       .regex(/^\/?[a-z0-9]+(?:[/_-][a-z0-9]+)*$/, 'must be the path of a page, such as docs/quickstart')
       .transform((page) => page.replace(/^\//, ''))
       .describe('Path of the page, such as `docs/quickstart`.'),
-    vote: z.enum(votes).describe('Whether the page helped.'),
+    vote: z.enum(votes).describe('True if the page helped.'),
   }),
   output: z.strictObject({
     page: z.string().describe('Path of the page.'),

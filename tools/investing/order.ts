@@ -65,7 +65,7 @@ const orderRequest = z
 type OrderRequest = z.output<typeof orderRequest>
 
 /** Content that must be equal for two requests with the same client order id. */
-const askedOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
+const requestKeyOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
   canonicalJson({
     symbol,
     side,
@@ -112,7 +112,7 @@ export default defineTool({
     const owner = ownerOf(context)
     if (clientOrderId !== undefined) {
       const named = await findOrder(context.database, { ...owner, clientOrderId })
-      if (named !== undefined && named.asked !== askedOf(input)) throw orderConflict(named)
+      if (named !== undefined && named.asked !== requestKeyOf(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
     const money = moneyOf('USD', input.notional)
@@ -150,7 +150,7 @@ export default defineTool({
         ...ownerOf(context),
         decisionId,
         clientOrderId: input.clientOrderId ?? null,
-        asked: askedOf(input),
+        asked: requestKeyOf(input),
         symbol: input.symbol,
         side: input.side,
         type: input.type,

@@ -57,7 +57,7 @@ export default defineTool({
       .describe('Result code sent to the processor: `APPROVED`, or the reason for a decline.'),
     amount: z.string().describe('Requested amount: USD, as a decimal string.'),
     approved: z.string().describe('Approved amount: USD, as a decimal string.'),
-    cleared: z.boolean().describe('Whether the purchase was also cleared.'),
+    cleared: z.boolean().describe('True if the purchase was also cleared.'),
   }),
   failures: ['not_found', 'provider_unavailable', 'rates_unavailable'],
   example: {

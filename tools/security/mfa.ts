@@ -74,7 +74,7 @@ export default defineTool({
   input: request,
   output: z.strictObject({
     status: z.enum(['none', 'pending', 'active']).describe('State of the second factor.'),
-    enrolled: z.boolean().describe('Whether the second factor is active.'),
+    enrolled: z.boolean().describe('True if the second factor is active.'),
     recoveryCodesLeft: z.int().describe('Number of unused recovery codes.'),
     steppedUpUntil: z
       .string()

@@ -21,7 +21,7 @@ const fee = z.strictObject({
   amount: z.string().describe('Amount as a decimal string of the token.'),
   token: z.string().describe('Symbol of the token the fee is charged in.'),
   amountUsd: z.string().describe('Amount in USD.'),
-  included: z.boolean().describe('Whether `amountOut` already excludes the fee.'),
+  included: z.boolean().describe('True if `amountOut` already excludes the fee.'),
 })
 
 /** Members that every offer has. */

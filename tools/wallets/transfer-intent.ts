@@ -33,11 +33,11 @@ export default defineTool({
   run: async (context, { money, destination, chain, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
-    const ends = await loadTransferParties(context.database, { accountId, destination })
+    const parties = await loadTransferParties(context.database, { accountId, destination })
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const { aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, keyId, ends, destination, chain, safeAddress, money },
+      { accountId, keyId, parties, destination, chain, safeAddress, money },
     )
     if (aml.screening.result !== 'clear')
       await denyUnscreened(
@@ -53,7 +53,7 @@ export default defineTool({
         },
         context,
       )
-    const { wallet } = ends
+    const { wallet } = parties
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     return makeTransferIntent(context, {
       wallet,

@@ -118,7 +118,7 @@ export default defineTool({
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
-    const ends = await loadTransferParties(context.database, { accountId, destination })
+    const parties = await loadTransferParties(context.database, { accountId, destination })
     const authorized = await authorizeTransfer(
       {
         ...context,
@@ -128,7 +128,7 @@ export default defineTool({
       },
       {
         accountId,
-        ends,
+        parties,
         key,
         transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
         signature: input.signature,
@@ -139,7 +139,7 @@ export default defineTool({
     // Some screening lists charge per query, so only authorized transfers are screened.
     const { travelRuleId, aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, keyId: key?.id ?? null, ends, destination, chain, safeAddress, money },
+      { accountId, keyId: key?.id ?? null, parties, destination, chain, safeAddress, money },
     )
     const { result, lists } = aml.screening
     return {

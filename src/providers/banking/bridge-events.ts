@@ -1,4 +1,7 @@
-/** Bridge's webhooks in our words. @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/structure */
+/**
+ * Maps Bridge's webhooks to banking events.
+ * @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/structure
+ */
 import { z } from 'zod'
 import { Failure } from '../../failures/failure.ts'
 import type { BankingEvent } from '../banking.ts'
@@ -30,8 +33,8 @@ const kinds: ReadonlyMap<string, BankingEvent['kind']> = new Map([
   ['transfer', 'payout'],
 ])
 
-/** Activities of the account itself, which are no deposit. */
-const aboutAccounts = new Set(['account_update', 'deactivation', 'reactivation'])
+/** Activities of the account itself, not of a deposit. */
+const accountStates = new Set(['account_update', 'deactivation', 'reactivation'])
 
 /** @throws Failure `invalid_request`. */
 export function readEvent(message: unknown): BankingEvent {
@@ -44,21 +47,21 @@ export function readEvent(message: unknown): BankingEvent {
     throw new Failure('invalid_request', `${issues[0]?.path}: ${issues[0]?.message}`, { issues })
   }
   const { data } = parsed
-  const told = data.event_object
-  const state = data.event_object_status ?? told?.state ?? told?.type ?? ''
+  const object = data.event_object
+  const state = data.event_object_status ?? object?.state ?? object?.type ?? ''
   const category = kinds.get(data.event_category) ?? 'other'
-  const kind = category === 'deposit' && aboutAccounts.has(state) ? 'account' : category
-  // Each activity has an id of its own; what they tell of is the deposit.
-  const depositId = kind === 'deposit' ? told?.deposit_id : null
+  const kind = category === 'deposit' && accountStates.has(state) ? 'account' : category
+  // Each activity has its own event object id; the deposit id identifies the deposit.
+  const depositId = kind === 'deposit' ? object?.deposit_id : null
   return {
     eventId: data.event_id,
     type: data.event_type,
     kind,
     objectId: depositId ?? data.event_object_id,
     state,
-    virtualAccount: told?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
-    amount: told?.amount ?? null,
-    currency: told?.currency ?? null,
-    customer: told?.customer_id ?? told?.on_behalf_of ?? null,
+    virtualAccount: object?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
+    amount: object?.amount ?? null,
+    currency: object?.currency ?? null,
+    customer: object?.customer_id ?? object?.on_behalf_of ?? null,
   }
 }

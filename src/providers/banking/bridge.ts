@@ -1,4 +1,7 @@
-/** The banking provider port over Bridge. @see https://apidocs.bridge.xyz/api-reference/virtual-accounts/create-a-virtual-account */
+/**
+ * The banking provider port over Bridge.
+ * @see https://apidocs.bridge.xyz/api-reference/virtual-accounts/create-a-virtual-account
+ */
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Log } from '../../base/log.ts'
@@ -8,10 +11,14 @@ import { callProvider } from '../http-client.ts'
 import { readEvent } from './bridge-events.ts'
 import { verifyBankingWebhook } from './signature.ts'
 
-/** For all that opening an account takes: a person waits. */
+/** Total time for opening an account; a person is waiting. */
 const TIMEOUT_MS = 8_000
 
-/** How a deployment knows Bridge. @property apiKey null: accounts cannot be opened. @property webhookKeys who may sign webhooks. */
+/**
+ * Connection to Bridge.
+ * @property apiKey null: accounts cannot be opened.
+ * @property webhookKeys public keys that may sign webhooks.
+ */
 export interface BridgeParts {
   readonly url: string
   readonly apiKey: string | null
@@ -38,7 +45,6 @@ const account = z.object({
 })
 type Instructions = z.output<typeof account>['source_deposit_instructions']
 
-/** Bridge as the banking provider. */
 export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgeParts): BankingProvider {
   const send = async <Shape extends z.ZodType>(
     path: string,
@@ -66,7 +72,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
       if (apiKey === null || destination === null || currency === 'INR')
         throw new Failure(
           'provider_unavailable',
-          `The banking provider opens no such account in ${currency}.`,
+          `The banking provider cannot open this account in ${currency}.`,
           {
             isFinal: true,
             retryAfter: 60,
@@ -92,22 +98,22 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
           shape: account,
           signal,
         })
-        const told = opened.source_deposit_instructions
+        const depositInstructions = opened.source_deposit_instructions
         return {
           providerId: opened.id,
           customer: holderId,
           status: opened.status === 'activated' ? 'active' : 'pending',
-          bankName: told.bank_name ?? '',
-          bankAddress: told.bank_address ?? '',
-          instructions: instructionsOf(currency, told),
+          bankName: depositInstructions.bank_name ?? '',
+          bankAddress: depositInstructions.bank_address ?? '',
+          instructions: instructionsOf(currency, depositInstructions),
         }
       } catch (cause) {
         log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
         if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The banking provider did not say that it has opened the account; it is asked again.',
-          { retryAfter: 5, hint: 'Send the request again, or look at GET /api/banking in a minute.' },
+          'The banking provider did not confirm the account; the request is retried.',
+          { retryAfter: 5, hint: 'Send the request again, or read GET /api/banking in a minute.' },
           { cause },
         )
       }
@@ -116,7 +122,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
   }
 }
 
-/** An answer after which there is no account: neither a conflict nor one that a later try may better. */
+/** A final rejection: neither a conflict nor a status that a retry may fix. */
 function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
@@ -128,12 +134,15 @@ function refusedBy(status: number): Failure {
   })
 }
 
-/** @throws Error where the provider left out what a payer needs. */
-function instructionsOf(currency: AccountOrder['currency'], told: Instructions): BankInstructions {
-  const rails = (told.payment_rails ?? []).map((rail) => rail.replace(/_push$/, ''))
+/** @throws Error when the provider omitted a required instruction. */
+function instructionsOf(
+  currency: AccountOrder['currency'],
+  depositInstructions: Instructions,
+): BankInstructions {
+  const rails = (depositInstructions.payment_rails ?? []).map((rail) => rail.replace(/_push$/, ''))
   const need = (name: keyof Instructions): string => {
-    const value = told[name]
-    if (typeof value !== 'string') throw new Error(`the provider told no ${name}`)
+    const value = depositInstructions[name]
+    if (typeof value !== 'string') throw new Error(`the provider omitted ${name}`)
     return value
   }
   if (currency === 'EUR') return { iban: need('iban'), bic: need('bic'), rails }

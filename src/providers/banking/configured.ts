@@ -1,4 +1,7 @@
-/** The banking provider of a configuration: without a key of Bridge's the sandbox is the bank itself, and production opens nothing. */
+/**
+ * Selects the banking provider: without a Bridge key the sandbox simulates the bank, and production opens no
+ * accounts.
+ */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
@@ -8,7 +11,7 @@ import type { BankingProvider } from '../banking.ts'
 import { createBridgeBanking } from './bridge.ts'
 import { createSandboxBanking } from './sandbox.ts'
 
-/** @param webhooks what the sandbox's webhooks are signed by; null in production. */
+/** @param webhooks signing keys of the sandbox's webhooks; null in production. */
 export function createConfiguredBanking(
   { banking }: CardConfig,
   {

@@ -1,4 +1,7 @@
-/** The banking provider port in the sandbox: it makes up accounts with right check digits, and plays the bank against our own webhook. */
+/**
+ * The banking provider port in the sandbox: issues accounts with valid check digits, and simulates the bank by
+ * calling our own webhook.
+ */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { type NewId, randomDigits } from '../../base/ids.ts'
@@ -11,7 +14,12 @@ import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property key signs its webhooks. @property otherKeys who may sign them besides. */
+/**
+ * Dependencies of the sandbox bank.
+ * @property webhookUrl URL of our own webhook.
+ * @property key signs the sandbox's webhooks.
+ * @property otherKeys further keys that may sign webhooks.
+ */
 export interface SandboxBankingParts {
   readonly webhookUrl: () => string
   readonly key: KeyObject
@@ -20,10 +28,10 @@ export interface SandboxBankingParts {
   readonly newId: NewId
 }
 
-/** The states of a deposit that goes well. */
+/** States of a successful deposit. */
 const states = ['funds_received', 'payment_submitted', 'payment_processed'] as const
 
-/** The sandbox's bank. It speaks as Bridge does. */
+/** The sandbox's bank, which uses Bridge's message format. */
 export function createSandboxBanking({
   webhookUrl,
   key,

@@ -9,13 +9,17 @@ import type { WebhookDelivery } from '../card-processor.ts'
 const TOLERANCE_MS = 600_000
 const HEADER = /^t=(\d{1,15}),v0=([A-Za-z0-9+/]{1,2048}={0,2})$/
 
-/** The value of the header `X-Webhook-Signature`. */
+/** Builds the value of the header `X-Webhook-Signature`. */
 export function signBankingWebhook(body: string, { key, at }: { key: KeyObject; at: Date }): string {
   const time = String(at.getTime())
   return `t=${time},v0=${sign('RSA-SHA256', digestOf(time, Buffer.from(body)), key).toString('base64')}`
 }
 
-/** Checks a webhook. @param keys any of them may have signed; without one nothing verifies. @throws Failure `signature_invalid`. */
+/**
+ * Verifies a webhook.
+ * @param keys accepted public keys; without any, verification fails.
+ * @throws Failure `signature_invalid`.
+ */
 export function verifyBankingWebhook(
   { header, body }: WebhookDelivery,
   keys: readonly KeyObject[],
@@ -35,7 +39,7 @@ function digestOf(time: string, body: Uint8Array): Buffer {
 }
 
 function invalid(detail: string): Failure {
-  return new Failure('signature_invalid', `${detail} Nothing was done.`, {
-    hint: 'Sign the exact bytes of the body, with a new timestamp on every try.',
+  return new Failure('signature_invalid', `${detail} The webhook was ignored.`, {
+    hint: 'Sign the exact bytes of the body, with a new timestamp for every attempt.',
   })
 }

@@ -1,12 +1,12 @@
-/** What Alpaca answers, as far as we read it. Decimals are texts, of market data numbers; both become billionths. */
+/** Schemas of Alpaca's answers. Decimals are strings, or numbers in market data; both become billionths. */
 import { z } from 'zod'
 import type { OrderReport } from '../broker.ts'
 
-/** Nothing that is traded has more digits. */
+/** More digits than any traded value has. */
 const decimal = z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)
 const price = z.number().min(0.000_001).max(1_000_000_000)
 
-/** Billionths of a decimal; what lies below a billionth is cut off. */
+/** Converts a decimal to billionths, rounding down. */
 export function nanosOf(value: string | number): bigint {
   const text = typeof value === 'number' ? value.toFixed(9) : value
   const [whole = '0', fraction = ''] = text.split('.')
@@ -17,12 +17,12 @@ const nanos = decimal.transform(nanosOf)
 const moment = z.string().transform((text, context) => {
   const at = new Date(text)
   if (!Number.isNaN(at.getTime())) return at
-  context.addIssue({ code: 'custom', message: 'is no time' })
+  context.addIssue({ code: 'custom', message: 'is not a time' })
   return z.NEVER
 })
 const date = z.iso.date()
 
-/** An order. @see https://docs.alpaca.markets/reference/getorderforaccount */
+/** @see https://docs.alpaca.markets/reference/getorderforaccount */
 export const order = z.object({
   id: z.string().min(1),
   client_order_id: z.string(),
@@ -34,7 +34,7 @@ export const order = z.object({
   filled_at: moment.nullish().transform((at) => at ?? null),
 })
 
-/** An asset. @see https://docs.alpaca.markets/reference/get-v1-assets-symbol_or_asset_id */
+/** @see https://docs.alpaca.markets/reference/get-v1-assets-symbol_or_asset_id */
 export const asset = z.object({
   name: z.string(),
   status: z.string(),
@@ -42,16 +42,16 @@ export const asset = z.object({
   fractionable: z.boolean(),
 })
 
-/** The last trades of symbols. @see https://docs.alpaca.markets/reference/stocklatesttrades-1 */
+/** Latest trades by symbol. @see https://docs.alpaca.markets/reference/stocklatesttrades-1 */
 export const trades = z.object({ trades: z.record(z.string(), z.object({ p: price })) })
 
-/** Bars: start and closing price. @see https://docs.alpaca.markets/reference/stockbars */
+/** Bars with start time and closing price. @see https://docs.alpaca.markets/reference/stockbars */
 export const bars = z.object({
   bars: z.record(z.string(), z.array(z.object({ t: moment, c: price }))),
   next_page_token: z.string().nullable(),
 })
 
-/** A corporate action. @see https://docs.alpaca.markets/reference/get-v1-corporate_actions-announcements-1 */
+/** @see https://docs.alpaca.markets/reference/get-v1-corporate_actions-announcements-1 */
 export const announcement = z.object({
   initiating_symbol: z.string(),
   record_date: date.nullable(),
@@ -59,7 +59,6 @@ export const announcement = z.object({
   cash: nanos.nullable().catch(null),
 })
 
-/** A refusal. */
 export const problem = z.object({ message: z.string() }).catch({ message: 'no reason given' })
 
 const ended: ReadonlyMap<string, OrderReport['status']> = new Map([
@@ -69,7 +68,7 @@ const ended: ReadonlyMap<string, OrderReport['status']> = new Map([
   ['rejected', 'rejected'],
 ])
 
-/** Their status in our words: what has not ended is open, whatever they call it. */
+/** Maps Alpaca's order status; every status that is not final counts as open. */
 export function statusOf(status: string, filledQty: bigint): OrderReport['status'] {
   return ended.get(status) ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
 }

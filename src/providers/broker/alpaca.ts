@@ -1,6 +1,6 @@
 /**
- * Alpaca's Broker API: one trading account, and its one owner: nobody else's orders are put into it. Orders are day orders, buys
- * by `notional`, sells by `qty`; our id is their `client_order_id`, which Alpaca takes once. Prices come from its market data.
+ * Alpaca's Broker API with one trading account for one owner. Orders are day orders: buys by `notional`, sells by
+ * `qty`. Our id is the `client_order_id`, which Alpaca accepts once. Prices come from its market data.
  * @see https://docs.alpaca.markets/reference/createorderforaccount
  */
 
@@ -25,59 +25,58 @@ import type {
 import { callProvider } from '../http-client.ts'
 import { announcement, asset, bars, nanosOf, order, problem, statusOf, trades } from './alpaca-shapes.ts'
 
-/** How to reach it. @property timeoutMs for a whole answer. */
+/** Connection to Alpaca. @property timeoutMs time limit per answer. */
 export interface AlpacaOptions {
   readonly url: string
   readonly dataUrl: string
   readonly apiKey: string
   readonly apiSecret: string
   readonly accountId: string
-  /** `acct_…`: whose that account is; null: nobody trades. */
+  /** `acct_…`: owner of the trading account; null: trading is disabled. */
   readonly owner: string | null
   readonly clock: Clock
   readonly log: Log
   readonly timeoutMs?: number
 }
 
-/** What an answer was. @property body null where it is no JSON. */
+/** An answer. @property body null unless JSON. */
 interface Answer {
   readonly status: number
   readonly body: unknown
 }
 
-type Ask = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => Promise<Answer>
+type Request = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => Promise<Answer>
 
-/** How long an instrument is believed to stay what it is, and a calendar to be complete. */
+/** Cache lifetimes of instruments and calendars. */
 const INSTRUMENT_MS = 10 * 60_000
 const CALENDAR_MS = 60 * 60_000
 const DAY = 86_400_000
-/** A page of bars is the largest answer. */
-const LARGEST_BYTES = 8 * 1024 * 1024
-/** Pages of one history. Whoever has more of them has no end. */
-const MOST_PAGES = 20
+/** Limit for the largest answer, a page of bars. */
+const MAX_BYTES = 8 * 1024 * 1024
+/** Maximum pages of one history, against endless pagination. */
+const MAX_PAGES = 20
 
-/** The broker port over the API. */
 export function createAlpacaBroker(options: AlpacaOptions): Broker {
-  const ask = asking(options)
+  const request = createRequester(options)
   const base = options.url.replace(/\/+$/, '')
   const data = options.dataUrl.replace(/\/+$/, '')
   const orders = `${base}/v1/trading/accounts/${options.accountId}/orders`
   const instruments = new LRUCache<string, Instrument>({ max: 1_000, ttl: INSTRUMENT_MS })
   const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS })
-  const findRaw = (id: string) => findOrder(ask, orders, id)
+  const findRaw = (id: string) => findOrder(request, orders, id)
   return {
     name: 'alpaca',
     isOpenTo: (accountId) => accountId === options.owner,
     instrument: async (symbol) => {
       const known = instruments.get(symbol)
       if (known !== undefined) return known
-      const found = await findInstrument(ask, base, symbol)
+      const found = await findInstrument(request, base, symbol)
       if (found !== undefined) instruments.set(symbol, found)
       return found
     },
-    quotes: (symbols) => latestTrades(ask, data, symbols),
-    history: (symbols, moments) => historyOf(ask, data, { symbols, moments }),
-    place: (placed) => place(ask, orders, placed),
+    quotes: (symbols) => latestTrades(request, data, symbols),
+    history: (symbols, moments) => historyOf(request, data, { symbols, moments }),
+    place: (placed) => place(request, orders, placed),
     find: async (id) => {
       const found = await findRaw(id)
       return found === undefined ? undefined : reportOf(found)
@@ -85,24 +84,24 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
     cancel: async (id) => {
       const found = await findRaw(id)
       const known = order.safeParse(found?.body)
-      // An order that cannot be read is stopped for a person.
+      // An unreadable order raises an alarm instead.
       if (!known.success) return
-      const { status } = await ask('DELETE', `${orders}/${encodeURIComponent(known.data.id)}`)
-      // 422: it has ended meanwhile.
+      const { status } = await request('DELETE', `${orders}/${encodeURIComponent(known.data.id)}`)
+      // 422: the order has already ended.
       if (![204, 207, 404, 422].includes(status)) throw unavailable(`answered ${status}`)
     },
     dividends: async (from, to) => {
       const known = calendars.get(`${from} ${to}`)
       if (known !== undefined) return known
-      const found = await announcedDividends(ask, base, { from, to })
+      const found = await announcedDividends(request, base, { from, to })
       calendars.set(`${from} ${to}`, found)
       return found
     },
   }
 }
 
-/** Asks with the operator's key. @throws Failure `provider_unavailable` where nothing usable comes. */
-function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): Ask {
+/** Creates the authenticated request function. @throws Failure `provider_unavailable` without a usable answer. */
+function createRequester({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): Request {
   const authorization = `Basic ${Buffer.from(`${apiKey}:${apiSecret}`).toString('base64')}`
   return async (method, url, body) => {
     try {
@@ -116,7 +115,7 @@ function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): A
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         timeoutMs,
-        maxBytes: LARGEST_BYTES,
+        maxBytes: MAX_BYTES,
       })
       const { text } = response
       if (response.status === 429 || response.status >= 500 || [401, 408].includes(response.status))
@@ -124,8 +123,10 @@ function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): A
       return { status: response.status, body: text === '' ? null : JSON.parse(text) }
     } catch (cause) {
       const failure =
-        cause instanceof Failure ? cause : unavailable(`gave no usable answer in ${timeoutMs} ms`, cause)
-      log.warn({ why: rootCause(cause) }, 'the broker cannot be used')
+        cause instanceof Failure
+          ? cause
+          : unavailable(`returned no usable answer within ${timeoutMs} ms`, cause)
+      log.warn({ why: rootCause(cause) }, 'the broker request failed')
       throw failure
     }
   }
@@ -140,15 +141,15 @@ function unavailable(why: string, cause?: unknown): Failure {
   )
 }
 
-/** The answer's body in a shape. @throws Failure `provider_unavailable` where it is another. */
+/** Parses an answer's body. @throws Failure `provider_unavailable` for any other shape. */
 function read<Schema extends z.ZodType>(schema: Schema, { status, body }: Answer): z.output<Schema> {
   const parsed = schema.safeParse(body)
-  if (status !== 200 || !parsed.success) throw unavailable(`answered ${status} with something else`)
+  if (status !== 200 || !parsed.success) throw unavailable(`answered ${status} with an unexpected body`)
   return parsed.data
 }
 
-async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<PlacementResult> {
-  const answer = await ask('POST', orders, {
+async function place(request: Request, orders: string, placed: BrokerOrder): Promise<PlacementResult> {
+  const answer = await request('POST', orders, {
     symbol: placed.symbol,
     side: placed.side,
     ...(placed.qty === null
@@ -163,24 +164,27 @@ async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<Pla
   if (answer.status === 200) return { status: 'placed', report: reportOf(answer) }
   const { message } = problem.parse(answer.body)
   if (answer.status === 422 && /client_order_id/.test(message)) {
-    const known = await findOrder(ask, orders, placed.id)
+    const known = await findOrder(request, orders, placed.id)
     if (known !== undefined) return { status: 'placed', report: reportOf(known) }
   }
   const reasons: Readonly<Record<number, string>> = { 403: 'forbidden_by_broker', 422: 'invalid_for_broker' }
   const reason = reasons[answer.status]
-  // Anything else may have been placed for all we know.
+  // Any other answer leaves it unknown whether the order was placed.
   if (reason === undefined) throw unavailable(`answered ${answer.status} to an order`)
   return { status: 'refused', reason, message }
 }
 
-async function findOrder(ask: Ask, orders: string, id: string): Promise<Answer | undefined> {
-  const answer = await ask('GET', `${orders}:by_client_order_id?client_order_id=${encodeURIComponent(id)}`)
+async function findOrder(request: Request, orders: string, id: string): Promise<Answer | undefined> {
+  const answer = await request(
+    'GET',
+    `${orders}:by_client_order_id?client_order_id=${encodeURIComponent(id)}`,
+  )
   if (answer.status === 404) return undefined
-  if (answer.status !== 200) throw unavailable(`answered ${answer.status} with something else`)
+  if (answer.status !== 200) throw unavailable(`answered ${answer.status} with an unexpected body`)
   return answer
 }
 
-/** The report in an answer. What cannot be read is told as it is: asking again brings nothing else. */
+/** Parses a report. An unreadable one is returned as such, because a retry would not change it. */
 function reportOf({ body }: Answer): OrderReport | UnreadableReport {
   const parsed = order.safeParse(body)
   if (!parsed.success) return { status: 'unreadable', reported: toJson(body) }
@@ -197,20 +201,24 @@ function reportOf({ body }: Answer): OrderReport | UnreadableReport {
   }
 }
 
-async function findInstrument(ask: Ask, base: string, symbol: string): Promise<Instrument | undefined> {
-  const answer = await ask('GET', `${base}/v1/assets/${encodeURIComponent(symbol)}`)
+async function findInstrument(
+  request: Request,
+  base: string,
+  symbol: string,
+): Promise<Instrument | undefined> {
+  const answer = await request('GET', `${base}/v1/assets/${encodeURIComponent(symbol)}`)
   if (answer.status === 404 || answer.status === 422) return undefined
   const { name, tradable, fractionable, status } = read(asset, answer)
   return { symbol, name, tradable: tradable && fractionable && status === 'active' }
 }
 
 async function latestTrades(
-  ask: Ask,
+  request: Request,
   data: string,
   symbols: readonly string[],
 ): Promise<ReadonlyMap<string, bigint>> {
   if (symbols.length === 0) return new Map()
-  const answer = await ask(
+  const answer = await request(
     'GET',
     `${data}/v2/stocks/trades/latest?symbols=${symbols.map(encodeURIComponent)}`,
   )
@@ -218,9 +226,12 @@ async function latestTrades(
   return new Map(Object.entries(prices).map(([symbol, { p }]) => [symbol, nanosOf(p)]))
 }
 
-/** Closing prices of bars: by the hour up to a month, else by the day. A moment before the first bar has the first one's. */
+/**
+ * Closing prices of bars, hourly up to a month and daily beyond. A moment before the first bar gets the first bar's
+ * price.
+ */
 async function historyOf(
-  ask: Ask,
+  request: Request,
   data: string,
   { symbols, moments }: { symbols: readonly string[]; moments: readonly Date[] },
 ): Promise<ReadonlyMap<string, readonly bigint[]>> {
@@ -231,7 +242,7 @@ async function historyOf(
   const query = new URLSearchParams({
     symbols: symbols.join(','),
     timeframe: isLong ? '1Day' : '1Hour',
-    // The last bar that ended before the first moment may be some closed days back.
+    // The last bar before the first moment may be several closed days earlier.
     start: new Date(first.getTime() - 7 * DAY).toISOString(),
     end: last.toISOString(),
     limit: '10000',
@@ -241,9 +252,9 @@ async function historyOf(
   const found = new Map<string, { at: number; price: bigint }[]>()
   let pages = 0
   for (let token: string | null = ''; token !== null; pages += 1) {
-    if (pages === MOST_PAGES) throw unavailable('told a history without an end')
+    if (pages === MAX_PAGES) throw unavailable('returned too many pages of history')
     if (token !== '') query.set('page_token', token)
-    const page = read(bars, await ask('GET', `${data}/v2/stocks/bars?${query}`))
+    const page = read(bars, await request('GET', `${data}/v2/stocks/bars?${query}`))
     for (const [symbol, rows] of Object.entries(page.bars))
       found.set(symbol, [
         ...(found.get(symbol) ?? []),
@@ -259,12 +270,12 @@ function closingAt(rows: readonly { at: number; price: bigint }[], at: Date): bi
 }
 
 async function announcedDividends(
-  ask: Ask,
+  request: Request,
   base: string,
   { from, to }: { from: string; to: string },
 ): Promise<readonly Dividend[]> {
   const found: Dividend[] = []
-  // Alpaca answers 90 days at most.
+  // Alpaca answers at most 90 days per request.
   for (let since = Date.parse(from); since <= Date.parse(to); since += 90 * DAY) {
     const until = new Date(Math.min(since + 89 * DAY, Date.parse(to))).toISOString().slice(0, 10)
     const query = new URLSearchParams({
@@ -275,7 +286,7 @@ async function announcedDividends(
     })
     const rows = read(
       z.array(announcement),
-      await ask('GET', `${base}/v1/corporate_actions/announcements?${query}`),
+      await request('GET', `${base}/v1/corporate_actions/announcements?${query}`),
     )
     for (const { initiating_symbol: symbol, record_date: recordDate, payable_date: payDate, cash } of rows)
       if (recordDate !== null && payDate !== null && cash !== null && cash > 0n)

@@ -1,4 +1,4 @@
-/** No broker: nothing is bought or sold, and nothing is said of prices. */
+/** The broker port without a broker: rejects orders and has no prices. */
 import { Failure } from '../../failures/failure.ts'
 import type { Broker } from '../broker.ts'
 
@@ -7,7 +7,6 @@ const refuse = () =>
     new Failure('provider_unavailable', 'No broker is configured; nothing was done.', { retryAfter: 60 }),
   )
 
-/** The broker port where there is none. */
 export const noBroker: Broker = {
   name: 'none',
   isOpenTo: () => true,
@@ -17,6 +16,6 @@ export const noBroker: Broker = {
   place: refuse,
   find: refuse,
   cancel: refuse,
-  // Without a broker nobody has shares: an empty calendar is the truth, and keeps the job quiet.
+  // Without a broker there are no shares, so an empty calendar is correct and the dividend job has nothing to do.
   dividends: async () => [],
 }

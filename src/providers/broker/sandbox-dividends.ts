@@ -1,4 +1,4 @@
-/** The sandbox's calendar of dividends: on days that follow from the symbol, paid two weeks after their record date. */
+/** The sandbox's dividend calendar: record dates derived from the symbol, paid two weeks later. */
 import type { Dividend } from '../broker.ts'
 import { hashText } from './sandbox-feed.ts'
 import { instruments } from './sandbox-instruments.ts'
@@ -6,13 +6,13 @@ import { instruments } from './sandbox-instruments.ts'
 const DAY = 86_400_000
 const PAID_AFTER_DAYS = 14
 
-/** Nano-dollars of a decimal with at most nine digits. */
+/** Converts a decimal with at most nine digits to nano-dollars. */
 function nanosOf(decimal: string): bigint {
   const [whole = '0', fraction = ''] = decimal.split('.')
   return BigInt(whole + fraction.padEnd(9, '0'))
 }
 
-/** Dividends with a record date from one day to another, both included. @param from `YYYY-MM-DD`. */
+/** Lists dividends with a record date in a range, inclusive. @param from `YYYY-MM-DD`. */
 export function dividendsBetween(from: string, to: string): readonly Dividend[] {
   return instruments.flatMap(([symbol, , , dividend, perYear]) =>
     perYear === 0

@@ -1,7 +1,8 @@
 /**
- * The sandbox's prices: they follow from symbol, seed and second alone, so that every process has the same ones, now and for
- * every moment of the past. Around a slow drift from the reference price lies smooth noise of ever shorter periods, each as
- * strong as a random walk would be over it. Floating point ends here: what leaves is whole cents, as nano-dollars.
+ * The sandbox's price feed, derived only from symbol, seed and second, so that every process computes the same past
+ * and present prices. Smooth noise of ever shorter periods surrounds a slow drift from the reference price; each
+ * period has the amplitude of a random walk over it. Floating point stays inside: the results are whole cents, in
+ * nano-dollars.
  */
 import { instruments, REFERENCE_DATE } from './sandbox-instruments.ts'
 
@@ -9,24 +10,24 @@ const SECOND = 1_000
 const DAY_S = 86_400
 const YEAR_S = 365 * DAY_S
 
-/** Seconds a wave; how far a price strays in a day. */
+/** Wave periods in seconds, and the daily volatility. */
 const periods = [90 * DAY_S, 30 * DAY_S, 7 * DAY_S, DAY_S, 14_400, 3_600, 600, 60, 10]
 const DAILY_STRAY = 0.007
 const YEARLY_DRIFT = 0.06
 
-/** A cent in nano-dollars. */
+/** One cent in nano-dollars. */
 const CENT = 10_000_000n
 
 const reference = new Map(instruments.map(([symbol, , price]) => [symbol, Number(price)]))
 const referenceSecond = Date.parse(`${REFERENCE_DATE}T20:00:00Z`) / SECOND
 
-/** The seed of every sandbox's prices. */
+/** Seed of the sandbox's prices. */
 const SEED = 'bursar'
 
-/** Price of a symbol at a moment. */
+/** Returns the price of a symbol at a moment. */
 export type Feed = (symbol: string, at: Date) => bigint | undefined
 
-/** A feed. @param seed another one gives other prices. @returns nano-dollars a share, in whole cents. */
+/** Creates a feed. @param seed selects another set of prices. @returns nano-dollars per share, in whole cents. */
 export function createFeed(seed = SEED): Feed {
   return (symbol, at) => {
     const from = reference.get(symbol)
@@ -64,7 +65,7 @@ function mix(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** A text as a 32-bit number (FNV-1a). */
+/** Hashes a text to 32 bits (FNV-1a). */
 export function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (const character of Buffer.from(text)) hash = Math.imul(hash ^ character, 0x01000193)

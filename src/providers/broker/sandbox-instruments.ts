@@ -1,12 +1,12 @@
 /**
- * What the sandbox broker trades: real stocks and funds with a reference price, about what they closed at on 28 June 2024 on
- * their home exchanges (later splits are not in them), and about the dividend that they paid then.
+ * Instruments of the sandbox broker: real stocks and funds with approximate closing prices of 28 June 2024 on their
+ * home exchanges (later splits are not included) and approximate dividends of that time.
  */
 
-/** The day of the reference prices. */
+/** Day of the reference prices. */
 export const REFERENCE_DATE = '2024-06-28'
 
-/** Symbol, name, reference price in USD, dividend in USD a share each time, times a year. */
+/** Symbol, name, reference price in USD, dividend in USD per share and payment, payments per year. */
 export const instruments: readonly (readonly [
   symbol: string,
   name: string,

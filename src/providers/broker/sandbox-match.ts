@@ -1,28 +1,29 @@
-/** How the sandbox market fills an order: second by second, as far as the feed has come. Pure, so that every process agrees. */
+/**
+ * Order matching of the sandbox market, second by second along the feed. Pure, so that every process gets the same
+ * result.
+ */
 import { minimum, unitsForDown } from '../../money/shares.ts'
 import type { BrokerOrder, OrderReport } from '../broker.ts'
 
-/** What the market gives to one order in a second: 10,000 USD. */
+/** Maximum fill per order and second: 10,000 USD. */
 const DEPTH_CENTS = 1_000_000n
 
 const SECOND = 1_000
 const CENT = 10n ** 16n
 
-/** An order in the book. */
 export interface BookedOrder extends BrokerOrder, OrderReport {
   readonly placedAt: Date
   readonly expiresAt: Date
-  /** Prices up to this second were looked at. */
+  /** Last second whose price was processed. */
   readonly matchedAt: Date
 }
 
-/** The market that an order meets. */
 interface Market {
   readonly priceAt: (at: Date) => bigint
   readonly opensAt: Date
 }
 
-/** Carries an open order on to a moment. One that its session leaves open expires at the close. */
+/** Advances an open order to a moment. An order still open at the end of its session expires. */
 export function matchUntil(order: BookedOrder, now: Date, market: Market): BookedOrder {
   let carried = order
   const end = Math.min(now.getTime(), order.expiresAt.getTime() - 1)
@@ -32,7 +33,6 @@ export function matchUntil(order: BookedOrder, now: Date, market: Market): Booke
   return isOpen(carried) && now >= order.expiresAt ? { ...carried, status: 'expired' } : carried
 }
 
-/** Whether an order can still be filled. */
 export function isOpen({ status }: OrderReport): boolean {
   return status === 'accepted' || status === 'partially_filled'
 }
@@ -53,7 +53,7 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
   return { ...filled, status: units === wanted ? 'filled' : 'partially_filled' }
 }
 
-/** What is left to fill: for a buy what is left of its money pays for, for a sell what is left of its quantity. */
+/** Quantity still to fill: what the remaining money buys, or the remaining quantity of a sell. */
 function wantedAt({ notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
   return qty === null ? (notional * CENT - filledValue) / price : qty - filledQty
 }

@@ -1,12 +1,12 @@
 /**
- * When the sandbox market is open: always, a session being a UTC day; or as the New York Stock Exchange is, 9:30 to 16:00 in New
- * York, with its holidays and the days on which it closes at 13:00. @see https://www.nyse.com/markets/hours-calendars
+ * Opening hours of the sandbox market: always, with UTC days as sessions; or those of the New York Stock Exchange,
+ * 9:30 to 16:00 in New York, with its holidays and early closes at 13:00.
+ * @see https://www.nyse.com/markets/hours-calendars
  */
 
-/** The hours that a market keeps. */
 export type MarketHours = 'always' | 'nyse'
 
-/** From its opening to its close, the close not included. */
+/** A session from opening (inclusive) to close (exclusive). */
 export interface Session {
   readonly opensAt: Date
   readonly closesAt: Date
@@ -14,7 +14,7 @@ export interface Session {
 
 const DAY = 86_400_000
 
-/** The session that is open at a moment, or the next one. */
+/** Finds the session open at a moment, or the next one. */
 export function sessionOf(hours: MarketHours, at: Date): Session {
   for (let day = startOfDay(at) - DAY; ; day += DAY) {
     const session = sessionOn(hours, new Date(day))
@@ -22,7 +22,7 @@ export function sessionOf(hours: MarketHours, at: Date): Session {
   }
 }
 
-/** The last moment up to `at` at which the market was open. */
+/** Finds the last moment up to `at` at which the market was open. */
 export function lastTraded(hours: MarketHours, at: Date): Date {
   if (sessionOf(hours, at).opensAt <= at) return at
   for (let day = startOfDay(at); ; day -= DAY) {
@@ -44,7 +44,10 @@ function startOfDay(at: Date): number {
   return Math.floor(at.getTime() / DAY) * DAY
 }
 
-/** A minute of a calendar day in New York: five hours after UTC, four from March's second to November's first Sunday. */
+/**
+ * A minute of a calendar day in New York: UTC-5, or UTC-4 from the second Sunday in March to the first Sunday in
+ * November.
+ */
 function inNewYork(day: Date, minutes: number): Date {
   const year = day.getUTCFullYear()
   const summerFrom = Date.UTC(year, 2, nthWeekday(year, 3, 0, 2))
@@ -60,7 +63,7 @@ function holidaysOf(year: number): ReadonlySet<string> {
   const goodFriday = new Date(easter.getTime() - 2 * DAY)
   const lastMondayOfMay = 31 - ((new Date(Date.UTC(year, 4, 31)).getUTCDay() + 6) % 7)
   return new Set([
-    // A New Year's Day that falls on a Saturday is not made up for.
+    // A New Year's Day on a Saturday is not observed on another day.
     ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [observed(year, 1, 1)]),
     keyOf(1, nthWeekday(year, 1, 1, 3)),
     keyOf(2, nthWeekday(year, 2, 1, 3)),
@@ -74,25 +77,25 @@ function holidaysOf(year: number): ReadonlySet<string> {
   ])
 }
 
-/** The day before Independence Day and Christmas, where that is a trading day, and the one after Thanksgiving. */
+/** Early closes: the trading days before Independence Day and Christmas, and the day after Thanksgiving. */
 function earlyClosesOf(year: number): ReadonlySet<string> {
   return new Set([keyOf(7, 3), keyOf(11, nthWeekday(year, 11, 4, 4) + 1), keyOf(12, 24)])
 }
 
-/** A holiday on a Saturday is kept on Friday, on a Sunday on Monday. */
+/** Observed date of a holiday: Friday for a Saturday, Monday for a Sunday. */
 function observed(year: number, month: number, date: number): string {
   const day = new Date(Date.UTC(year, month - 1, date)).getUTCDay()
   const kept = new Date(Date.UTC(year, month - 1, date + (day === 6 ? -1 : day === 0 ? 1 : 0)))
   return keyOf(kept.getUTCMonth() + 1, kept.getUTCDate())
 }
 
-/** The date of a month's nth weekday (0 is Sunday). */
+/** Date of a month's nth weekday (0 is Sunday). */
 function nthWeekday(year: number, month: number, weekday: number, nth: number): number {
   const first = new Date(Date.UTC(year, month - 1, 1)).getUTCDay()
   return 1 + ((weekday - first + 7) % 7) + (nth - 1) * 7
 }
 
-/** Easter Sunday. @see https://en.wikipedia.org/wiki/Date_of_Easter#Anonymous_Gregorian_algorithm */
+/** Date of Easter Sunday. @see https://en.wikipedia.org/wiki/Date_of_Easter#Anonymous_Gregorian_algorithm */
 function easterOf(year: number): Date {
   const a = year % 19
   const b = Math.floor(year / 100)

@@ -1,6 +1,6 @@
 /**
- * The sandbox broker: a market of its own that really matches. Its book is in the database and its prices follow from the
- * clock, so that any process carries any order on and all come to the same fills.
+ * The sandbox broker: a market that matches orders. The book is in the database and prices follow from the clock, so
+ * that any process can advance any order with the same fills.
  */
 import type { Selectable } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
@@ -13,7 +13,7 @@ import { instruments } from './sandbox-instruments.ts'
 import { type BookedOrder, isOpen, matchUntil } from './sandbox-match.ts'
 import { lastTraded, type MarketHours, sessionOf } from './sandbox-sessions.ts'
 
-/** What it runs on. @property feed the prices; by default those that every sandbox has. */
+/** Dependencies of the market. @property feed prices; by default the standard sandbox feed. */
 export interface SandboxBrokerOptions {
   readonly database: Database
   readonly clock: Clock
@@ -23,7 +23,6 @@ export interface SandboxBrokerOptions {
 
 const names = new Map(instruments.map(([symbol, name]) => [symbol, name]))
 
-/** The broker port over the sandbox's own market. */
 export function createSandboxBroker({
   database,
   clock,
@@ -59,7 +58,11 @@ export function createSandboxBroker({
       }),
     place: async (order) => {
       if (!names.has(order.symbol))
-        return { status: 'refused', reason: 'unknown_symbol', message: `${order.symbol} is not traded here` }
+        return {
+          status: 'refused',
+          reason: 'unknown_symbol',
+          message: `${order.symbol} is not available for trading`,
+        }
       const placedAt = clock()
       await insertOrder(database, { ...order, placedAt, expiresAt: sessionOf(hours, placedAt).closesAt })
       const report = await carryOn(order.id, (carried) => carried)
@@ -102,7 +105,7 @@ async function insertOrder(
       status: 'accepted',
       placed_at: order.placedAt,
       expires_at: order.expiresAt,
-      // The second of the order itself is the first to be looked at.
+      // Matching starts with the second of the order itself.
       matched_at: new Date(order.placedAt.getTime() - 1_000),
       filled_at: null,
     })
@@ -144,7 +147,7 @@ const statuses: readonly OrderReport['status'][] = [
 
 function bookedOf(row: Selectable<SandboxOrderTable>): BookedOrder {
   const status = statuses.find((known) => known === row.status)
-  if (status === undefined) throw new Error(`the book has an order that is ${row.status}`)
+  if (status === undefined) throw new Error(`the book has an order with the unknown status ${row.status}`)
   return {
     id: row.id,
     symbol: row.symbol,

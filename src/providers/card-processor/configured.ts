@@ -1,4 +1,4 @@
-/** The card processor of a configuration: without a key of Lithic's the sandbox issues cards itself, and production issues none. */
+/** Selects the card processor: without a Lithic key the sandbox issues cards itself, and production issues none. */
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -7,7 +7,7 @@ import type { CardProcessor } from '../card-processor.ts'
 import { createLithicProcessor } from './lithic.ts'
 import { createSandboxProcessor } from './sandbox.ts'
 
-/** @param webhooks what the sandbox's webhooks are signed by; null in production. */
+/** @param webhooks signing secrets of the sandbox's webhooks; null in production. */
 export function createConfiguredProcessor(
   { cards }: CardConfig,
   {

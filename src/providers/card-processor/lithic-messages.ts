@@ -1,6 +1,8 @@
 /**
- * Lithic's webhooks in our words: Auth Stream Access requests and transaction updates. Only what decides is read; amounts are
- * whole cents. @see https://docs.lithic.com/docs/auth-stream-access-asa @see https://docs.lithic.com/docs/transaction-webhooks
+ * Maps Lithic's webhooks, Auth Stream Access requests and transaction updates, to card messages. Reads only what
+ * decisions need; amounts are whole cents.
+ * @see https://docs.lithic.com/docs/auth-stream-access-asa
+ * @see https://docs.lithic.com/docs/transaction-webhooks
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -15,10 +17,10 @@ import type {
   CardTransaction,
 } from '../card-processor.ts'
 
-/** Far above any purchase, far below what a column holds. */
-const LARGEST_CENTS = 100_000_000_000
+/** Far above any purchase, far below what a database column holds. */
+const MAX_CENTS = 100_000_000_000
 
-const cents = z.int().min(-LARGEST_CENTS).max(LARGEST_CENTS)
+const cents = z.int().min(-MAX_CENTS).max(MAX_CENTS)
 const token = z.string().min(1).max(64)
 const merchant = z.object({
   acceptor_id: z.string().max(255).nullish(),
@@ -84,12 +86,13 @@ function authorizationOf(message: unknown): CardAuthorization {
   if (!parsed.success) throw unreadable(parsed.error)
   const { data } = parsed
   if ((data.cardholder_currency ?? 'USD') !== 'USD')
-    throw new Failure('invalid_request', 'cardholder_currency: our cards are in USD.')
+    throw new Failure('invalid_request', 'cardholder_currency: must be USD.')
   const { pos } = data
   return {
     kind: 'authorization',
     token: data.token,
-    // A request to raise an authorization comes under its token, and may name the same amount.
+    // A request to increase an authorization has the same token and possibly the same amount, so the whole message is
+    // hashed.
     fingerprint: createHash('sha256').update(canonicalJson(message)).digest('base64url'),
     cardToken: data.card.token,
     type:
@@ -106,7 +109,7 @@ function authorizationOf(message: unknown): CardAuthorization {
   }
 }
 
-/** How the number came to the merchant. What is in none of ours is not known. */
+/** Maps how the card number reached the merchant to a channel; unmapped values are unknown. */
 const channels: ReadonlyMap<string, CardAuthorization['channel']> = new Map([
   ['ECOMMERCE', 'ecommerce'],
   ['CREDENTIAL_ON_FILE', 'ecommerce'],
@@ -119,7 +122,7 @@ const channels: ReadonlyMap<string, CardAuthorization['channel']> = new Map([
   ['ICC', 'chip'],
 ])
 
-/** Events that move money; all others only tell. */
+/** Events that move money; others are informational. */
 const kinds: ReadonlyMap<string, CardEvent['kind']> = new Map([
   ['CLEARING', 'clearing'],
   ['FINANCIAL_AUTHORIZATION', 'clearing'],
@@ -160,7 +163,10 @@ function transactionOf(message: unknown): CardTransaction {
   }
 }
 
-/** A credit clears by the same event as a debit: its polarity tells them apart, or its sign, and neither makes it a debit. */
+/**
+ * Credits and debits clear with the same event type, distinguished by polarity or sign; without either, the event is
+ * a debit.
+ */
 function kindOf({
   type,
   amount,
@@ -169,7 +175,7 @@ function kindOf({
   return type === 'CLEARING' && (amount < 0 || polarity === 'CREDIT') ? 'refund' : kinds.get(type)
 }
 
-/** The codes that an answer may have; every one but the first declines. */
+/** Result codes for Lithic; every one except the first declines. */
 const results: Readonly<Record<CardReason, string>> = {
   approved: 'APPROVED',
   insufficient_funds: 'INSUFFICIENT_FUNDS',
@@ -192,7 +198,7 @@ const results: Readonly<Record<CardReason, string>> = {
   budget_exceeded: 'VELOCITY_EXCEEDED',
 }
 
-/** Our decision as Lithic reads it. `approved_amount` says that less than all was approved. */
+/** Formats our decision for Lithic. `approved_amount` marks a partial approval. */
 export function answerOf({ token, reason, asked, approved, balance }: CardAnswer): Record<string, unknown> {
   const isPartial = reason === 'approved' && approved < asked
   return {

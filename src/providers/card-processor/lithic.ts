@@ -7,10 +7,14 @@ import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { verifyWebhook } from './standard-webhooks.ts'
 
-/** For the whole answer: a person waits. */
+/** Time limit for the whole answer; a person is waiting. */
 const TIMEOUT_MS = 5_000
 
-/** How a deployment knows Lithic. @property secretsAt the webhook secrets that hold at a moment. @property apiKey null: cards cannot be issued. */
+/**
+ * Connection to Lithic.
+ * @property secretsAt webhook secrets valid at a moment.
+ * @property apiKey null: cards cannot be issued.
+ */
 export interface LithicParts {
   readonly url: string
   readonly apiKey: string | null
@@ -25,7 +29,6 @@ const created = z.object({
   exp_year: z.string().regex(/^\d{4}$/),
 })
 
-/** Lithic as the card processor. */
 export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicParts): CardProcessor {
   return {
     name: 'lithic',
@@ -34,7 +37,7 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
     answer: answerOf,
     issue: async ({ cardId, nickname }) => {
       if (apiKey === null)
-        throw new Failure('provider_unavailable', 'Cards are not issued here.', {
+        throw new Failure('provider_unavailable', 'This deployment does not issue cards.', {
           isFinal: true,
           retryAfter: 60,
         })
@@ -65,10 +68,10 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
         if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The card processor did not say that it has issued the card; it is asked again.',
+          'The card processor did not confirm the card; the request is retried.',
           {
             retryAfter: 5,
-            hint: 'Send the request again with the same idempotency key, or look at GET /api/cards in a minute.',
+            hint: 'Send the request again with the same idempotency key, or read GET /api/cards in a minute.',
           },
           { cause },
         )
@@ -78,7 +81,7 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
   }
 }
 
-/** An answer after which there is no card: neither a conflict nor one that a later try may better. */
+/** A final rejection: neither a conflict nor a status that a retry may fix. */
 function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
@@ -90,7 +93,7 @@ function refusedBy(status: number): Failure {
   })
 }
 
-/** The processor wants a UUID for its idempotency: ours is one in base32. */
+/** Converts our card id, a UUID in base32, to the UUID that the processor requires for idempotency. */
 function uuidOf(cardId: string): string {
   const digits = [...cardId.slice(-26)].reduce(
     (value, digit) => value * 32n + BigInt('0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit)),

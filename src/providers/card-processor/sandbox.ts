@@ -1,4 +1,7 @@
-/** The card processor port in the sandbox: it issues cards of its own, and plays the card network against our own webhook. */
+/**
+ * The card processor port in the sandbox: issues its own cards, and simulates the card network by calling our own
+ * webhook.
+ */
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { type NewId, randomDigits } from '../../base/ids.ts'
@@ -10,7 +13,11 @@ import { signWebhook, verifyWebhook } from './standard-webhooks.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property secretsAt the newest first. */
+/**
+ * Dependencies of the sandbox processor.
+ * @property webhookUrl URL of our own webhook.
+ * @property secretsAt webhook secrets, newest first.
+ */
 export interface SandboxCardParts {
   readonly webhookUrl: () => string
   readonly secretsAt: (now: Date) => readonly string[]
@@ -28,7 +35,7 @@ const entryModes = {
   chip: 'ICC',
 } as const
 
-/** The sandbox's processor. It speaks as Lithic does. */
+/** The sandbox's processor, which uses Lithic's message format. */
 export function createSandboxProcessor({
   webhookUrl,
   secretsAt,

@@ -1,15 +1,16 @@
 /**
- * Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, in base64 behind `v1,`. Several signatures and several secrets may
- * hold at once, so that a secret can be replaced. @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, in base64 after `v1,`. Several signatures and secrets may
+ * be valid at once, so that secrets can be rotated.
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../../failures/failure.ts'
 import type { WebhookDelivery } from '../card-processor.ts'
 
-/** How far a webhook's timestamp may be from our clock. */
+/** Maximum difference between a webhook's timestamp and our clock. */
 const TOLERANCE_SECONDS = 300
 
-/** Headers of a signed webhook. @param secret as it is written: `whsec_` and base64. @param at whole seconds count. */
+/** Builds the headers of a signed webhook. @param secret `whsec_` and base64. @param at rounded down to seconds. */
 export function signWebhook(
   { id, body, at }: { id: string; body: string | Uint8Array; at: Date },
   secret: string,
@@ -19,7 +20,7 @@ export function signWebhook(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
 }
 
-/** Checks a webhook. @returns its id. @throws Failure `signature_invalid`. */
+/** Verifies a webhook. @returns its id. @throws Failure `signature_invalid`. */
 export function verifyWebhook(
   { header, body }: WebhookDelivery,
   secrets: readonly string[],
@@ -36,7 +37,7 @@ export function verifyWebhook(
     .split(' ')
     .flatMap((part) => (part.startsWith('v1,') ? [Buffer.from(part.slice(3), 'base64')] : []))
   const expected = secrets.map((secret) => hmac(secret, { id, timestamp, body }))
-  // Every pair is compared, so that time tells nothing of which one held.
+  // All pairs are compared, so that timing does not reveal which one matched.
   const matches = expected.flatMap((right) =>
     signatures.map((signature) => signature.length === right.length && timingSafeEqual(signature, right)),
   )
@@ -53,7 +54,7 @@ function hmac(
 }
 
 function invalid(detail: string): Failure {
-  return new Failure('signature_invalid', `${detail} Nothing was done.`, {
+  return new Failure('signature_invalid', `${detail} The webhook was ignored.`, {
     hint: 'Sign with the current secret, over the exact bytes of the body, and send it at once.',
   })
 }

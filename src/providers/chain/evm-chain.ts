@@ -1,4 +1,4 @@
-/** The chain port over a gate to an EVM node: what the adapters `anvil` and `rpc` share. */
+/** The chain port over a gate to an EVM node, shared by the adapters `anvil` and `rpc`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../failures/failure.ts'
 import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
@@ -21,26 +21,25 @@ import {
 } from './rpc/networks.ts'
 import { findTransfers, readTransaction } from './transfers.ts'
 
-/** What the chain is made from, beside its gate, which is open already. */
+/** Dependencies of the chain besides its open gate. */
 export interface EvmChainOptions {
   readonly gate: Gate<EvmSession>
   readonly first: EvmSession
   readonly tokens: TokenAddresses
   rpcUrl(): string | null
-  /** Called where a node did not answer, so that the adapter may call it lost. */
+  /** Called when a node did not answer, so that the adapter can declare it lost. */
   suspect(session: EvmSession): void
   close(): Promise<void>
 }
 
-/** How long a loss may take to be noticed after a call has failed. */
+/** Time allowed for detecting a loss after a failed call. */
 const NOTICE_MS = 100
 
-/** The chain's name for the first entry of the Safe's list of modules. */
+/** Sentinel before the first entry of a Safe's list of modules. */
 const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 
-/** The chain port over an open gate. */
 export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: EvmChainOptions): Chain {
-  /** For what may be done twice: where the node is lost meanwhile, once more on the one that comes back. */
+  /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
   async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
     const session = await gate.enter()
     try {
@@ -60,7 +59,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     }
   }
 
-  /** For what must not be done twice. */
+  /** Runs work that must not be repeated. */
   async function once<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
     const session = await gate.enter()
     try {
@@ -71,10 +70,10 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     }
   }
 
-  /** For what only a chain whose tokens are ours can do. */
+  /** Runs work that needs the gateway's own tokens. */
   function development<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
     return once((session) => {
-      if (!session.isDevelopment) throw new Error('The tokens of this chain are not ours to give out.')
+      if (!session.isDevelopment) throw new Error('The gateway cannot mint the tokens of this chain.')
       return work(session)
     })
   }
@@ -103,7 +102,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     signer,
     walletAddress: async (wallet) => first.wallets.safeOf(wallet).address,
     modules: (wallet) => repeatable((session) => modulesOf(session, wallet)),
-    // Follows from contracts' addresses, which are the same in every session.
+    // Depends only on contract addresses, which are the same in every session.
     operationOf: (operation) => first.operations.operationOf(operation),
     balanceOf: (token, address) =>
       repeatable(({ client }) =>
@@ -128,7 +127,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     forget: () => once(async (session) => session.forget()),
     identity: () =>
       repeatable(async ({ client, isDevelopment }) =>
-        // A public chain is the one that its id names; a development node's first block is its own.
+        // A public chain is identified by its id; a development node by its own first block.
         isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${baseSepolia.id}`,
       ),
     allowancePrices,
@@ -178,7 +177,7 @@ async function modulesOf(
     functionName: 'getModulesPaginated',
     args: [MODULES_START, 50n],
   })
-  // A wallet that was just given to its owner has the rest with its next operation.
+  // A wallet with a new owner gets the missing modules with its next operation.
   const awaited = planned.filter((module) => !modules.includes(module))
   return [
     ...modules.map((module) => shown(module, 'active')),

@@ -1,4 +1,4 @@
-/** What an x402 facilitator asks of a chain, on a real node; the sponsor pays for what it writes. */
+/** Chain access for x402 facilitators on a real node; the sponsor pays for writes. */
 import {
   BaseError,
   concat,
@@ -23,8 +23,8 @@ import { type Relayer, SHORT_RECEIPT_WAIT_MS, type SponsoredCall } from './relay
 import type { NodeClient } from './rpc/client.ts'
 
 /**
- * The most gas that a stranger's payment may use, in simulation and on the chain. A payer that is a contract judges its own
- * signature (EIP-1271) with whatever gas it likes: a token transfer by authorization takes 60,000 to 120,000, a contract
+ * Maximum gas of a third party's payment, in simulation and on the chain. A payer that is a contract verifies its own
+ * signature (EIP-1271) with arbitrary gas: a token transfer by authorization takes 60,000 to 120,000, a contract
  * wallet's signature check 100,000 to 200,000 more.
  */
 const MAX_SPONSORED_GAS = 400_000n
@@ -32,29 +32,31 @@ const MAX_SPONSORED_GAS = 400_000n
 const signatureAbi = parseAbi([
   'function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)',
 ])
-/** The answer of {@link signatureAbi} to a valid signature. @see https://eips.ethereum.org/EIPS/eip-1271 */
+/** Return value of {@link signatureAbi} for a valid signature. @see https://eips.ethereum.org/EIPS/eip-1271 */
 const VALID_SIGNATURE = 0x1626ba7en
 
-/** The signer of one session. */
 export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner {
-  /** A refusal in words: what viem makes of one is a page, and names no error that the caller's interface lacks. */
+  /**
+   * Throws a rejection with the contract's reason, because viem's message is a page long and lacks errors outside the
+   * caller's ABI.
+   */
   function refuse(error: unknown): never {
     const refusal = refusalOf(error)
     if (refusal !== undefined) throw refusedCall(refusal, { cause: error })
-    // Nothing was broadcast: what the node answers about gas is about the ceiling.
+    // Nothing was broadcast: an error about gas refers to the gas limit.
     if (error instanceof BaseError && !isConnectionError(error) && /gas/i.test(error.details))
       throw refusedCall(`it uses more than ${MAX_SPONSORED_GAS} gas`, { cause: error })
     throw error
   }
 
-  /** Simulates a call within the ceiling. */
+  /** Simulates a call within the gas limit. */
   async function simulated(to: Address, data: Hex): Promise<Hex> {
     const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
     const { data: result = '0x' } = await client.call(call).catch(refuse)
     return result
   }
 
-  /** Estimated first, so that what would revert is refused before it costs gas. */
+  /** Estimates gas first, so that a call that would revert is rejected before it costs gas. */
   async function estimated(to: Address, data: Hex): Promise<SponsoredCall> {
     const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
     const estimate = await client.estimateGas(call).catch(refuse)
@@ -71,7 +73,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
       return decodeFunctionResult({ abi, functionName, args: call.args, data })
     },
     async verifyTypedData(input) {
-      // Most signers are plain keys, checked without asking the node; a contract's own answer counts otherwise (EIP-1271).
+      // Most signers are plain keys, which are verified locally; contracts are called (EIP-1271).
       if (await isSignedByKey(input)) return true
       const { address, signature } = input
       const args = [typedDataHashOf(input), signature] as const
@@ -86,9 +88,9 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
     },
     async writeContract(call) {
       const sponsored = await estimated(call.address, calldataOf(call))
-      // Anybody may carry an authorization to the token; what a permit allows, only the address that it names.
-      const isAnybodys = call.functionName === 'transferWithAuthorization'
-      const { hash } = await (isAnybodys
+      // Anyone may submit an authorization to the token; only the address named in a permit may use it.
+      const isOpenToAll = call.functionName === 'transferWithAuthorization'
+      const { hash } = await (isOpenToAll
         ? relayer.send(sponsored, SHORT_RECEIPT_WAIT_MS)
         : relayer.sendAsSponsor(sponsored, SHORT_RECEIPT_WAIT_MS))
       return hash
@@ -104,7 +106,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
   }
 }
 
-/** The call's data, with the suffix some facilitators add to mark their transactions. */
+/** Encodes a call, with the suffix some facilitators add to mark their transactions. */
 export function calldataOf({ abi, functionName, args = [], dataSuffix = '0x' }: ContractCall): Hex {
   return concat([encodeFunctionData({ abi, functionName, args }), dataSuffix])
 }

@@ -1,4 +1,4 @@
-/** Sandbox tokens from the sandbox's minters. */
+/** Minting of sandbox tokens. */
 import { concat, encodeFunctionData } from 'viem'
 import { stablecoins } from '../../money/money.ts'
 import { MINT_MARK, type Mint } from '../chain.ts'
@@ -6,14 +6,14 @@ import { tokenAbi } from './contracts/abi.ts'
 import type { Relayer } from './relay/relayer.ts'
 import { plainAddress, sandboxTokenAddresses } from './rpc/networks.ts'
 
-/** How many addresses one transaction mints to. */
+/** Maximum addresses per mint transaction. */
 const BATCH = 200
 
-/** Gas for one address that held none of the token before, and for the transaction itself. */
+/** Gas for an address without a balance of the token, and for the transaction itself. */
 const GAS_EACH = 60_000n
 const GAS_BASE = 100_000n
 
-/** Mints, token by token, in batches that go out at once. @throws Error where the chain refused one. */
+/** Mints token by token, in concurrent batches. @throws Error when the chain rejected one. */
 export async function mintTokens(relayer: Relayer, mints: readonly Mint[]): Promise<void> {
   const batches = stablecoins.flatMap((token) => chunksOf(mints.filter((mint) => mint.token === token)))
   await Promise.all(batches.map((batch) => mintBatch(relayer, batch)))

@@ -1,4 +1,4 @@
-/** The chain over a node that somebody else runs: a development node is set up as far as needed, a public one is checked. */
+/** The chain over an external node: a development node is set up as needed, a public one is checked. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
@@ -19,28 +19,28 @@ import {
   type TokenAddresses,
 } from './rpc/networks.ts'
 
-/** Which node, and what a public one needs beside it. */
+/** Connection to a node, with the configuration of public chains. */
 export interface RpcChainOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** The private key that pays for gas; needed on a public chain only. */
+  /** Private key that pays for gas; required on public chains only. */
   readonly sponsorKey?: string | null | undefined
-  /** The private key that owns the Safes of a public chain; the sponsor's by default. */
+  /** Private key that owns the Safes of a public chain; the sponsor's by default. */
   readonly ownerKey?: string | null | undefined
-  /** Where a public chain's contracts stand, where not at their usual addresses. */
+  /** Addresses of a public chain's contracts, where they differ from the usual ones. */
   readonly contracts?: Partial<AccountContracts> | undefined
   readonly tokens?: Partial<TokenAddresses> | undefined
   /** How long calls wait for a node that does not answer; 4,000 by default. */
   readonly waitMs?: number | undefined
 }
 
-/** How often a development node is asked whether it is still the same chain: its operator may restart it, empty. */
+/** Interval of the identity check of a development node, which its operator may restart empty. */
 const WATCH_MS = 2_000
 
 /**
  * Connects to a node.
- * @throws Error that lists what is missing: another chain id, no sponsor key, contracts that are not there.
+ * @throws Error listing everything that is missing: the right chain id, a sponsor key, contracts.
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
   const { url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
@@ -73,7 +73,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     return { session, isFresh, lost: watch(chain) }
   }
 
-  /** Settles when the node is another chain than it was, or does not answer. */
+  /** Settles when the node's chain has changed, or it does not answer. */
   async function watch(chain: Hex): Promise<void> {
     while (!closing.signal.aborted) {
       await sleep(WATCH_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
@@ -84,12 +84,12 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
 
   const gate = createGate({ open, log, waitMs, firstPauseMs: 50, longestPauseMs: 5_000 })
   const first = await gate.start()
-  log.info({ url: new URL(url).origin, isDevelopment }, 'chain is connected')
+  log.info({ url: new URL(url).origin, isDevelopment }, 'the chain is connected')
   return createEvmChain({
     gate,
     first,
     tokens: isDevelopment ? sandboxTokenAddresses : tokens,
-    // A public node's URL may carry a key of ours.
+    // A public node's URL may contain an API key.
     rpcUrl: () => (isDevelopment ? url : null),
     suspect: (session) => gate.lose(session),
     async close() {
@@ -98,7 +98,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   })
 }
 
-/** The first block that anybody made: two runs of a development node never share it. */
+/** Reads the first mined block, which two runs of a development node never share. */
 async function identityOf(client: NodeClient): Promise<Hex> {
   const { hash } = await client.getBlock({ blockNumber: 1n })
   return hash

@@ -1,4 +1,4 @@
-/** Transactions and transfers of stablecoins, read from one node. */
+/** Reads of transactions and stablecoin transfers from one node. */
 import { TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type { Address, CalledTransaction, FoundTransfer, Hex } from '../chain.ts'
 import { transferEvent } from './contracts/abi.ts'
@@ -7,7 +7,7 @@ import { findReceipt } from './relay/receipts.ts'
 import type { NodeClient } from './rpc/client.ts'
 import { plainAddress, type TokenAddresses } from './rpc/networks.ts'
 
-/** A transaction with its calldata; undefined while it is in no block. */
+/** Reads a transaction with its calldata; undefined while it is in no block. */
 export async function readTransaction(
   client: NodeClient,
   hash: Hex,
@@ -24,7 +24,7 @@ export async function readTransaction(
   return { ...read(receipt).transaction, calldata: sent.input }
 }
 
-/** Searches a range of blocks, both ends included, for transfers of any of the tokens. */
+/** Searches a range of blocks, inclusive, for transfers of any of the tokens. */
 export async function findTransfers(
   client: NodeClient,
   tokens: TokenAddresses,

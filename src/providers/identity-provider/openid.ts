@@ -1,6 +1,6 @@
 /**
- * OpenID Connect by `openid-client`: the authorization code flow with PKCE, state and nonce. The library checks what comes
- * back: the ID token's signature against the provider's keys, its issuer, audience, times and nonce.
+ * OpenID Connect with `openid-client`: authorization code flow with PKCE, state and nonce. The library verifies the
+ * ID token: signature, issuer, audience, times and nonce.
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  * @see https://www.rfc-editor.org/rfc/rfc9700
  */
@@ -11,26 +11,29 @@ import { rootCause } from '../../failures/root-cause.ts'
 import { callProvider } from '../http-client.ts'
 import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
 
-/** Us, as a provider knows us. @property scope null: what tells a person's name, where the provider can. */
+/**
+ * Our registration at a provider.
+ * @property scope null: the default scope, which includes the person's name if supported.
+ */
 export interface OpenIdClient {
-  /** For people and logs, such as `google`. */
+  /** Display name, such as `google`. */
   readonly name: string
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
   readonly scope: string | null
-  /** Where we ask a provider that this very process serves: its public origin may not be reachable from here. */
+  /** URL for requests to a provider served by this process, whose public origin may not be reachable from here. */
   readonly reachedAt?: () => string
 }
 
-/** For each request to a provider. A person waits. */
+/** Time limit per request; a person is waiting. */
 const TIMEOUT_SECONDS = 5
-/** For a provider in this process, which is loaded by the first request: nobody else is answered meanwhile either. */
+/** Time limit for a provider in this process, which loads on the first request and blocks the process meanwhile. */
 const OWN_TIMEOUT_SECONDS = 20
 const RETRY_SECONDS = 5
-const LONGEST_NAME = 100
+const MAX_NAME_LENGTH = 100
 
-/** An identity provider by its issuer. Nothing is loaded or asked before somebody signs in. */
+/** Creates an identity provider. Nothing is loaded or requested before the first sign-in. */
 export function createOpenIdProvider(
   client: OpenIdClient,
   {
@@ -87,14 +90,18 @@ export function createOpenIdProvider(
   }
 }
 
-/** Apple answers other scopes only by a form that it posts to us. @see https://developer.apple.com/documentation/signinwithapplerestapi/request-an-authorization-to-the-sign-in-with-apple-server */
+/**
+ * Apple returns other scopes only in a form posted to us.
+ * @see
+ * https://developer.apple.com/documentation/signinwithapplerestapi/request-an-authorization-to-the-sign-in-with-apple-server
+ */
 function defaultScope(issuer: string): string {
   return new URL(issuer).origin === 'https://appleid.apple.com' ? 'openid' : 'openid profile'
 }
 
 /**
- * A provider that names itself in its answer must be the right one (RFC 9207). A client that could not tell us the name came
- * by a redirect URI that only this provider has, which is the other defence against mixing providers up.
+ * A provider that states its issuer in the response must be the right one (RFC 9207). A client that does not forward
+ * the issuer used a redirect URI specific to this provider, which is the alternative defence against mix-up attacks.
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.4.2
  */
 function impliedIssuer(config: Configuration): string | null {
@@ -112,16 +119,16 @@ async function discover(
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     return (methods.includes('client_secret_post') ? post : basic)(server, ...rest)
   }
-  // In the clear only where nobody is in between.
+  // Plain HTTP only where the connection stays on this machine.
   const isOpen = reachedAt !== undefined || isLoopback(issuer)
   const config = await openid.discovery(new URL(issuer), clientId, undefined, authenticate, {
     timeout,
     execute: [
-      // Without it the library takes an ID token on the word of the connection that it came by.
+      // Without it the library trusts an ID token based on the TLS connection.
       openid.enableNonRepudiationChecks,
       ...(isOpen ? [openid.allowInsecureRequests] : []),
     ],
-    [openid.customFetch]: reachedAt === undefined ? bounded : askingAt(issuer, reachedAt),
+    [openid.customFetch]: reachedAt === undefined ? bounded : redirectTo(issuer, reachedAt),
   })
   const { authorization_endpoint, token_endpoint, jwks_uri } = config.serverMetadata()
   for (const endpoint of [authorization_endpoint, token_endpoint, jwks_uri])
@@ -130,8 +137,8 @@ async function discover(
   return config
 }
 
-/** Asks at one origin what a URL of the issuer's names. */
-function askingAt(issuer: string, origin: () => string): CustomFetch {
+/** Sends the requests for an issuer's URLs to another origin. */
+function redirectTo(issuer: string, origin: () => string): CustomFetch {
   return (url, options) => {
     const { pathname, search } = new URL(url)
     if (new URL(url).origin !== new URL(issuer).origin) throw new TypeError('the URL is not of the issuer')
@@ -139,7 +146,7 @@ function askingAt(issuer: string, origin: () => string): CustomFetch {
   }
 }
 
-/** Asks, and reads no more than any document of theirs can have. */
+/** Fetches with a limit on the answer's size. */
 const bounded: CustomFetch = async (url, options) => {
   const { method, headers, body, signal } = options
   const answer = await callProvider({
@@ -152,7 +159,7 @@ const bounded: CustomFetch = async (url, options) => {
   return new Response(answer.text === '' ? null : answer.text, answer)
 }
 
-/** Whether a URL is the issuer's own or leads nowhere but here. */
+/** Checks whether a URL belongs to the issuer or to this machine. */
 function isNear(text: string, issuer: string): boolean {
   return isLoopback(text) || (URL.canParse(text) && new URL(text).origin === new URL(issuer).origin)
 }
@@ -164,9 +171,9 @@ function isLoopback(text: string): boolean {
 }
 
 function identityOf(claims: IDToken | undefined): ProvidedIdentity {
-  // 255 ASCII characters at most, says OpenID Connect.
+  // OpenID Connect limits the subject to 255 ASCII characters.
   if (claims === undefined || !/^[\x20-\x7e]{1,255}$/.test(claims.sub))
-    throw new Failure('unauthenticated', 'The identity provider did not say who signed in.', {
+    throw new Failure('unauthenticated', 'The identity provider did not return a valid subject.', {
       hint: 'Start the sign-in again.',
     })
   return { issuer: claims.iss, subject: claims.sub, displayName: nameOf(claims.name) }
@@ -174,11 +181,11 @@ function identityOf(claims: IDToken | undefined): ProvidedIdentity {
 
 function nameOf(claim: unknown): string | null {
   if (typeof claim !== 'string') return null
-  const name = [...claim.replace(/\p{Cc}/gu, ' ').trim()].slice(0, LONGEST_NAME).join('')
+  const name = [...claim.replace(/\p{Cc}/gu, ' ').trim()].slice(0, MAX_NAME_LENGTH).join('')
   return name === '' ? null : name
 }
 
-/** What the library's codes say of an answer that was understood and does not hold. */
+/** Library error codes for an invalid answer. */
 const refusals: ReadonlySet<unknown> = new Set([
   'OAUTH_AUTHORIZATION_RESPONSE_ERROR',
   'OAUTH_INVALID_RESPONSE',
@@ -188,7 +195,7 @@ const refusals: ReadonlySet<unknown> = new Set([
   'OAUTH_UNSUPPORTED_OPERATION',
 ])
 
-/** Whether it is this one sign-in that does not hold. Else the provider, or our registration there, is out of order. */
+/** Checks whether only this sign-in is invalid, rather than the provider or our registration. */
 function refuses(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false
   if (error.code !== 'OAUTH_RESPONSE_BODY_ERROR') return refusals.has(error.code)
@@ -198,8 +205,8 @@ function refuses(error: unknown): boolean {
 function refused({ name }: OpenIdClient, cause: unknown): Failure {
   return new Failure(
     'unauthenticated',
-    `The sign-in with ${name} does not hold.`,
-    { hint: 'Start the sign-in again; a code is good for one exchange and a few minutes.' },
+    `The sign-in with ${name} is invalid.`,
+    { hint: 'Start the sign-in again; a code is valid for one exchange and a few minutes.' },
     { cause },
   )
 }
@@ -211,8 +218,8 @@ function unavailable({ name }: OpenIdClient, log: Log, cause: unknown): Failure 
   )
   return new Failure(
     'provider_unavailable',
-    `The identity provider ${name} does not answer as it should.`,
-    { retryAfter: RETRY_SECONDS, hint: 'Try again in a moment, or sign in another way.' },
+    `The identity provider ${name} is not answering correctly.`,
+    { retryAfter: RETRY_SECONDS, hint: 'Try again in a moment, or use another authentication method.' },
     { cause },
   )
 }

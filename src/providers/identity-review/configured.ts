@@ -1,4 +1,4 @@
-/** Who reviews identities by a configuration: production without a provider verifies nobody, rather than everybody. */
+/** Selects the identity reviewer: production without a provider verifies no applicants, instead of all. */
 import type { Clock } from '../../base/clock.ts'
 import type { Config } from '../../config/read-config.ts'
 import type { IdentityReview } from '../identity-review.ts'
@@ -6,7 +6,6 @@ import { noReview } from './none.ts'
 import { createSandboxReview } from './sandbox.ts'
 import { createSumsubReview } from './sumsub.ts'
 
-/** The reviewer. */
 export function createConfiguredReview(
   { sumsub, mode }: Pick<Config, 'sumsub' | 'mode'>,
   clock: Clock,

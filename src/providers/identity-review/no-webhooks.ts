@@ -1,11 +1,10 @@
-/** For a provider that sends no webhooks: whoever sends one is not it. */
+/** Rejects webhooks for providers that send none. */
 import { Failure } from '../../failures/failure.ts'
 import type { IdentityReview } from '../identity-review.ts'
 
-/** Takes no webhook. */
 export const noWebhooks: Pick<IdentityReview, 'verify' | 'readNotice'> = {
   verify: () => {
-    throw new Failure('signature_invalid', 'No provider of identity reviews sends webhooks here.')
+    throw new Failure('signature_invalid', 'The configured identity reviewer sends no webhooks.')
   },
   readNotice: () => ({ reference: null, type: 'unknown' }),
 }

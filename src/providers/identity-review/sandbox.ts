@@ -1,12 +1,12 @@
 /**
- * The sandbox's reviewer: the last name decides. `Pending` is decided after ten seconds, `Retry` and `Rejected` are what they
- * say, and everybody else is approved at once. May import the base and its port.
+ * The sandbox's reviewer decides by the last name: `Pending` is decided after ten seconds, `Retry` and `Rejected` get
+ * that verdict, all others are approved at once. May import the base and its port.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { IdentityReview, Review } from '../identity-review.ts'
 import { noWebhooks } from './no-webhooks.ts'
 
-/** How long a review that takes its time takes. */
+/** Duration of a pending review. */
 const PENDING_MS = 10_000
 
 const verdicts: ReadonlyMap<string, Review> = new Map([
@@ -16,7 +16,7 @@ const verdicts: ReadonlyMap<string, Review> = new Map([
 
 const approved: Review = { status: 'approved', labels: [] }
 
-/** The reviewer. What it knows is in the reference that it gives out, so every process reviews alike. */
+/** Creates the reviewer. Its state is in the reference, so every process gives the same verdict. */
 export function createSandboxReview(clock: Clock): IdentityReview {
   const readNow = async (reference: string): Promise<Review> => {
     const [name = '', since = '0'] = reference.split('.').slice(-2)

@@ -1,4 +1,7 @@
-/** Reviews by Sumsub: each request is signed with the app's secret. @see https://docs.sumsub.com/reference/authentication */
+/**
+ * Reviews by Sumsub; each request is signed with the app's secret.
+ * @see https://docs.sumsub.com/reference/authentication
+ */
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
@@ -7,7 +10,11 @@ import { callProvider, type ProviderAnswer } from '../http-client.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
 import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 
-/** How to reach it. @property levels the names of its levels that stand for ours. @property webhookSecret null: no webhook holds. */
+/**
+ * Connection to Sumsub.
+ * @property levels its level names for ours.
+ * @property webhookSecret null: webhooks are rejected.
+ */
 export interface SumsubOptions {
   readonly url: string
   readonly appToken: string
@@ -17,7 +24,7 @@ export interface SumsubOptions {
   readonly clock: Clock
 }
 
-/** For all that one call takes: a person waits. */
+/** Total time limit of an operation; a person is waiting. */
 const TIMEOUT_MS = 8_000
 
 const applicant = z.object({
@@ -37,11 +44,10 @@ const applicant = z.object({
     .optional(),
 })
 
-/** The adapter. */
 export function createSumsubReview(options: SumsubOptions): IdentityReview {
   const { url, appToken, secretKey, levels, clock } = options
 
-  async function ask(
+  async function request(
     signal: AbortSignal,
     method: 'GET' | 'POST',
     path: string,
@@ -68,22 +74,22 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         signal,
       })
     } catch (cause) {
-      throw unavailable('The provider of identity reviews cannot be reached.', cause)
+      throw unavailable('The identity reviewer cannot be reached.', cause)
     }
   }
 
   async function applicantOf(response: ProviderAnswer): Promise<z.output<typeof applicant>> {
-    // What it says of a person is not repeated: it may hold their data.
-    if (!response.ok) throw unavailable(`The provider of identity reviews answered ${response.status}.`)
+    // The error omits the body, which may contain personal data.
+    if (!response.ok) throw unavailable(`The identity reviewer answered ${response.status}.`)
     const parsed = applicant.safeParse(jsonOr(response.text))
-    if (!parsed.success) throw unavailable('The provider of identity reviews answered something else.')
+    if (!parsed.success) throw unavailable('The identity reviewer returned an unexpected answer.')
     return parsed.data
   }
 
   async function create(application: Application, signal: AbortSignal) {
     const level = encodeURIComponent(levels[application.level])
     const { firstName, lastName, dateOfBirth, country, address, email, phone } = application.applicant
-    const response = await ask(signal, 'POST', `/resources/applicants?levelName=${level}`, {
+    const response = await request(signal, 'POST', `/resources/applicants?levelName=${level}`, {
       externalUserId: application.id,
       ...(email === null ? {} : { email }),
       ...(phone === null ? {} : { phone }),
@@ -95,10 +101,10 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         addresses: [{ street: address, country }],
       },
     })
-    // It was sent before, and its answer was lost.
+    // The application was sent before, and the answer was lost.
     if (response.status === 409)
       return applicantOf(
-        await ask(
+        await request(
           signal,
           'GET',
           `/resources/applicants/-;externalUserId=${encodeURIComponent(application.id)}/one`,
@@ -112,9 +118,9 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const created = await create(application, signal)
       if (created.review === undefined || created.review.reviewStatus === 'init') {
-        const asked = await ask(signal, 'POST', `/resources/applicants/${created.id}/status/pending`)
-        if (!asked.ok && asked.status !== 409)
-          throw unavailable(`The provider of identity reviews answered ${asked.status}.`)
+        const requested = await request(signal, 'POST', `/resources/applicants/${created.id}/status/pending`)
+        if (!requested.ok && requested.status !== 409)
+          throw unavailable(`The identity reviewer answered ${requested.status}.`)
       }
       return { reference: created.id, review: reviewOf(created) }
     },
@@ -123,14 +129,17 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     async read(reference) {
       return reviewOf(
         await applicantOf(
-          await ask(AbortSignal.timeout(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
+          await request(AbortSignal.timeout(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
         ),
       )
     },
   }
 }
 
-/** GREEN is a yes; RED is a no, for good or until the person tries again. Anything that is not completed is pending. */
+/**
+ * Maps a review: GREEN is an approval; RED is a rejection, permanent or until the person tries again. Anything
+ * incomplete is pending.
+ */
 function reviewOf(found: z.output<typeof applicant>): Review {
   const subject = { reference: found.id, applicationId: found.externalUserId ?? null }
   return { ...verdictOf(found), subject }

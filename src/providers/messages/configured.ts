@@ -1,4 +1,7 @@
-/** The messages of a configuration. A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
+/**
+ * Selects the messages adapters. A channel without a provider uses the outbox in the sandbox and is not offered in
+ * production.
+ */
 
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -10,7 +13,6 @@ import { createOutboxMessages } from './outbox.ts'
 import { createSmtpMessages } from './smtp.ts'
 import { createTwilioMessages } from './twilio.ts'
 
-/** Joins what the configuration names. */
 export function createConfiguredMessages(
   { smtp, twilio, mode }: Pick<Config, 'smtp' | 'twilio' | 'mode'>,
   parts: { readonly database: Database; readonly newId: NewId; readonly log: Log },

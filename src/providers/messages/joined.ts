@@ -1,15 +1,15 @@
-/** Several adapters as one: each channel is sent by the first that offers it. */
+/** Combines adapters: each channel is sent by the first that offers it. */
 import { Failure } from '../../failures/failure.ts'
 import type { Messages } from '../messages.ts'
 
-/** The messages port over others. With none of them nothing is offered. */
+/** The messages port over several adapters; without any, no channel is offered. */
 export function joinMessages(adapters: readonly Messages[]): Messages {
   return {
     channels: [...new Set(adapters.flatMap(({ channels }) => channels))],
     send: async (message) => {
       const adapter = adapters.find(({ channels }) => channels.includes(message.channel))
       if (adapter === undefined)
-        throw new Failure('provider_unavailable', `No provider sends by ${message.channel}.`, {
+        throw new Failure('provider_unavailable', `No provider is configured for ${message.channel}.`, {
           retryAfter: 60,
         })
       await adapter.send(message)

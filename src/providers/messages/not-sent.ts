@@ -1,12 +1,12 @@
 import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 
-/** How long a person is told to wait where the provider does not say, in seconds. */
+/** Default retry delay in seconds, when the provider states none. */
 const RETRY_SECONDS = 60
 
 /**
- * The failure of a message that was not taken, the same for every destination. The operator reads why in the log.
- * @param reason codes only: the provider's words may repeat the destination.
+ * Builds the failure of a rejected message, the same for every destination; the reason is only logged.
+ * @param reason error codes only, because the provider's message may contain the destination.
  * @param retryAfter whole seconds.
  */
 export function messageNotSent(

@@ -1,4 +1,4 @@
-/** The sandbox's messages: nobody gets them, `GET /sandbox/outbox` shows them. */
+/** The sandbox's messages: stored instead of sent, and shown by `GET /sandbox/outbox`. */
 import type { NewId } from '../../base/ids.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Messages } from '../messages.ts'

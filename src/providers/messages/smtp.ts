@@ -3,24 +3,23 @@ import type { Log } from '../../base/log.ts'
 import type { Messages } from '../messages.ts'
 import { messageNotSent } from './not-sent.ts'
 
-/** Where mail is handed in, and as whom. */
+/** Mail server and sender. */
 export interface SmtpOptions {
-  /** `smtps://user:password@host:465` speaks TLS from the first byte; `smtp://` upgrades where the server offers it. */
+  /** `smtps://user:password@host:465` uses TLS from the first byte; `smtp://` upgrades if the server supports it. */
   readonly url: string
-  /** The sender, such as `Bursar <no-reply@example.com>`. */
+  /** Sender, such as `Bursar <no-reply@example.com>`. */
   readonly from: string
   readonly log: Log
-  /** For the whole delivery: a person waits for it. */
+  /** Time limit for the whole delivery; a person is waiting. */
   readonly timeoutMs?: number
 }
 
-/** The messages port over SMTP. */
 export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOptions): Messages {
   const server = serverOf(url)
   return {
     channels: ['email'],
     send: async ({ destination, subject, text, at }) => {
-      // Loaded with the first mail: most processes never send one.
+      // Loaded on first use, because most processes never send mail.
       const { createTransport } = await import('nodemailer')
       const transport = createTransport({
         ...server,
@@ -52,7 +51,7 @@ export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOpt
   }
 }
 
-/** The URL taken apart here, because a password may have any character once it is decoded. */
+/** Splits the URL here, because a decoded password may contain any character. */
 function serverOf(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const isTls = protocol === 'smtps:'
@@ -66,7 +65,7 @@ function serverOf(url: string) {
   }
 }
 
-/** A server that keeps talking passes every limit on silence: this one holds for all of it. */
+/** Deadline for the whole delivery: a server that keeps sending data never reaches an idle timeout. */
 function deadlineIn(timeoutMs: number) {
   let timer: NodeJS.Timeout | undefined
   const passed = new Promise<never>((_resolve, reject) => {
@@ -75,7 +74,7 @@ function deadlineIn(timeoutMs: number) {
   return { passed, clear: () => clearTimeout(timer) }
 }
 
-/** What went wrong by its codes alone: the server's own words repeat the address. */
+/** Describes an error by its codes only, because the server's message may contain the address. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'

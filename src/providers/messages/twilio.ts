@@ -1,4 +1,7 @@
-/** SMS by Twilio's Programmable Messaging. @see https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource */
+/**
+ * SMS through Twilio's Programmable Messaging.
+ * @see https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource
+ */
 import { z } from 'zod'
 import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
@@ -6,24 +9,23 @@ import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { Messages } from '../messages.ts'
 import { messageNotSent } from './not-sent.ts'
 
-/** The account that sends. @property from a number of the account in E.164, or a sender name. */
+/** Sending account. @property from a number of the account in E.164, or a sender name. */
 export interface TwilioOptions {
   readonly url: string
   readonly accountSid: string
   readonly authToken: string
   readonly from: string
   readonly log: Log
-  /** For the whole answer: a person waits for it. */
+  /** Time limit for the whole answer; a person is waiting. */
   readonly timeoutMs?: number
 }
 
 const created = z.object({ sid: z.string().min(1), status: z.string() })
 const refused = z.object({ code: z.int().nullish() })
 
-/** A message that Twilio took and gave up in one breath. */
-const givenUp: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled'])
+/** States of a message that Twilio accepted and failed immediately. */
+const failedStates: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled'])
 
-/** The messages port over Twilio. */
 export function createTwilioMessages(options: TwilioOptions): Messages {
   const { url, accountSid, authToken, from, log, timeoutMs = 5000 } = options
   const endpoint = `${url.replace(/\/+$/, '')}/2010-04-01/Accounts/${accountSid}/Messages.json`
@@ -48,7 +50,7 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
             retryAfterOf(response),
           )
         const { status } = created.parse(answer)
-        if (givenUp.has(status)) throw messageNotSent(log, 'twilio', status)
+        if (failedStates.has(status)) throw messageNotSent(log, 'twilio', status)
       } catch (error) {
         if (error instanceof Failure) throw error
         throw messageNotSent(log, 'twilio', error instanceof Error ? error.name : 'unknown')

@@ -1,21 +1,24 @@
-/** Metrics in Prometheus' text format, with Node's own beside ours. @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
+/**
+ * Metrics in Prometheus' text format, including Node's own.
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/
+ */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Metrics, Gauge as Read } from '../metrics.ts'
 
-/** Methods that get a label of their own. */
+/** Methods with their own label value. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Seconds: a read takes less than a millisecond, a settlement up to some seconds. */
+/** Seconds: a read takes less than a millisecond, a settlement up to several seconds. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Metrics of this process. @param version of the program, as a label of `bursar_info`. */
+/** Creates the metrics of this process. @param version program version, a label of `bursar_info`. */
 export function createPrometheusMetrics({ version }: { version: string }): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   new Gauge({
     name: 'bursar_info',
-    help: 'Which Bursar this is; always 1.',
+    help: 'Version of Bursar as a label; always 1.',
     labelNames: ['version'],
     registers,
   }).set({ version }, 1)
@@ -42,13 +45,13 @@ export function createPrometheusMetrics({ version }: { version: string }): Metri
   })
   const decisions = new Counter({
     name: 'bursar_decisions_total',
-    help: 'Decisions on spends by who asked (operation or card) and verdict; repeats of an earlier call are "repeated".',
+    help: 'Decisions on spends by requester (operation or card) and verdict; repeats of an earlier call are "repeated".',
     labelNames: ['path', 'verdict'],
     registers,
   })
   const violations = new Counter({
     name: 'bursar_violations_total',
-    help: 'Rules that denied spends violate; one denial may violate several. Of cards: the reason of the decline.',
+    help: 'Rules violated by denied spends; one denial may violate several. For cards: the decline reason.',
     labelNames: ['path', 'rule'],
     registers,
   })
@@ -76,7 +79,7 @@ export function createPrometheusMetrics({ version }: { version: string }): Metri
   }
 }
 
-/** Gauges as they were read just now: what could not be read is not told, rather than told as it once was. */
+/** Renders gauges as just read: a value that could not be read is omitted, instead of repeating an old one. */
 function textOf(gauges: readonly Read[]): Promise<string> {
   const registry = new Registry()
   const known = new Map<string, Gauge>()

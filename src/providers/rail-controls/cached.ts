@@ -1,18 +1,18 @@
 /**
- * Rail controls with a short memory, so that money routes do not ask the control plane on every call. What it answers may
- * be stale for `ttlMs`: a rail that was switched off closes within that time on every instance.
+ * Cached rail controls, so that money routes do not query the control plane on every call. An answer may be stale for
+ * `ttlMs`: a disabled rail stops within that time on every instance.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import { type RailControl, type RailControls, type RailId, railIds } from '../rail-controls.ts'
 
-/** How long answers are kept, in milliseconds. A failure is kept too, or an outage would be met by every single request. */
+/** Cache lifetimes in milliseconds. Failures are cached too, so that an outage does not slow down every request. */
 export interface CacheTimes {
   readonly ttlMs?: number
   readonly failureTtlMs?: number
 }
 
-/** Caches another adapter. Reads of one rail that come while it is being read share that read. */
+/** Caches another adapter. Concurrent reads of one rail share one request. */
 export function cachedRailControls(
   { controls, clock }: { readonly controls: RailControls; readonly clock: Clock },
   { ttlMs = 1500, failureTtlMs = 500 }: CacheTimes = {},
@@ -23,15 +23,15 @@ export function cachedRailControls(
     ttlResolution: 0,
     perf: { now: () => clock().getTime() },
   })
-  const ask = (rail: RailId): Promise<RailControl> => {
-    const asked = controls.read(rail)
-    const keepFor = (ttl: number) => () => void answers.set(rail, asked, { ttl })
-    answers.set(rail, asked)
-    asked.then(keepFor(ttlMs), keepFor(failureTtlMs))
-    return asked
+  const read = (rail: RailId): Promise<RailControl> => {
+    const reading = controls.read(rail)
+    const keepFor = (ttl: number) => () => void answers.set(rail, reading, { ttl })
+    answers.set(rail, reading)
+    reading.then(keepFor(ttlMs), keepFor(failureTtlMs))
+    return reading
   }
   return {
-    read: (rail) => answers.get(rail) ?? ask(rail),
+    read: (rail) => answers.get(rail) ?? read(rail),
     write: async (control, at, also) => {
       await controls.write(control, at, also)
       answers.delete(control.rail)

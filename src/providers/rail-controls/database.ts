@@ -1,11 +1,11 @@
-/** Rail controls in the gateway's own database: the table `rail_control`. */
+/** Rail controls in the gateway's own database: table `rail_control`. */
 import type { Database } from '../../storage/database.ts'
 import type { RailControl, RailControls, RailId } from '../rail-controls.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
 /**
- * The rail controls port over the database. @param defaultEnabled whether a rail that has no row yet is on: in the sandbox
- * it is; where money is real it must be switched on first.
+ * The rail controls port over the database.
+ * @param defaultEnabled state of a rail without a row: enabled in the sandbox, disabled where money is real.
  */
 export function createDatabaseRailControls({
   database,
@@ -17,7 +17,7 @@ export function createDatabaseRailControls({
   const withoutRow = (rail: RailId): RailControl => ({
     rail,
     enabled: defaultEnabled,
-    reason: defaultEnabled ? null : 'It was never switched on.',
+    reason: defaultEnabled ? null : 'The rail was never switched on.',
   })
   return {
     read: async (rail) => {

@@ -1,4 +1,7 @@
-/** Rail controls of a control plane elsewhere (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }] }`. */
+/**
+ * Rail controls of an external control plane (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }]
+ * }`.
+ */
 import { z } from 'zod'
 import { Failure } from '../../failures/failure.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
@@ -11,7 +14,7 @@ const document = z.object({
 
 type Rails = z.output<typeof document>['rails']
 
-/** The rail controls port over HTTP. @param timeoutMs for the whole answer; money waits for it. */
+/** The rail controls port over HTTP. @param timeoutMs time limit for the whole answer; payments wait for it. */
 export function createRemoteRailControls({
   url,
   timeoutMs = 1000,
@@ -23,7 +26,7 @@ export function createRemoteRailControls({
     read: async (rail) => {
       const rails = await readRails(url, timeoutMs)
       const [control, ...others] = rails.filter(({ id }) => id === rail)
-      // Two entries for one rail may contradict each other; guessing which holds could move money that must not move.
+      // Several entries for one rail may contradict each other; a wrong guess could move money on a disabled rail.
       if (control === undefined || others.length > 0)
         throw controlsUnavailable(
           `the control plane has ${others.length === 0 ? 'no' : 'several'} entries for ${rail}`,
@@ -32,7 +35,7 @@ export function createRemoteRailControls({
       return { rail, enabled: control.enabled, reason: control.reason ?? null }
     },
     write: async () => {
-      throw new Failure('conflict', 'The rail controls are kept by another control plane.', {
+      throw new Failure('conflict', 'The rail controls belong to an external control plane.', {
         hint: 'Switch the rail there (RAIL_CONTROLS_URL).',
       })
     },
@@ -47,6 +50,6 @@ async function readRails(url: string, timeoutMs: number): Promise<Rails> {
     throw controlsUnavailable(`the control plane answered ${response.status}`, { retryAfter })
   } catch (cause) {
     if (cause instanceof Failure) throw cause
-    throw controlsUnavailable(`the control plane gave no usable answer in ${timeoutMs} ms`, { cause })
+    throw controlsUnavailable(`the control plane returned no usable answer within ${timeoutMs} ms`, { cause })
   }
 }

@@ -1,15 +1,15 @@
 import { Failure } from '../../failures/failure.ts'
 
-/** Seconds that clients are asked to wait where nobody said how long. */
+/** Default retry delay in seconds. */
 const RETRY_SECONDS = 5
 
-/** Why a control cannot be read. @property retryAfter whole seconds, where the control plane said so. */
+/** Details of an unreadable control. @property retryAfter whole seconds, if the control plane states them. */
 interface Circumstances {
   readonly cause?: unknown
   readonly retryAfter?: number | undefined
 }
 
-/** The failure of a control that cannot be read. Spec 7 gives it the reason `plan_limit`, whatever the cause. */
+/** Builds the failure of an unreadable control. Spec 7 sets the reason `plan_limit` for every cause. */
 export function controlsUnavailable(
   what: string,
   { cause, retryAfter = RETRY_SECONDS }: Circumstances,
@@ -20,7 +20,7 @@ export function controlsUnavailable(
     {
       reason: 'plan_limit',
       retryAfter,
-      hint: 'Whether the rail is on is not known. Wait, then ask again; do not assume that it is.',
+      hint: 'The state of the rail is unknown. Wait, then retry; do not assume that it is on.',
     },
     { cause },
   )

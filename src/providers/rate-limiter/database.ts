@@ -1,9 +1,15 @@
-/** Rate limits in the database, exact across all processes that share it: one upsert a request, whose row lock orders them. */
+/**
+ * Rate limits in the database, exact across all processes that share it: one upsert per request, serialized by the
+ * row lock.
+ */
 import { callForRow, type Database, type Statement } from '../../storage/database.ts'
 import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
-/** $1 key, $2 count, $3 seconds, $4 now, $5 whether refused requests restart the window; the first of them never does. */
+/**
+ * $1 key, $2 count, $3 seconds, $4 now, $5 whether rejected requests restart the window; the first rejection never
+ * does.
+ */
 const take: Statement = {
   name: 'rate_window_take',
   text: `

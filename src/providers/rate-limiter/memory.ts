@@ -1,12 +1,12 @@
 /**
- * Rate limits in this process's memory: for a single process without a shared store. Bounded; where more clients come than
- * fit, the one that was seen longest ago starts with a fresh window.
+ * Rate limits in memory, for a single process without a shared store. Bounded: beyond the capacity, the least
+ * recently seen client starts a new window.
  */
 import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
 import { verdictOf, type Window } from './verdict.ts'
 
-/** The rate limiter port in memory. @param capacity how many windows are kept. */
+/** The rate limiter port in memory. @param capacity maximum number of windows. */
 export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
   const windows = new LRUCache<string, Window>({ max: capacity })
   return {
@@ -23,7 +23,10 @@ export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
   }
 }
 
-/** The window after one more request: restarted by every refused one but the first, where the limit restarts. */
+/**
+ * Computes the window after one more request; every rejected request except the first restarts it, if the limit
+ * restarts.
+ */
 function after(window: Window | undefined, limit: RateLimit, nowMs: number): Window {
   if (window === undefined || nowMs >= window.openedMs + limit.seconds * 1000)
     return { openedMs: nowMs, count: 1 }

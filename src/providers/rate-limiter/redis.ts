@@ -1,4 +1,4 @@
-/** Rate limits in Redis, exact across all processes that share it: one script a request, which Redis runs alone. */
+/** Rate limits in Redis, exact across all processes that share it: one atomic script per request. */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
@@ -6,8 +6,8 @@ import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
 /**
- * KEYS[1] window; ARGV count, window ms, now ms, expiry ms, whether refused requests restart the window. Answers when the
- * window opened and its count: over the limit means refused, over limit + 1 that an earlier refusal was not heeded.
+ * KEYS[1] window; ARGV count, window ms, now ms, expiry ms, whether rejected requests restart the window. Returns the
+ * window's start and count: limit + 1 means rejected, limit + 2 means that an earlier rejection was ignored.
  */
 const TAKE = `
 local limit, length, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -23,7 +23,7 @@ redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', coun
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return { opened, count }`
 
-/** KEYS[1] window; ARGV window ms, now ms. Takes one from the count of a window that is still open. */
+/** KEYS[1] window; ARGV window ms, now ms. Decrements the count of an open window. */
 const GIVE_BACK = `
 local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
 local opened, count = tonumber(state[1]), tonumber(state[2])
@@ -34,10 +34,13 @@ return { opened or 0, count or 0 }`
 
 const answer = z.tuple([z.number(), z.number()])
 
-/** How long a command may take. A limit that cannot be read in this time counts as unreachable. */
+/** Time limit per command; a slower limit counts as unreachable. */
 const COMMAND_MS = 1000
 
-/** How long a connection may be silent that owes an answer, before another is made: its way may be lost without a word. */
+/**
+ * How long a connection with a pending answer may be silent before it is replaced, because connections can be lost
+ * silently.
+ */
 const SILENCE_MS = 2 * COMMAND_MS
 
 /** The rate limiter port over Redis. @param url `redis://` or `rediss://`. */
@@ -49,12 +52,13 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
     maxRetriesPerRequest: 1,
     keyPrefix: 'bursar:rate:',
   })
-  // A lost connection also fails the command that needed it, which its caller reports; without a listener ioredis prints it.
+  // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
+  // error.
   redis.on('error', () => {})
   return {
     take: async (key, limit, now) => {
       const windowMs = limit.seconds * 1000
-      // Generous, because the windows are reckoned in the gateway's time and only the clean-up in that of Redis.
+      // Generous, because windows use the gateway's clock and only the expiry uses that of Redis.
       const expiryMs = 2 * windowMs + 60_000
       const restarts = limit.restarts === false ? 'stays' : 'restarts'
       const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
@@ -70,7 +74,7 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
   }
 }
 
-/** Runs a script by what Redis knows it by once it has seen it. */
+/** Runs a script by its hash, which Redis knows after the first use. */
 async function evaluate(
   redis: Redis,
   script: string,
@@ -83,7 +87,7 @@ async function evaluate(
   })
 }
 
-/** A Redis that has not seen the script, or was restarted since. */
+/** Detects a Redis without the script, for example after a restart. */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

@@ -1,12 +1,16 @@
 import type { RateLimit, RateVerdict } from '../rate-limiter.ts'
 
-/** A window as every store keeps it. @property openedMs milliseconds since 1970. @property count limit + 1 after the first refusal, limit + 2 after further ones. */
+/**
+ * A window as stored.
+ * @property openedMs milliseconds since 1970.
+ * @property count limit + 1 after the first rejection, limit + 2 after further ones.
+ */
 export interface Window {
   readonly openedMs: number
   readonly count: number
 }
 
-/** What a window, with the request already counted in it, says of that request. */
+/** Derives the verdict on a request from its window, which already counts the request. */
 export function verdictOf({ openedMs, count }: Window, limit: RateLimit, now: Date): RateVerdict {
   const leftMs = openedMs + limit.seconds * 1000 - now.getTime()
   return {

@@ -1,7 +1,7 @@
 /**
- * Rates of the European Central Bank's daily publication (XML, about 16:00 CET on working days). Kept for a while, because
- * it changes once a day; where it cannot be had, the last one serves until it is too old to sell. Nothing is guessed: a
- * document that is not exactly what the bank publishes is no document.
+ * Daily reference rates of the European Central Bank (XML, published about 16:00 CET on working days). Cached,
+ * because they change once a day; during an outage the last table is used until it is too old for sales. A document
+ * that deviates from the bank's format is rejected.
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
 
@@ -11,10 +11,12 @@ import type { RateTable } from '../../money/rate-table.ts'
 import { callProvider } from '../http-client.ts'
 import type { Rates } from '../rates.ts'
 
-/** Where the bank publishes. */
 export const ECB_URL = 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'
 
-/** How long answers serve, in milliseconds. The publication of the Thursday before Easter is the newest for five days and a half. */
+/**
+ * Cache lifetimes in milliseconds. The publication of the Thursday before Easter is the newest for five and a half
+ * days.
+ */
 interface EcbTimes {
   readonly maxAgeMs?: number
   readonly freshMs?: number
@@ -23,15 +25,15 @@ interface EcbTimes {
 }
 
 const HOUR_MS = 60 * 60 * 1000
-const LARGEST_BYTES = 64 * 1024
-/** Fewer than this is a broken publication; it has had thirty and more since 2007. */
-const FEWEST_CURRENCIES = 20
+const MAX_BYTES = 64 * 1024
+/** A publication with fewer currencies is incomplete; it has had thirty or more since 2007. */
+const MIN_CURRENCIES = 20
 
 const PUBLICATION = /<Cube\s+time\s*=\s*(['"])(\d{4}-\d{2}-\d{2})\1\s*>([\s\S]*?)<\/Cube>/g
 const RATE =
   /<Cube\s+currency\s*=\s*(['"])([A-Z]{3})\1\s+rate\s*=\s*(['"])((?:0|[1-9]\d{0,8})(?:\.\d{1,10})?)\3\s*\/>/g
 
-/** The rates port over the feed. Those who ask while it is being fetched share that fetch. */
+/** The rates port over the feed. Concurrent callers share one request. */
 export function createEcbRates(
   { url, log }: { readonly url: string; readonly log: Log },
   { maxAgeMs = 6 * 24 * HOUR_MS, freshMs = HOUR_MS, retryMs = 30_000, timeoutMs = 5_000 }: EcbTimes = {},
@@ -44,7 +46,7 @@ export function createEcbRates(
     try {
       const newest = await fetchTable(url, timeoutMs)
       requirePlausible(newest, table, now)
-      // A mirror may serve an older publication than the one that is known.
+      // A mirror may serve an older publication than the known one.
       if (table === undefined || newest.asOf >= table.asOf) table = newest
       dueMs = now.getTime() + freshMs
     } catch (err) {
@@ -66,53 +68,58 @@ export function createEcbRates(
   }
 }
 
-/** @throws Error where it does not come in time or is not what the bank publishes. */
+/** @throws Error when the document does not arrive in time or deviates from the bank's format. */
 async function fetchTable(url: string, timeoutMs: number): Promise<RateTable> {
   const headers = { accept: 'application/xml, text/xml' }
-  const { ok, status, text } = await callProvider({ url, headers, timeoutMs, maxBytes: LARGEST_BYTES })
-  if (!ok) throw new Error(`the publisher of rates answered ${status}`)
+  const { ok, status, text } = await callProvider({ url, headers, timeoutMs, maxBytes: MAX_BYTES })
+  if (!ok) throw new Error(`the rates publisher answered ${status}`)
   return parseEcb(text)
 }
 
-/** Rates for one euro that no crisis has left since the euro exists, and far from a decimal point in the wrong place. */
-const ranges: ReadonlyMap<string, readonly [least: number, most: number]> = new Map([
+/**
+ * Plausible rates for one euro: wider than any rate since its introduction, and narrow enough to catch a misplaced
+ * decimal point.
+ */
+const ranges: ReadonlyMap<string, readonly [min: number, max: number]> = new Map([
   ['USD', [0.5, 2.5]],
   ['GBP', [0.4, 1.5]],
   ['INR', [30, 300]],
 ])
-/** A publication is of the day that it is fetched on, or earlier; clocks and time zones differ by less than a day. */
+/** Tolerance for a publication date ahead of our clock; clocks and time zones differ by less than a day. */
 const AHEAD_MS = 24 * HOUR_MS
-/** No rate of these has moved by a fifth between two publications that follow each other within days. */
+/** Maximum plausible change between two publications within days. */
 const MAX_JUMP = 0.2
 
 /**
- * Judges a publication against the calendar, against what rates can be, and against the last one that was believed. Numbers are
- * compared, never reckoned with. @throws Error saying what does not fit: the last publication serves until it is too old.
+ * Validates a publication against the calendar, plausible rates, and the last accepted publication. Numbers are only
+ * compared.
+ * @throws Error with the mismatch; the last publication stays in use until it is too old.
  */
 function requirePlausible(newest: RateTable, last: RateTable | undefined, now: Date): void {
   if (newest.asOf.getTime() > now.getTime() + AHEAD_MS)
-    throw new Error(`the publication is of ${newest.asOf.toISOString().slice(0, 10)}, which is yet to come`)
-  for (const [code, [least, most]] of ranges) {
+    throw new Error(`the publication is of ${newest.asOf.toISOString().slice(0, 10)}, which is in the future`)
+  for (const [code, [min, max]] of ranges) {
     const rate = Number(newest.perEuro.get(code))
-    if (!(rate >= least && rate <= most)) throw new Error(`the publication says ${rate} ${code} for one euro`)
+    if (!(rate >= min && rate <= max))
+      throw new Error(`the publication has the implausible rate of ${rate} ${code} for one euro`)
     const before = Number(last?.perEuro.get(code) ?? rate)
     if (Math.abs(rate / before - 1) > MAX_JUMP)
-      throw new Error(`the publication has ${code} move from ${before} to ${rate} for one euro`)
+      throw new Error(`the publication changes ${code} from ${before} to ${rate} for one euro`)
   }
 }
 
-/** The table of a publication. @throws Error where it is not what the bank publishes. */
+/** Parses a publication. @throws Error when it deviates from the bank's format. */
 export function parseEcb(xml: string): RateTable {
   const [publication, ...others] = [...xml.matchAll(PUBLICATION)]
   const [, , day = '', cubes = ''] = publication ?? []
   const asOf = new Date(`${day}T00:00:00.000Z`)
   if (publication === undefined || others.length > 0 || Number.isNaN(asOf.getTime()))
-    throw new Error('the publication does not have exactly one day')
+    throw new Error('the publication must have exactly one date')
   const rates = [...cubes.matchAll(RATE)].map(([, , code = '', , rate = '']) => [code, rate] as const)
   const isWhole = cubes.replaceAll(RATE, '').trim() === '' && rates.every(([, rate]) => /[1-9]/.test(rate))
   const perEuro = new Map([['EUR', '1'], ...rates])
-  if (!isWhole || perEuro.size !== rates.length + 1 || rates.length < FEWEST_CURRENCIES)
-    throw new Error('the publication holds something else than one rate for each currency')
+  if (!isWhole || perEuro.size !== rates.length + 1 || rates.length < MIN_CURRENCIES)
+    throw new Error('the publication must have exactly one rate per currency')
   return { source: `ECB euro reference rates of ${day}`, asOf, perEuro }
 }
 
@@ -120,9 +127,9 @@ function ratesUnavailable(table: RateTable | undefined, retryMs: number): Failur
   const what =
     table === undefined
       ? 'No reference rates could be fetched.'
-      : `The newest reference rates are of ${table.asOf.toISOString().slice(0, 10)}: too old to sell.`
+      : `The newest reference rates are of ${table.asOf.toISOString().slice(0, 10)}: too old for sales.`
   return new Failure('rates_unavailable', `${what} Nothing was charged.`, {
     retryAfter: Math.ceil(retryMs / 1000),
-    hint: 'Ask again after Retry-After seconds.',
+    hint: 'Retry after Retry-After seconds.',
   })
 }

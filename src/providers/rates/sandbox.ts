@@ -1,15 +1,17 @@
 /**
- * Rates of the sandbox: one real publication, kept as it was published, so that quotes are the same on every machine and
- * need no network. It is dated and honest about it (`asOf`), and for the sandbox it never counts as too old.
+ * Rates of the sandbox: one real publication, so that quotes are the same on every machine and need no network.
+ * `asOf` states its date; in the sandbox it never counts as too old.
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
 import type { RateTable } from '../../money/rate-table.ts'
 import type { Rates } from '../rates.ts'
 
-/** The euro foreign exchange reference rates that the European Central Bank published on Friday, 28 June 2024. */
+/** Publication date of the European Central Bank's reference rates: Friday, 28 June 2024. */
 const PUBLISHED = '2024-06-28T00:00:00.000Z'
 
-/** Units of each currency for 1 EUR, with the digits that the ECB printed. Bulgaria still had the lev (euro since 2026). */
+/**
+ * Units of each currency for 1 EUR, with the digits printed by the ECB. Bulgaria still had the lev (euro since 2026).
+ */
 const published = {
   EUR: '1',
   USD: '1.0705',
@@ -44,7 +46,6 @@ const published = {
   ZAR: '19.4970',
 } as const
 
-/** The rates port over the snapshot. */
 export function createSandboxRates(): Rates {
   const table: RateTable = {
     source: 'ECB euro reference rates of 2024-06-28 (sandbox snapshot)',

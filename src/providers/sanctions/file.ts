@@ -1,6 +1,6 @@
 /**
- * A sanctions list in a file (`SANCTIONS_LIST`): JSON `{source, date, addresses[], names?[], name?}`. It is read again as soon as
- * the file changes, so that a new list holds for the very next transfer.
+ * A sanctions list in a file (`SANCTIONS_LIST`): JSON `{source, date, addresses[], names?[], name?}`. It is reloaded
+ * as soon as the file changes, so that a new list applies from the next transfer.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ import type { Sanctions, SanctionsList } from '../sanctions.ts'
 
 const text = z.string().trim().min(1).max(500)
 
-/** A list without a single address is a mistake, and would let everything through. */
+/** A list without addresses is treated as a mistake, because it would allow everything. */
 const document = z.strictObject({
   name: z
     .string()
@@ -32,7 +32,6 @@ const document = z.strictObject({
   names: z.array(text).default([]),
 })
 
-/** The sanctions port over a file. */
 export function createSanctionsFile({ path, log }: { readonly path: string; readonly log: Log }): Sanctions {
   let known: { readonly version: string; readonly list: Promise<SanctionsList> } | undefined
   const load = async (version: string): Promise<SanctionsList> => {
@@ -50,7 +49,7 @@ export function createSanctionsFile({ path, log }: { readonly path: string; read
         if (known?.version !== version) known = { version, list: load(version) }
         return await known.list
       } catch (cause) {
-        // What failed is tried again, and told to whoever runs this: the refusal itself names no file.
+        // The next call retries. The cause is logged for the operator; the failure does not name the file.
         known = undefined
         log.error({ err: cause, path }, 'the sanctions list cannot be read')
         throw new Failure(
@@ -64,7 +63,7 @@ export function createSanctionsFile({ path, log }: { readonly path: string; read
   }
 }
 
-/** What tells one state of a file from another: also where it was replaced or written twice within a second. */
+/** Identifies the state of a file, even after a replacement or two writes within a second. */
 async function versionOf(path: string): Promise<string> {
   const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
   return [ino, size, mtimeNs, ctimeNs].join('-')

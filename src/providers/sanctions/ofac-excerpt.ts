@@ -1,13 +1,13 @@
 /**
- * A dated excerpt of what the US Treasury's Office of Foreign Assets Control has published as "Digital Currency Address - ETH"
- * of persons on its list of Specially Designated Nationals. It is a part, it ages, and it is no substitute for the list: a
- * deployment names a newer and whole one with `SANCTIONS_LIST`, or asks a provider (`SCREENING_URL`). Tornado Cash is not in it:
- * it was taken off the list on 21 March 2025.
+ * A dated excerpt of the addresses published by the US Treasury's Office of Foreign Assets Control as "Digital
+ * Currency Address - ETH" of Specially Designated Nationals. It is incomplete, ages, and does not replace the list:
+ * deployments configure a complete current list with `SANCTIONS_LIST`, or a provider (`SCREENING_URL`). Tornado Cash
+ * is not included; it was removed from the list on 21 March 2025.
  * @see https://sanctionslist.ofac.treas.gov/Home/SdnList
  */
 import type { Sanctions } from '../sanctions.ts'
 
-/** The designations go from September 2020 to August 2023; the excerpt was made after the removal above. */
+/** Designations from September 2020 to August 2023; excerpted after the removal above. */
 const excerpt = {
   name: 'ofac',
   source: 'OFAC, Specially Designated Nationals, Digital Currency Address - ETH (excerpt)',
@@ -37,7 +37,6 @@ const excerpt = {
   names: ['LAZARUS GROUP', 'KARASAVIDI, Dmitrii', 'SEMENOV, Roman'],
 }
 
-/** The sanctions port over the excerpt. */
 export function createOfacExcerpt(): Sanctions {
   return { latest: async () => excerpt }
 }

@@ -1,6 +1,7 @@
 /**
- * Screening by Chainalysis' sanctions API, or by whoever speaks like it: `GET {base}/api/v1/address/{address}` with the key in
- * `X-API-Key` answers `{identifications: [{category, name, …}]}`, empty where nothing is known. Everything else is no answer.
+ * Screening with Chainalysis' sanctions API, or a compatible one: `GET {base}/api/v1/address/{address}` with the key
+ * in `X-API-Key` answers `{identifications: [{category, name, …}]}`, empty for a clear address. Any other answer is
+ * an error.
  * @see https://www.chainalysis.com/free-cryptocurrency-sanctions-screening-tools/
  */
 import { z } from 'zod'
@@ -15,7 +16,7 @@ const answer = z.object({ identifications: z.array(z.object({ category: z.string
 
 const LISTS = ['chainalysis']
 
-/** How to reach the provider. @property timeoutMs for the whole answer; money waits for it. */
+/** Connection to the provider. @property timeoutMs time limit for the whole answer; payments wait for it. */
 export interface ChainalysisOptions {
   readonly url: string
   readonly apiKey: string | null
@@ -23,17 +24,19 @@ export interface ChainalysisOptions {
   readonly timeoutMs?: number
 }
 
-/** The screening port over the API. */
 export function createChainalysisScreening(options: ChainalysisOptions): AddressScreening {
   return {
     screen: async (address) => {
-      const { identifications } = await ask(options, address)
+      const { identifications } = await requestScreening(options, address)
       return { result: identifications.length > 0 ? 'blocked' : 'clear', lists: LISTS }
     },
   }
 }
 
-async function ask({ url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions, address: Address) {
+async function requestScreening(
+  { url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions,
+  address: Address,
+) {
   try {
     const response = await callProvider({
       url: `${url.replace(/\/+$/, '')}/api/v1/address/${address}`,
@@ -44,8 +47,10 @@ async function ask({ url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions, 
     throw unavailable(`answered ${response.status}`, { retryAfter: retryAfterOf(response) })
   } catch (cause) {
     const failure =
-      cause instanceof Failure ? cause : unavailable(`gave no usable answer in ${timeoutMs} ms`, { cause })
-    log.warn({ why: rootCause(cause) }, 'the provider of AML screening cannot be used')
+      cause instanceof Failure
+        ? cause
+        : unavailable(`returned no usable answer within ${timeoutMs} ms`, { cause })
+    log.warn({ why: rootCause(cause) }, 'the AML screening provider failed')
     throw failure
   }
 }
@@ -56,7 +61,7 @@ function unavailable(
 ): Failure {
   return new Failure(
     'screening_unavailable',
-    `The provider of AML screening ${why}; nothing was sent.`,
+    `The AML screening provider ${why}; nothing was sent.`,
     {
       retryAfter,
       hint: 'Send the same request again later.',

@@ -1,7 +1,7 @@
-/** Several screenings as one: all are asked at once, and where one cannot answer, none is believed. */
+/** Combines screenings: all are queried at once, and if one fails, the whole screening fails. */
 import type { AddressScreening, Screening } from '../screening.ts'
 
-/** The screening port over several. @param worstOf what their answers come to. */
+/** The screening port over several adapters. @param worstOf combines their results. */
 export function joinScreening(
   screenings: readonly AddressScreening[],
   worstOf: (answers: readonly Screening[]) => Screening,

@@ -1,8 +1,8 @@
-/** Screening by a sanctions list. The rule that compares is handed in. */
+/** Screening with a sanctions list; the comparison rule is injected. */
 import type { Sanctions, SanctionsList } from '../sanctions.ts'
 import type { AddressScreening, Screening } from '../screening.ts'
 
-/** The screening port over a list. @param judge says what the list holds on an address. */
+/** The screening port over a list. @param judge evaluates an address against the list. */
 export function createListScreening(
   sanctions: Sanctions,
   judge: (address: string, lists: readonly SanctionsList[]) => Screening,

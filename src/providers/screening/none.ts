@@ -1,11 +1,10 @@
-/** No screening at all: production without a provider clears nobody. */
+/** No screening: production without a provider clears no address. */
 import { Failure } from '../../failures/failure.ts'
 import type { AddressScreening } from '../screening.ts'
 
-/** The screening port where nobody is there to be asked. */
 export const noScreening: AddressScreening = {
   screen: () =>
     Promise.reject(
-      new Failure('screening_unavailable', 'No provider of AML screening is configured.', { retryAfter: 60 }),
+      new Failure('screening_unavailable', 'No AML screening provider is configured.', { retryAfter: 60 }),
     ),
 }

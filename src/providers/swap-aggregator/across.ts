@@ -17,7 +17,7 @@ const quote = z.object({
   fees: z.object({ total: fee, originGas: fee }),
 })
 
-/** The port over the API. @param apiKey null: none is sent. */
+/** The port over the API. @param apiKey null: sends none. */
 export function createAcross({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
   return {
     tool: 'across',

@@ -1,9 +1,11 @@
-/** How live aggregators are asked: JSON over HTTP within the caller's time, with one more try of what is safe to repeat. */
+/**
+ * Requests to live aggregators: JSON over HTTP within the caller's time limit, with one retry of repeatable calls.
+ */
 import { z } from 'zod'
 import { callProvider } from '../http-client.ts'
 import type { SwapAnswer } from '../swap-aggregator.ts'
 
-/** A question. @property body of a POST. */
+/** A request. @property body body of a POST. */
 interface Question {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
@@ -11,11 +13,13 @@ interface Question {
   readonly signal: AbortSignal
 }
 
-/** What says that they work and have nothing for this. */
+/** Statuses of a working aggregator without a route. */
 const NO_ROUTE: ReadonlySet<number> = new Set([400, 404, 422])
 
 /**
- * Asks. @param shape of a 200. @returns `none` where they refuse the route.
+ * Sends a request.
+ * @param shape schema of a 200 answer.
+ * @returns `none` when the route is refused.
  * @throws Error `timeout`, `unavailable` or `bad_answer`.
  */
 export async function ask<Schema extends z.ZodType>(
@@ -59,21 +63,21 @@ function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // What is no JSON has no shape of ours either.
+    // Invalid JSON does not match any schema either.
     return undefined
   }
 }
 
-/** Smallest units as text. No token has more digits than a chain's word. */
+/** Smallest units as text, limited to the digits of a 256-bit number. */
 export const units = z
   .string()
   .regex(/^\d{1,78}$/)
   .transform(BigInt)
 
-/** Seconds that a swap may take. */
+/** Expected duration of a swap, in seconds. */
 export const seconds = z.number().nonnegative().max(1_000_000)
 
-/** Dollars as a decimal text or number, to millionths, rounded up: a fee is never told as less than it is. */
+/** Dollars as decimal text or number, converted to millionths and rounded up, so that a fee is never understated. */
 export const dollars = z
   .union([z.string().regex(/^\d{1,12}(\.\d{1,36})?$/), z.number().nonnegative().max(999_999_999_999)])
   .transform((value) => {
@@ -82,7 +86,7 @@ export const dollars = z
     return /[1-9]/.test(fraction.slice(6)) ? micros + 1n : micros
   })
 
-/** Whether both ends are EVM chains, the tokens have addresses, and there is somebody to swap. */
+/** Checks for a route between EVM chains with token addresses and a known sender. */
 export function isEvmRoute<Route extends { chainId: number | null; address: string | null }>(
   from: Route,
   to: Route,

@@ -1,4 +1,7 @@
-/** The aggregators of a configuration, each behind a breaker; without any the sandbox has its own and production none. */
+/**
+ * Selects the aggregators, each behind a circuit breaker; without configuration the sandbox uses its own and
+ * production none.
+ */
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Config } from '../../config/read-config.ts'
@@ -12,7 +15,6 @@ import { createZeroEx } from './zeroex.ts'
 
 const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
 
-/** Those that the configuration names. */
 export function createConfiguredAggregators(
   { swapAggregators, mode }: Pick<Config, 'swapAggregators' | 'mode'>,
   parts: { readonly clock: Clock; readonly log: Log },

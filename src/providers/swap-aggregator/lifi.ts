@@ -24,7 +24,7 @@ const quote = z.object({
   }),
 })
 
-/** The port over the API. @param apiKey for higher limits; null: none. */
+/** The port over the API. @param apiKey raises rate limits; null: none. */
 export function createLifi({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
   return {
     tool: 'lifi',

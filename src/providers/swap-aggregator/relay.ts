@@ -20,7 +20,6 @@ const quote = z.object({
   }),
 })
 
-/** The port over the API. */
 export function createRelay({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
   return {
     tool: 'relay',
@@ -47,7 +46,7 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
           amountOut: amount,
           amountOutMin: minimumAmount ?? (amount * BigInt(10_000 - slippageBps)) / 10_000n,
           outUsdMicros: amountUsd ?? null,
-          // Relay takes its fees out of what it gives.
+          // Relay deducts its fees from the output.
           fees: [...named('relayer', fees.relayer), ...named('app', fees.app)],
           gasUsdMicros: microsOf(fees.gas),
           priceImpactBps: impactOf(details.totalImpact?.percent),
@@ -64,7 +63,7 @@ function named(name: string, found: z.output<typeof fee> | undefined): SwapFee[]
   return [{ name, amount, token: currency.symbol, usdMicros: microsOf(found), included: true }]
 }
 
-/** What costs less than nothing costs nothing. */
+/** Negative costs count as zero. */
 function microsOf(found: z.output<typeof fee> | undefined): bigint {
   return dollars.safeParse(found?.amountUsd).data ?? 0n
 }

@@ -1,29 +1,29 @@
 /**
- * The sandbox's aggregators: three that earn their money in different ways, so that who is cheapest depends on amount and route.
- * They reckon with the reference prices and answer at once.
+ * The sandbox's aggregators: three with different fee models, so that the cheapest one depends on amount and route.
+ * They use reference prices and answer at once.
  */
 import { decimalOfUnits } from '../../money/money.ts'
 import { minimum } from '../../money/shares.ts'
 import { type SwapChain, type SwapToken, worthInMicros } from '../../money/swap-tokens.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from '../swap-aggregator.ts'
 
-/** How one earns. Dollars in millionths, shares in basis points (1/10,000). */
+/** Fee model of an aggregator. Dollars in millionths, shares in basis points (1/10,000). */
 interface FeeModel {
   readonly tool: string
   readonly fixedUsdMicros: bigint
   readonly shareBps: bigint
-  /** Transactions that the one who swaps pays gas for, as multiples of a plain one. */
+  /** Gas of the swapper's transactions, as a multiple of a plain swap. */
   readonly gasFactor: bigint
-  /** The dollars that move the price by a basis point. */
+  /** Dollars that move the price by one basis point. */
   readonly depthUsd: bigint
-  /** Added where the two tokens are not the same. */
+  /** Added for different tokens. */
   readonly spreadBps: bigint
   readonly durationSec: number
   readonly without: readonly SwapChain[]
 }
 
 const models: readonly FeeModel[] = [
-  // A flat fee: good for much.
+  // A flat fee: cheap for large amounts.
   {
     tool: 'sandbox-flat',
     fixedUsdMicros: 900_000n,
@@ -34,7 +34,7 @@ const models: readonly FeeModel[] = [
     durationSec: 20,
     without: [],
   },
-  // A share: good for little.
+  // A percentage: cheap for small amounts.
   {
     tool: 'sandbox-share',
     fixedUsdMicros: 0n,
@@ -45,7 +45,7 @@ const models: readonly FeeModel[] = [
     durationSec: 8,
     without: ['solana'],
   },
-  // Many transactions and hardly a fee: good where gas is cheap.
+  // Many transactions and low fees: cheap where gas is cheap.
   {
     tool: 'sandbox-gas',
     fixedUsdMicros: 0n,
@@ -58,7 +58,7 @@ const models: readonly FeeModel[] = [
   },
 ]
 
-/** A plain swap's gas on each chain, in millionths of a USD. */
+/** Gas of a plain swap on each chain, in millionths of a USD. */
 const gas: Readonly<Record<SwapChain, bigint>> = {
   ethereum: 2_400_000n,
   base: 12_000n,
@@ -69,7 +69,6 @@ const gas: Readonly<Record<SwapChain, bigint>> = {
   'base-sepolia': 10_000n,
 }
 
-/** All three. */
 export function createSandboxAggregators(): readonly SwapAggregator[] {
   return models.map((model) => ({
     tool: model.tool,

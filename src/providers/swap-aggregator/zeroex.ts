@@ -1,4 +1,4 @@
-/** 0x: `GET /cross-chain/quotes`, the best of those that it answers. @see https://0x.org/docs/api#tag/Cross-Chain */
+/** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
 import { decimalOfUnits } from '../../money/money.ts'
 import { type SwapToken, swapTokenOf, worthInMicros } from '../../money/swap-tokens.ts'
@@ -20,17 +20,17 @@ const quotes = z.union([
   z.object({ liquidityAvailable: z.literal(false) }),
 ])
 
-/** 0x' own word for a chain's coin. */
+/** 0x's placeholder address for a chain's native coin. */
 const COIN = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
 const ZERO = '0x0000000000000000000000000000000000000000'
 
-/** The port over the API. @param apiKey without one 0x refuses to answer. */
+/** The port over the API. @param apiKey required by 0x. */
 export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
   return {
     tool: '0x',
     quote: async (request, signal) => {
       const { from, to, sender } = request
-      // It bridges: a swap within one chain is another API of theirs.
+      // This API only bridges; swaps within one chain use another one.
       if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
         return { status: 'none', reason: 'unsupported_route' }
       const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
@@ -49,7 +49,7 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
           fees: [
             ...shown('0x', best.fees.zeroExFee, { from, to, included: true }),
             ...shown('integrator', best.fees.integratorFee, { from, to, included: true }),
-            // It is paid on top, with the transaction's value.
+            // Paid on top, with the transaction's value.
             ...shown('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
           ],
           gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
@@ -76,13 +76,13 @@ function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLS
   })
 }
 
-/** What a chain's coin is worth. */
+/** Value of an amount of native coin. */
 function coinWorth({ chain }: SwapToken, wei: bigint): bigint {
   const coin = swapTokenOf(chain, chain === 'polygon' ? 'POL' : 'ETH')
   return coin === undefined ? 0n : worthInMicros(wei, coin.decimals, coin.usdMicros)
 }
 
-/** A fee in one of the two tokens or in the chain's coin; one in anything else has no amount that we could state. */
+/** Formats a fee in one of the two tokens or in native coin; fees in other tokens have no known amount. */
 function shown(
   name: string,
   found: z.output<typeof fee>,

@@ -1,6 +1,6 @@
 /**
- * Traces to an OpenTelemetry collector over OTLP/HTTP. Loaded only where a collector is configured. Endpoint, headers, time
- * limits and sampling are the environment's to say, by the names that OpenTelemetry gives them.
+ * Traces to an OpenTelemetry collector over OTLP/HTTP. Loaded only if a collector is configured. Endpoint, headers,
+ * time limits and sampling follow OpenTelemetry's environment variables.
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -20,10 +20,10 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import { Failure } from '../../failures/failure.ts'
 import type { TracedAnswer, TracedRequest, Tracing } from '../tracing.ts'
 
-/** How long the last spans may take to be sent when the process ends. */
+/** Time limit for flushing spans when the process ends. */
 const FLUSH_MS = 3_000
 
-/** Traces of this process. @param version of the program. */
+/** Creates the traces of this process. @param version version of the program. */
 export function createTracing({ version }: { version: string }): Tracing {
   const provider = new NodeTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'bursar', 'service.version': version }).merge(
@@ -75,7 +75,7 @@ export function createTracing({ version }: { version: string }): Tracing {
   }
 }
 
-/** The context of whoever called, so that both sides see one trace. What is not well-formed begins a new one. */
+/** Reads the caller's trace context, so that both sides share one trace. A malformed context starts a new trace. */
 function callerOf({ traceparent, tracestate }: TracedRequest): Context {
   const found =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(
@@ -94,13 +94,13 @@ function callerOf({ traceparent, tracestate }: TracedRequest): Context {
 
 function tell(span: Span, method: string, { route, status }: TracedAnswer): void {
   span.setAttribute('http.response.status_code', status)
-  // A path may name somebody's card or hold whatever a stranger typed; the route tells as much.
+  // A path may contain a card id or arbitrary client input, so only the route is recorded.
   span.setAttribute('url.path', route ?? '/*')
   if (route !== null) span.setAttribute('http.route', route).updateName(`${method} ${route}`)
   if (status >= 500) span.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR })
 }
 
-/** Ends a span when its work has: at once, or when what it promised has come. */
+/** Ends a span with its work, synchronous or asynchronous. */
 function finishing<Result>(span: Span, run: () => Result): Result {
   let result: Result
   try {
@@ -124,10 +124,10 @@ function finishing<Result>(span: Span, run: () => Result): Result {
   return result
 }
 
-/** The kind of an error alone: its words may hold what the caller sent. */
+/** Records only the type of an error, because its message may contain client input. */
 function fail(span: Span, error: unknown): void {
   const type = error instanceof Failure ? error.code : error instanceof Error ? error.name : 'error'
   span.setAttribute('error.type', type)
-  // A refusal is an answer like any other.
+  // A rejection is a regular answer.
   if (!(error instanceof Failure) || error.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
 }

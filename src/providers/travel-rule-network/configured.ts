@@ -1,11 +1,14 @@
-/** The Travel Rule network of a configuration: without one the sandbox has its own, and production tells nobody. The data is on record all the same. */
+/**
+ * Selects the Travel Rule network: without configuration the sandbox uses its own, and production notifies no
+ * institution. The data is recorded in any case.
+ */
 import type { Clock } from '../../base/clock.ts'
 import type { Config } from '../../config/read-config.ts'
 import type { TravelRuleNetwork } from '../travel-rule-network.ts'
 import { createHttpTravelRule } from './http.ts'
 import { createSandboxTravelRule } from './sandbox.ts'
 
-/** The network; null: nobody is told. */
+/** Returns the network; null: institutions are not notified. */
 export function createConfiguredTravelRule(
   { travelRule, mode }: Pick<Config, 'travelRule' | 'mode'>,
   clock: Clock,

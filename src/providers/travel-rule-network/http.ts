@@ -1,15 +1,15 @@
 /**
- * A Travel Rule network behind one HTTPS API, for a gateway to any of the real ones (TRP, TRISA, GTR and the like each want their
- * own membership). `POST {url}/transfers` with `Idempotency-Key` and a Bearer key takes `{id, beneficiaryVASP: {name, lei},
- * asset, amount, chain, destination, ivms101}` and answers `{reference, status: sent|accepted|declined, reason}`;
- * `GET {url}/transfers/{reference}` answers the same. Every other answer is none, and the question is asked again.
+ * A Travel Rule network behind one HTTPS API, as a bridge to a real network (TRP, TRISA, GTR and others need
+ * memberships of their own). `POST {url}/transfers` with `Idempotency-Key` and a Bearer key takes `{id,
+ * beneficiaryVASP: {name, lei}, asset, amount, chain, destination, ivms101}` and answers `{reference, status:
+ * sent|accepted|declined, reason}`; `GET {url}/transfers/{reference}` answers the same. Any other answer is an error,
+ * and the request is retried.
  */
 import { z } from 'zod'
 import { Failure } from '../../failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
 
-/** How to reach it. */
 export interface TravelRuleHttpOptions {
   readonly url: string
   readonly apiKey: string | null
@@ -25,14 +25,13 @@ const answer = z.object({
     .nullish(),
 })
 
-/** The network port over the API. */
 export function createHttpTravelRule({
   url,
   apiKey,
   timeoutMs = 5_000,
 }: TravelRuleHttpOptions): TravelRuleNetwork {
   const base = url.replace(/\/+$/, '')
-  const ask = async (
+  const request = async (
     path: string,
     request: { method?: string; headers?: Record<string, string>; body?: string } = {},
   ) => {
@@ -49,8 +48,8 @@ export function createHttpTravelRule({
       })
       if (!response.ok) throw unavailable(`answered ${response.status}`)
       const parsed = answer.safeParse(JSON.parse(response.text))
-      // What it says may hold what it was told of people: it is not repeated.
-      if (!parsed.success) throw unavailable('answered something else')
+      // The error omits the body, which may contain personal data.
+      if (!parsed.success) throw unavailable('returned an unexpected answer')
       return parsed.data
     } catch (cause) {
       throw cause instanceof Failure ? cause : unavailable('cannot be reached', cause)
@@ -58,7 +57,7 @@ export function createHttpTravelRule({
   }
   return {
     send: async ({ id, institution, token, amount, chain, destination, payload }) => {
-      const told = await ask('/transfers', {
+      const answered = await request('/transfers', {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'idempotency-key': id },
         body: JSON.stringify({
@@ -71,11 +70,11 @@ export function createHttpTravelRule({
           ivms101: payload,
         }),
       })
-      return { reference: told.reference, ...answerOf(told) }
+      return { reference: answered.reference, ...answerOf(answered) }
     },
     read: async (reference) => {
-      const told = await ask(`/transfers/${encodeURIComponent(reference)}`)
-      return { reference: told.reference, ...answerOf(told) }
+      const answered = await request(`/transfers/${encodeURIComponent(reference)}`)
+      return { reference: answered.reference, ...answerOf(answered) }
     },
   }
 }

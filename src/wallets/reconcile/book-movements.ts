@@ -90,7 +90,7 @@ async function isGatewayMovement(
   if (operationHash === null) return false
   for (const candidate of await transfersLike(database, { accountId, destination, token, units })) {
     const operation = operationOf(candidate)
-    // The chain executes an operation once, in whichever transaction.
+    // The chain executes an operation once, in any transaction.
     if (chain.operationHashOf(operation) !== operationHash) continue
     const { status } = await operationOutcome(chain, operation, 0)
     return status === 'confirmed'

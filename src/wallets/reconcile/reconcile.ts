@@ -29,7 +29,7 @@ export interface Position {
 const CONFIRMATION_MS = 5_000
 
 /** How far back the deposits behind a surplus are searched, in blocks. */
-const SEARCHED_BLOCKS = 50_000n
+const SEARCH_BLOCKS = 50_000n
 
 /**
  * Compares a wallet once and acts on differences.
@@ -108,7 +108,7 @@ async function recover(
 ): Promise<void> {
   const { chain, database, log } = parts
   const toBlock = await chain.blockNumber()
-  const fromBlock = toBlock > SEARCHED_BLOCKS ? toBlock - SEARCHED_BLOCKS : 0n
+  const fromBlock = toBlock > SEARCH_BLOCKS ? toBlock - SEARCH_BLOCKS : 0n
   const before = await bookedOf(database, chain, accountId)
   const found = await chain.findTransfers({ fromBlock, toBlock, to: address })
   for (const hash of new Set(found.map(({ transactionHash }) => transactionHash)))

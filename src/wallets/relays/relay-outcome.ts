@@ -41,7 +41,7 @@ export type RelayOutcome =
 const permanentRejections: readonly (Rejection | null)[] = ['expired', 'signature', 'domain']
 
 /** How far back the transaction of a permit with a lost hash is searched: more than an hour on every chain. */
-const SEARCHED_BLOCKS = 2_000n
+const SEARCH_BLOCKS = 2_000n
 
 /** Mark of the transaction that carries a relay. */
 export function relayMark({ settings }: Pick<RelayDependencies, 'settings'>, { id }: Pick<Relay, 'id'>): Hex {
@@ -60,13 +60,13 @@ export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPay
  * transaction counts: other uses or cancellations of the nonce by the payer do not.
  */
 export async function relayOutcome(
-  relaying: Pick<RelayDependencies, 'chain' | 'settings'>,
+  dependencies: Pick<RelayDependencies, 'chain' | 'settings'>,
   relay: Pick<Relay, 'id' | 'payment'>,
 ): Promise<RelayOutcome | undefined> {
-  const { chain } = relaying
+  const { chain } = dependencies
   const { payment } = relay
   const { nonce, ...transfer } = expectedOf(chain, payment)
-  const mark = relayMark(relaying, relay)
+  const mark = relayMark(dependencies, relay)
   if (nonce === null) return permitOutcome(chain, payment, { ...transfer, nonce, mark })
   const outcome = await paymentOutcome(chain, { ...transfer, nonce }, { mark })
   if (outcome.status === 'unused') return undefined
@@ -84,7 +84,7 @@ async function permitOutcome(
   if (!(await isUsed(chain, payment)) || (await sponsorAllowance(chain, token, payer)) >= units)
     return undefined
   const head = await chain.blockNumber()
-  const fromBlock = head > SEARCHED_BLOCKS ? head - SEARCHED_BLOCKS : 0n
+  const fromBlock = head > SEARCH_BLOCKS ? head - SEARCH_BLOCKS : 0n
   for (const { transactionHash } of await chain.findTransfers({
     fromBlock,
     toBlock: head,
@@ -105,13 +105,13 @@ async function permitOutcome(
  * @throws when the chain does not answer.
  */
 export async function rejectedRelayOutcome(
-  relaying: Pick<RelayDependencies, 'chain' | 'clock' | 'settings'>,
+  dependencies: Pick<RelayDependencies, 'chain' | 'clock' | 'settings'>,
   relay: Pick<Relay, 'id' | 'payment'>,
   words: string,
 ): Promise<RelayOutcome | undefined> {
-  const { chain, clock } = relaying
+  const { chain, clock } = dependencies
   const { payment } = relay
-  const end = await relayOutcome(relaying, relay)
+  const end = await relayOutcome(dependencies, relay)
   if (end !== undefined) return end
   if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
     const balance = await chain.balanceOf(payment.token, payment.payer)
@@ -127,10 +127,10 @@ export async function rejectedRelayOutcome(
 
 /** Outcome of a payment that no transaction can ever carry out; undefined when one can, or might later. */
 export async function finalRelayOutcome(
-  relaying: Pick<RelayDependencies, 'chain' | 'clock'>,
+  dependencies: Pick<RelayDependencies, 'chain' | 'clock'>,
   payment: SignedPayment,
 ): Promise<RelayOutcome | undefined> {
-  const end = await judgedOutcome(relaying, payment)
+  const end = await judgedOutcome(dependencies, payment)
   return end?.state === 'failed' && permanentRejections.includes(end.rejection) ? end : undefined
 }
 
@@ -160,11 +160,11 @@ function rejectedOutcome(rejection: Rejection, failure: string): RelayOutcome {
  * wallets.
  */
 export async function finishRelay(
-  relaying: RelayDependencies,
+  dependencies: RelayDependencies,
   relay: Relay,
   end: RelayOutcome,
 ): Promise<void> {
-  const { database, chain, clock } = relaying
+  const { database, chain, clock } = dependencies
   const at = clock()
   const { id, decisionId, payment } = relay
   const { token: asset, units, destination } = payment
@@ -184,7 +184,7 @@ export async function finishRelay(
     if (receiver === undefined) return
     const funds = [{ asset, units }]
     await bookDeposit(
-      { ...relaying, database: connection },
+      { ...dependencies, database: connection },
       { accountId: receiver, funds, reference: id, at },
     )
   })

@@ -33,7 +33,7 @@ import { isUsed, rejected, rejectedLate } from './token-authorization.ts'
 const WAIT_MS = 3000
 
 /** A relay that the chain has not accepted after this time is given up. The signed payment may then be sent again. */
-const GIVEN_UP_MS = 10 * 60_000
+const GIVE_UP_MS = 10 * 60_000
 
 /** A relay that the chain has accepted. */
 export interface SubmittedRelay {
@@ -48,25 +48,25 @@ export interface SubmittedRelay {
  * `settlement_pending` when that is unknown.
  */
 export async function relayPayment(
-  relaying: RelayDependencies,
+  dependencies: RelayDependencies,
   order: { accountId: string; decisionId: string; payment: SignedPayment; at: Date },
 ): Promise<SubmittedRelay> {
-  const { database, chain, newId, clock } = relaying
+  const { database, chain, newId, clock } = dependencies
   const { at, ...rest } = order
   const row = { ...rest, id: newId('tx', at), chain: chain.name, createdAt: at }
-  if (!(await insertRelay(database, row))) throw await rejectDuplicate(relaying, row)
+  if (!(await insertRelay(database, row))) throw await rejectDuplicate(dependencies, row)
   const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null, rejection: null }
-  const sent = await broadcast(relaying, relay)
+  const sent = await broadcast(dependencies, relay)
   if (typeof sent !== 'string') return sent
   const outcome = await outcomeOf(chain, relay, { hash: sent, waitMs: WAIT_MS })
   if (outcome === 'paid') {
-    await finishRelay(relaying, relay, { state: 'confirmed', transactionHash: sent })
+    await finishRelay(dependencies, relay, { state: 'confirmed', transactionHash: sent })
     return { transferId: relay.id, transactionHash: sent, status: 'confirmed' }
   }
   const state = 'settlement_pending'
   await updateRelay(database, relay.id, { state, transactionHash: sent }, clock())
   if (outcome === 'unpaid')
-    return completeRejected(relaying, relay, new Error('the transaction paid nothing'))
+    return completeRejected(dependencies, relay, new Error('the transaction paid nothing'))
   return { transferId: relay.id, transactionHash: sent, status: state }
 }
 
@@ -87,50 +87,50 @@ async function rejectDuplicate({ database, clock }: RelayDependencies, row: NewR
 }
 
 /** Resumes a relay from its recorded state. */
-export async function resumeRelay(relaying: RelayDependencies, relay: Relay): Promise<void> {
-  const { chain, clock, log, database } = relaying
+export async function resumeRelay(dependencies: RelayDependencies, relay: Relay): Promise<void> {
+  const { chain, clock, log, database } = dependencies
   const { payment, transactionHash } = relay
   const outcome =
     transactionHash === null ? undefined : await outcomeOf(chain, relay, { hash: transactionHash, waitMs: 0 })
   if (outcome === 'paid' && transactionHash !== null)
-    return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
-  const end = await relayOutcome(relaying, relay)
+    return finishRelay(dependencies, relay, { state: 'confirmed', transactionHash })
+  const end = await relayOutcome(dependencies, relay)
   if (end !== undefined) {
     log.info({ relayId: relay.id, state: end.state }, 'the outcome of an open relay was found')
-    return finishRelay(relaying, relay, end)
+    return finishRelay(dependencies, relay, end)
   }
-  const isOver = clock().getTime() > relay.createdAt.getTime() + GIVEN_UP_MS
+  const isOver = clock().getTime() > relay.createdAt.getTime() + GIVE_UP_MS
   if (outcome === 'unpaid' || isOver) {
     const failure = isOver ? 'the chain did not take it in time' : 'the transaction paid nothing'
-    return finishRelay(relaying, relay, { state: 'failed', failure, rejection: null })
+    return finishRelay(dependencies, relay, { state: 'failed', failure, rejection: null })
   }
-  const last = await finalRelayOutcome(relaying, payment)
-  if (last !== undefined) return finishRelay(relaying, relay, last)
-  const hash = await send(chain, payment, relayMark(relaying, relay))
+  const last = await finalRelayOutcome(dependencies, payment)
+  if (last !== undefined) return finishRelay(dependencies, relay, last)
+  const hash = await send(chain, payment, relayMark(dependencies, relay))
   await updateRelay(database, relay.id, { state: 'settlement_pending', transactionHash: hash }, clock())
 }
 
 /** Sends a relay again that the chain has lost. */
-export async function resendRelay(relaying: RelayDependencies, relay: Relay): Promise<void> {
-  await send(relaying.chain, relay.payment, relayMark(relaying, relay))
+export async function resendRelay(dependencies: RelayDependencies, relay: Relay): Promise<void> {
+  await send(dependencies.chain, relay.payment, relayMark(dependencies, relay))
 }
 
 /**
  * Broadcasts for a waiting caller. A payment that the chain rejects fails at once, because nothing was sent.
  * @returns the transaction's hash, or the completed relay if another transaction executed it.
  */
-async function broadcast(relaying: RelayDependencies, relay: Relay): Promise<Hex | SubmittedRelay> {
-  const { database, chain, clock, log } = relaying
+async function broadcast(dependencies: RelayDependencies, relay: Relay): Promise<Hex | SubmittedRelay> {
+  const { database, chain, clock, log } = dependencies
   try {
-    const hash = await send(chain, relay.payment, relayMark(relaying, relay))
+    const hash = await send(chain, relay.payment, relayMark(dependencies, relay))
     await updateRelay(database, relay.id, { state: 'submitted', transactionHash: hash }, clock())
     return hash
   } catch (cause) {
-    if (isRefusedCall(cause)) return completeRejected(relaying, relay, cause)
+    if (isRefusedCall(cause)) return completeRejected(dependencies, relay, cause)
     log.warn({ err: cause, relayId: relay.id }, 'it is unknown whether the chain accepted a relay')
     // A cancellation by the payer is certain even now.
-    const end = await relayOutcome(relaying, relay).catch(() => undefined)
-    if (end?.state === 'failed') return complete(relaying, relay, end)
+    const end = await relayOutcome(dependencies, relay).catch(() => undefined)
+    if (end?.state === 'failed') return complete(dependencies, relay, end)
     throw pending(relay, cause)
   }
 }
@@ -140,25 +140,25 @@ async function broadcast(relaying: RelayDependencies, relay: Relay): Promise<Hex
  * @throws Failure `settlement_pending` while it has no outcome.
  */
 async function completeRejected(
-  relaying: RelayDependencies,
+  dependencies: RelayDependencies,
   relay: Relay,
   cause: Error,
 ): Promise<SubmittedRelay> {
-  const { log } = relaying
+  const { log } = dependencies
   log.info({ relayId: relay.id, reason: cause.message }, 'the chain rejected a relay')
-  const end = await rejectedRelayOutcome(relaying, relay, cause.message).catch((err: unknown) => {
+  const end = await rejectedRelayOutcome(dependencies, relay, cause.message).catch((err: unknown) => {
     log.warn({ err, relayId: relay.id }, 'the outcome of a relay cannot be read yet')
   })
   if (end === undefined) throw pending(relay, cause)
-  return complete(relaying, relay, end)
+  return complete(dependencies, relay, end)
 }
 
 async function complete(
-  relaying: RelayDependencies,
+  dependencies: RelayDependencies,
   relay: Relay,
   end: RelayOutcome,
 ): Promise<SubmittedRelay> {
-  await finishRelay(relaying, relay, end)
+  await finishRelay(dependencies, relay, end)
   if (end.state === 'failed') throw failed({ ...relay, ...end })
   return { transferId: relay.id, transactionHash: end.transactionHash, status: 'confirmed' }
 }

@@ -19,7 +19,7 @@ export interface Relay {
   /** Hash of the paying transaction; the permit's own transaction is not stored. */
   readonly transactionHash: Hex | null
   readonly failure: string | null
-  /** Why the token rejects it; null for any other failure. */
+  /** Reason for the token's rejection; null for any other failure. */
   readonly rejection: Rejection | null
   readonly createdAt: Date
 }

@@ -25,7 +25,7 @@ const MAX_OLD_PERMITS = 10n
 
 export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
 
-/** Why a token rejects a signed payment. `refused`: for a reason of its own, such as a blocked payer. */
+/** Reasons for a token to reject a signed payment. `refused`: for a reason of its own, such as a blocked payer. */
 export const rejections = [
   'expired',
   'not_yet_valid',

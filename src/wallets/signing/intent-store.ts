@@ -9,12 +9,12 @@ import type { IntentTable } from '../../storage/schema.ts'
 export const INTENT_LIFETIME_MS = 5 * 60_000
 
 /** Extra validity on the chain, so that a transfer sent at the last moment can still be mined. */
-const CHAIN_MS = 5 * 60_000
+const CHAIN_GRACE_MS = 5 * 60_000
 
 /**
  * Retention of unused intents: the maximum duration of an approval, so that a call that waited for one can still run.
  */
-const KEPT_MS = 8 * 24 * 60 * 60_000
+const RETENTION_MS = 8 * 24 * 60 * 60_000
 
 /** Payment of an intent. @property destination lower case. */
 export interface TransferFields {
@@ -49,7 +49,7 @@ export interface Intent {
 
 /** Last moment at which the chain executes the intent's operation. */
 export function validUntilOf({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
-  return new Date(expiresAt.getTime() + CHAIN_MS)
+  return new Date(expiresAt.getTime() + CHAIN_GRACE_MS)
 }
 
 export async function insertIntent(
@@ -142,7 +142,7 @@ export async function useIntent(
 export async function sweepIntents(database: Connection, now: Date): Promise<void> {
   await database.kysely
     .deleteFrom('intent')
-    .where('expires_at', '<', new Date(now.getTime() - KEPT_MS))
+    .where('expires_at', '<', new Date(now.getTime() - RETENTION_MS))
     .execute()
 }
 

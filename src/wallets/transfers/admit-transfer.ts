@@ -76,29 +76,29 @@ type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
  */
 export async function admitTransfer(
   admission: Admission,
-  asked: TransferRequest & { safeAddress: Address | undefined; ends: TransferParties },
+  request: TransferRequest & { safeAddress: Address | undefined; parties: TransferParties },
 ): Promise<Admitted> {
   const { chain } = admission
-  if (asked.chain !== chain.name)
+  if (request.chain !== chain.name)
     throw new Failure(
       'chain_not_supported',
-      `This deployment does not transfer on "${asked.chain.slice(0, 40)}".`,
+      `This deployment does not transfer on "${request.chain.slice(0, 40)}".`,
       { hint: `Use "${chain.name}".` },
     )
-  const { wallet, isOwnWallet } = asked.ends
+  const { wallet, isOwnWallet } = request.parties
   if (
     wallet === undefined ||
-    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== wallet.address)
+    (request.safeAddress !== undefined && lowerCase(request.safeAddress) !== wallet.address)
   )
     throw new Failure('not_found', 'The account has no such wallet.', {
       hint: 'Omit safeAddress, or use the one from GET /api/wallets.',
     })
-  const destination = lowerCase(asked.destination)
+  const destination = lowerCase(request.destination)
   if (destination === wallet.address)
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })
-  return screenTransfer(admission, { ...asked, destination }, { payer: wallet.address, isOwnWallet })
+  return screenTransfer(admission, { ...request, destination }, { payer: wallet.address, isOwnWallet })
 }
 
 /** Evaluates the complete AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */

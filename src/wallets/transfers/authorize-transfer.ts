@@ -59,7 +59,7 @@ export interface TransferAuthorizationDependencies {
 /** A transfer to authorize. @property key calling key; null for a person. */
 export interface SignedTransfer {
   readonly accountId: string
-  readonly ends: TransferParties
+  readonly parties: TransferParties
   readonly key: CallingKey | null
   readonly transfer: TransferFields
   readonly signature: string
@@ -73,12 +73,12 @@ export interface SignedTransfer {
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
-  authorizing: TransferAuthorizationDependencies,
+  dependencies: TransferAuthorizationDependencies,
   signed: SignedTransfer,
 ): Promise<AuthorizedTransfer> {
-  const { passkeys, settings } = authorizing
+  const { passkeys, settings } = dependencies
   const { accountId, key, signature, intentId } = signed
-  const { wallet, hasEvmKey } = signed.ends
+  const { wallet, hasEvmKey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const guarded = hasEvmKey || (await passkeys.has(accountId))
   const mustSign = guarded || settings.mode === 'production'
@@ -87,12 +87,12 @@ export async function authorizeTransfer(
   // An OAuth client has no key to sign with. Its owner set its limits on the consent page, and the chain enforces
   // them.
   if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
-  const intent = await intentFor(authorizing, signed)
-  if (intent !== undefined) requireCurrent(authorizing, { wallet, intent, signed })
+  const intent = await intentFor(dependencies, signed)
+  if (intent !== undefined) requireCurrent(dependencies, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return sandboxAuthorization
     if (intent === undefined) throw rejected('You have no open intent for exactly this transfer.', key)
-    const verified = await verifySignature(authorizing, { wallet, intent, signature, key })
+    const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
     return { ...verified, intentId: intent.id }
   }
   return { ...sandboxAuthorization, intentId: intent?.id ?? null }
@@ -112,8 +112,8 @@ async function intentFor(
   if (intentId === undefined) {
     const find = (moment: Date) => findOpenIntent(database, { accountId, keyId, transfer, at: moment })
     const open = await find(at)
-    const asked = open === undefined ? await askedAt() : undefined
-    return open ?? (asked === undefined ? undefined : find(asked))
+    const requestedAt = open === undefined ? await askedAt() : undefined
+    return open ?? (requestedAt === undefined ? undefined : find(requestedAt))
   }
   const intent = await findIntent(database, { accountId, id: intentId })
   if (intent === undefined || intent.transfer === null || intent.agentId !== keyId)

@@ -7,9 +7,9 @@ import { addressOf, lowerCase, type WalletColumns, walletOf } from '../store.ts'
 export interface TransferParties {
   /** Wallet of the source account; undefined if it has none. */
   readonly wallet: (Wallet & { readonly address: Address }) | undefined
-  /** Whether an EVM key signs for the wallet. */
+  /** True if an EVM key signs for the wallet. */
   readonly hasEvmKey: boolean
-  /** Whether the destination is also a wallet of the gateway. */
+  /** True if the destination is also a wallet of the gateway. */
   readonly isOwnWallet: boolean
 }
 

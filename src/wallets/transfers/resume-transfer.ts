@@ -15,28 +15,28 @@ const CLOCK_SKEW_MS = 60_000
  * Reads a transfer's outcome from the chain and acts on it. A transfer that was never executed is submitted again:
  * its id is its nonce, so the chain executes it at most once. After its expiry the chain never will.
  */
-export async function resumeTransfer(sending: TransferDependencies, transfer: Transfer): Promise<void> {
-  const { chain, log, clock } = sending
+export async function resumeTransfer(dependencies: TransferDependencies, transfer: Transfer): Promise<void> {
+  const { chain, log, clock } = dependencies
   const operation = operationOf(transfer)
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCK_SKEW_MS
   const known = await operationOutcome(chain, operation, 0)
-  if (known.status !== 'absent') return act(sending, transfer, known)
+  if (known.status !== 'absent') return act(dependencies, transfer, known)
   if (isOver)
-    return finishTransfer(sending, transfer, {
+    return finishTransfer(dependencies, transfer, {
       state: 'failed',
       failure: 'the chain did not accept it in time',
     })
-  requireAuthentic(sending.settings.dataKey, transfer)
+  requireAuthentic(dependencies.settings.dataKey, transfer)
   const submission = await chain.submit(operation)
   if (submission.status === 'submitted') {
     const { transactionHash } = submission
     await updateTransfer(
-      sending.database,
+      dependencies.database,
       transfer.id,
       { state: 'settlement_pending', transactionHash },
-      sending.clock(),
+      dependencies.clock(),
     )
-    return act(sending, transfer, await operationOutcome(chain, operation, WAIT_MS))
+    return act(dependencies, transfer, await operationOutcome(chain, operation, WAIT_MS))
   }
   // An earlier broadcast may still be executed despite this rejection, so the money stays held until the transfer
   // expires.
@@ -44,18 +44,21 @@ export async function resumeTransfer(sending: TransferDependencies, transfer: Tr
 }
 
 async function act(
-  sending: TransferDependencies,
+  dependencies: TransferDependencies,
   transfer: Transfer,
   outcome: OperationOutcome,
 ): Promise<void> {
-  const { log } = sending
+  const { log } = dependencies
   if (outcome.status === 'confirmed') {
     log.info({ transferId: transfer.id }, 'an open transfer was confirmed')
-    return finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
+    return finishTransfer(dependencies, transfer, {
+      state: 'confirmed',
+      transactionHash: outcome.transactionHash,
+    })
   }
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
     const { status } = outcome
     log.warn({ transferId: transfer.id, status }, 'an open transfer did not happen')
-    return finishTransfer(sending, transfer, { state: 'failed', ...failureOf(transfer, status) })
+    return finishTransfer(dependencies, transfer, { state: 'failed', ...failureOf(transfer, status) })
   }
 }

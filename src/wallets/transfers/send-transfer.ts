@@ -76,10 +76,10 @@ export interface SentTransfer {
  * `settlement_pending` when the outcome is unknown (the money stays held until it is known).
  */
 export async function sendTransfer(
-  sending: TransferDependencies,
+  dependencies: TransferDependencies,
   order: TransferOrder,
 ): Promise<SentTransfer> {
-  const { database, chain, newId } = sending
+  const { database, chain, newId } = dependencies
   const { accountId, at, authorizedBy } = order
   const content = {
     id: authorizedBy.intent?.transferId ?? newId('tx', at),
@@ -94,33 +94,36 @@ export async function sendTransfer(
     destination: lowerCase(order.destination),
     chain: chain.name,
   }
-  const row = { ...content, mac: transferMac(sending.settings.dataKey, accountId, content) }
+  const row = { ...content, mac: transferMac(dependencies.settings.dataKey, accountId, content) }
   const intentId = authorizedBy.intent?.id ?? null
-  const wallet = await insertTransfer(database, row, { accountId, intentId, at: sending.clock() })
-  if (wallet === undefined) return notInserted(sending, order)
+  const wallet = await insertTransfer(database, row, { accountId, intentId, at: dependencies.clock() })
+  if (wallet === undefined) return notInserted(dependencies, order)
   const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
   const startedAt = performance.now()
-  const submission = await submit(sending, transfer)
-  if (submission.status === 'refused') return fail(sending, transfer, submission)
+  const submission = await submit(dependencies, transfer)
+  if (submission.status === 'refused') return fail(dependencies, transfer, submission)
   const { transactionHash } = submission
   const outcome = await waitForOutcome(
-    sending,
+    dependencies,
     transfer,
     transactionHash,
     Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
   )
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
     const end = failureOf(transfer, outcome.status)
-    await finishTransfer(sending, transfer, { state: 'failed', ...end })
+    await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
     throw failedTransfer(transfer.id, end)
   }
   if (outcome.status === 'confirmed') {
     // Another submission by a job that resumed the transfer may be the one that was executed.
-    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
+    await finishTransfer(dependencies, transfer, {
+      state: 'confirmed',
+      transactionHash: outcome.transactionHash,
+    })
     return { transferId: transfer.id, transactionHash: outcome.transactionHash, status: 'confirmed' }
   }
   const state = 'settlement_pending'
-  await updateTransfer(database, transfer.id, { state, transactionHash }, sending.clock())
+  await updateTransfer(database, transfer.id, { state, transactionHash }, dependencies.clock())
   return { transferId: transfer.id, transactionHash, status: state }
 }
 
@@ -196,15 +199,15 @@ async function waitForOutcome(
 }
 
 async function fail(
-  sending: TransferDependencies,
+  dependencies: TransferDependencies,
   transfer: Transfer,
   { reason, cause }: Extract<Submission, { status: 'refused' }>,
 ): Promise<never> {
   const code: FailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
   const end = { failure: reason, code }
-  await finishTransfer(sending, transfer, { state: 'failed', ...end })
+  await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
-  sending.log.error(
+  dependencies.log.error(
     { transferId: transfer.id, amount, reason },
     'the chain rejected a transfer that the ledger allowed',
   )

@@ -31,7 +31,7 @@ export const transferView = z.strictObject({
   failure: z
     .string()
     .nullable()
-    .describe('Why it failed, after which its money is available again; null otherwise.'),
+    .describe('Reason for a failure, after which the money is available again; null otherwise.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })

@@ -22,7 +22,7 @@ export default defineTool({
           method: z
             .enum(['passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery'])
             .describe('Authentication method of the session.'),
-          current: z.boolean().describe('Whether this request uses the session.'),
+          current: z.boolean().describe('True if this request uses the session.'),
           createdAt: z.string().describe('ISO 8601 UTC.'),
           expiresAt: z.string().describe('When the session ends, regardless of renewals, ISO 8601 UTC.'),
         }),

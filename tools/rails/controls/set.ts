@@ -16,7 +16,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     id: z.enum(railIds).describe('Id of the rail.'),
-    enabled: z.boolean().describe('Whether money may move on it.'),
+    enabled: z.boolean().describe('True if money may move on it.'),
     reason: z.string().trim().min(1).max(200).optional().describe('Human-readable reason.'),
   }),
   output: z.strictObject({

@@ -1,4 +1,4 @@
-/** What agents may spend of a wallet that the gateway does not own, on chain. */
+/** On-chain allowances of agents on wallets the gateway does not own. */
 import { encodeFunctionData } from 'viem'
 import type { Address, ChainAllowance, Wallet, WalletCall } from '../../chain.ts'
 import { allowanceAbi, safeAbi } from '../contracts/abi.ts'
@@ -8,13 +8,16 @@ import type { Deployments } from './deployments.ts'
 import type { SafeCall } from './user-operation.ts'
 import { agentHash, type Wallets } from './wallets.ts'
 
-/** The payment out of a Safe that the gateway's own Safe makes for an agent. @throws Error for a call that is no payment. */
+/**
+ * Builds the allowance payment out of a Safe, made by the gateway's own Safe for an agent.
+ * @throws Error for a call that is not a payment.
+ */
 export function allowanceCallOf(
   { contracts, tokens }: { contracts: AccountContracts; tokens: TokenAddresses },
   { safe, agentId, call }: { safe: Address; agentId: string; call: WalletCall },
 ): SafeCall {
   if (call.kind !== 'transfer')
-    throw new Error(`An allowance pays; it cannot do a call of kind ${call.kind}.`)
+    throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
   const args = [safe, agentHash(agentId), tokens[call.token], plainAddress(call.to), call.units] as const
   return {
     to: contracts.allowances,
@@ -23,8 +26,8 @@ export function allowanceCallOf(
 }
 
 /**
- * What the module says of an agent. A Safe that is not deployed yet, or not handed over, will have what its setup or its
- * hand-over gives. Where its owner has switched the module off, nobody spends by it.
+ * Reads an agent's allowance from the module. A Safe that is not deployed or not handed over yet gets the allowance
+ * of its setup or hand-over. If its owner has disabled the module, the allowance is zero.
  */
 export async function readAllowance(
   {
@@ -45,12 +48,12 @@ export async function readAllowance(
 ): Promise<ChainAllowance> {
   const safe = wallets.safeOf(wallet).address
   if (!(await deployments.isDeployed(safe))) return wallets.firstAllowance(wallet, agentId)
-  const ask = { address: safe, abi: safeAbi } as const
+  const safeContract = { address: safe, abi: safeAbi } as const
   const { address: owner } = wallets.signerOf(wallet.owner)
   const [isOurs, isTheirs, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
-    client.readContract({ ...ask, functionName: 'isOwner', args: [gatewayOwner] }),
-    client.readContract({ ...ask, functionName: 'isOwner', args: [owner] }),
-    client.readContract({ ...ask, functionName: 'isModuleEnabled', args: [contracts.allowances] }),
+    client.readContract({ ...safeContract, functionName: 'isOwner', args: [gatewayOwner] }),
+    client.readContract({ ...safeContract, functionName: 'isOwner', args: [owner] }),
+    client.readContract({ ...safeContract, functionName: 'isModuleEnabled', args: [contracts.allowances] }),
     client.readContract({
       address: contracts.allowances,
       abi: allowanceAbi,
@@ -58,7 +61,8 @@ export async function readAllowance(
       args: [safe, wallets.safeOf(wallets.delegate).address, agentHash(agentId)],
     }),
   ])
-  // The gateway hands it over with the next operation. An owner who lets the gateway in again changes nothing.
+  // The gateway hands the Safe over with the next operation. An owner who adds the gateway as a co-owner changes
+  // nothing.
   if (isOurs && !isTheirs && !isEnabled) return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
   if (!isEnabled) return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
   return { dailyMicros, spentMicros, onceMicros, isOwn }

@@ -1,4 +1,4 @@
-/** Makes wallets ready: deployed, and in the hands of the owner that they should have. At the sponsor's expense. */
+/** Prepares wallets at the sponsor's expense: deploys them and hands them over to their owners. */
 import type { LocalAccount } from 'viem/accounts'
 import { randomToken } from '../../../base/ids.ts'
 import type { Address, AuthorizedOperation, Hex, Wallet } from '../../chain.ts'
@@ -11,14 +11,13 @@ import { type AccountContracts, commonDeployer } from '../rpc/networks.ts'
 import { packOperation, signableOf } from './user-operation.ts'
 import type { Wallets } from './wallets.ts'
 
-/** Creating a Safe with its setup: three modules' storage, five prices, an allowance. */
+/** Gas for creating a Safe with its setup: three modules' storage, five prices, an allowance. */
 const CREATION_GAS = 1_500_000n
 const SIGNER_GAS = 1_500_000n
 
-/** How long a deployment may take to be mined. */
+/** Time limit for mining a deployment. */
 const MINING_TIMEOUT_MS = 20_000
 
-/** What is deployed with. */
 export interface DeploymentOptions {
   readonly client: NodeClient
   readonly relayer: Relayer
@@ -28,16 +27,16 @@ export interface DeploymentOptions {
   readonly gatewayOwner: LocalAccount
 }
 
-/** Deployed wallets, remembered. */
+/** Cache of deployed wallets. */
 export interface Deployments {
   isDeployed(address: Address): Promise<boolean>
-  /** Makes ready whatever Safe an operation needs. Safe to call at any time, by several processes at once. */
+  /** Prepares the Safes an operation needs. Concurrent calls, also from several processes, are safe. */
   prepare(operation: AuthorizedOperation): Promise<void>
-  /** Drops what is remembered of wallets. */
+  /** Drops the cache. */
   forget(): void
 }
 
-/** Deployments on a node that is set up. */
+/** Creates the deployments of a node that is set up. */
 export function createDeployments(options: DeploymentOptions): Deployments {
   const { client, relayer, bundler, wallets, contracts, gatewayOwner } = options
   const deployed = new Set<Address>()
@@ -53,7 +52,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   async function deploy(address: Address, call: { to: Address; data: Hex; gas: bigint }): Promise<void> {
     if (await isDeployed(address)) return
     const { hash, receipt } = await relayer.send(call)
-    // Another gateway may be first: what counts is not this transaction's success but the code that stands there.
+    // Another gateway may be first, so the code at the address counts, not the success of this transaction.
     if (receipt === undefined) await awaitReceipt(client, hash, MINING_TIMEOUT_MS)
     if (!(await isDeployed(address))) throw new Error(`No contract could be deployed at ${address}.`)
   }
@@ -72,7 +71,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       await handOver(wallet, validUntil)
   }
 
-  /** Gives a Safe of the gateway's to its new owner; from then on the gateway cannot move its money alone. */
+  /** Transfers a gateway-owned Safe to its new owner; afterwards the gateway cannot move its money alone. */
   async function handOver(wallet: Wallet, validUntil: Date): Promise<void> {
     const { address: safe } = wallets.safeOf(wallet)
     const { address: owner } = wallets.signerOf(wallet.owner)
@@ -90,7 +89,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     if (signature === undefined) throw new Error('The key of the gateway cannot sign a hash.')
     const bundled = await bundler.send(packOperation(plan, signature))
     if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)
-    if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be given to its new owner.`)
+    if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be transferred to its new owner.`)
   }
 
   function prepareWallet(wallet: Wallet, validUntil: Date): Promise<void> {

@@ -1,16 +1,22 @@
-/** An owner's word as Safe 1.4.1 reads it. @see https://docs.safe.global/advanced/smart-account-signatures */
+/** Owner signatures in the format of Safe 1.4.1. @see https://docs.safe.global/advanced/smart-account-signatures */
 import { concat, encodeAbiParameters, numberToHex, pad, size, stringToHex } from 'viem'
 import type { Address, Authorization, Hex } from '../../chain.ts'
 
 type PasskeyAuthorization = Extract<Authorization, { kind: 'passkey' }>
 
-/** What browsers write before the challenge. @see https://www.w3.org/TR/webauthn-3/#clientdatajson-serialization */
+/**
+ * Start of browsers' client data, before the challenge.
+ * @see https://www.w3.org/TR/webauthn-3/#clientdatajson-serialization
+ */
 const CLIENT_DATA_HEAD = '{"type":"webauthn.get","challenge":"'
 
-/** The member of the message after whose opening quote and 0x the operation's hash stands. */
+/** Text in the message that precedes the operation's hash. */
 const MEMBER = '"operationHash":"0x'
 
-/** A passkey's assertion on a message that names an operation. @returns undefined where a part has another form. */
+/**
+ * Encodes a passkey's assertion over a message that names an operation.
+ * @returns undefined when a part is malformed.
+ */
 export function passkeySignature(
   signer: Address,
   operationHash: Hex,
@@ -25,7 +31,7 @@ export function passkeySignature(
     [{ type: 'bytes' }, { type: 'bytes' }, { type: 'bytes' }],
     [stringToHex(head), stringToHex(tail), assertion],
   )
-  // A contract's signature: its address, where its bytes begin (after these 65), and type 0; then the bytes.
+  // A contract signature: its address, the offset of its data (after these 65 bytes), and type 0; then the data.
   return concat([
     pad(signer, { size: 32 }),
     numberToHex(65, { size: 32 }),
@@ -35,14 +41,14 @@ export function passkeySignature(
   ])
 }
 
-/** The assertion as Safe's passkey signer decodes it. */
+/** Encodes the assertion for Safe's passkey signer. */
 function assertionOf({
   authenticatorData,
   clientDataJSON,
   signature,
 }: PasskeyAuthorization): Hex | undefined {
   const client = Buffer.from(clientDataJSON, 'base64url').toString()
-  // 43 characters of base64url are 32 bytes; then the closing quote and a comma.
+  // 43 characters of base64url are 32 bytes; the closing quote and a comma follow.
   const fieldsAt = CLIENT_DATA_HEAD.length + 43 + 2
   if (!client.startsWith(CLIENT_DATA_HEAD) || !client.endsWith('}')) return undefined
   if (client.slice(fieldsAt - 2, fieldsAt) !== '",') return undefined
@@ -58,7 +64,7 @@ function assertionOf({
   )
 }
 
-/** r and s of an ECDSA signature in DER. @see https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3 */
+/** Parses r and s of an ECDSA signature in DER. @see https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3 */
 function numbersOf(der: Buffer): readonly [r: bigint, s: bigint] | undefined {
   const [sequence, length, rTag, rLength = 0] = der
   const sAt = 4 + rLength

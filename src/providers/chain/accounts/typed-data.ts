@@ -1,4 +1,4 @@
-/** EIP-712 data as they come from outside, made what viem can hash. @see https://eips.ethereum.org/EIPS/eip-712 */
+/** Converts untrusted EIP-712 data to the form that viem hashes. @see https://eips.ethereum.org/EIPS/eip-712 */
 import { hashTypedData, recoverAddress } from 'viem'
 import { z } from 'zod'
 import type { EvmSigner, Hex } from '../../chain.ts'
@@ -20,12 +20,12 @@ const schema = z.object({
   message: z.record(z.string(), z.unknown()),
 })
 
-/** The hash that is signed. @throws where these are no typed data. */
+/** Computes the signed hash. @throws for invalid typed data. */
 export function typedDataHashOf({ domain, types, primaryType, message }: Input): Hex {
   return hashTypedData(schema.parse({ domain, types, primaryType, message }))
 }
 
-/** Whether the address's own key signed, checked without a chain. False for anything that is not well formed. */
+/** Checks the signature of an address's own key without a chain. False for malformed input. */
 export async function isSignedByKey(input: Input): Promise<boolean> {
   try {
     const signer = await recoverAddress({ hash: typedDataHashOf(input), signature: input.signature })

@@ -1,4 +1,7 @@
-/** An operation of a Safe: what is signed, and what the EntryPoint takes. @see https://eips.ethereum.org/EIPS/eip-4337 */
+/**
+ * Operations of a Safe: the data to sign, and the form for the EntryPoint.
+ * @see https://eips.ethereum.org/EIPS/eip-4337
+ */
 import {
   concat,
   encodeAbiParameters,
@@ -15,7 +18,7 @@ import { entryPointAbi, safeAbi, tokenAbi } from '../contracts/abi.ts'
 import { type AccountContracts, baseSepolia, plainAddress, type TokenAddresses } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
 
-/** What the module's EIP-712 signature covers. */
+/** Members covered by the module's EIP-712 signature. */
 const safeOpTypes = {
   SafeOp: [
     { name: 'safe', type: 'address' },
@@ -34,31 +37,31 @@ const safeOpTypes = {
   ],
 } as const
 
-/** Gas that a call may use: a token's transfer behind a proxy, and the allowance module before it. */
+/** Maximum gas of a call: a token's transfer behind a proxy, plus the allowance module. */
 const CALL_GAS = 300_000n
-/** Gas for checking the owner's signature: a passkey's may cost a verifier in Solidity, where there is no precompile. */
+/** Maximum gas for verifying the owner's signature; without a precompile, a passkey's needs a Solidity verifier. */
 const VERIFICATION_GAS = { key: 200_000n, passkey: 700_000n } as const
-/** What the EntryPoint itself needs beside an operation. */
+/** Gas of the EntryPoint per operation. */
 const OVERHEAD_GAS = 60_000n
 
-/** What a Safe calls. @property byDelegate runs the code of `to` in the Safe's own name. */
+/** A call made by a Safe. @property byDelegate runs the code of `to` in the Safe's context (delegatecall). */
 export interface SafeCall {
   readonly to: Address
   readonly data: Hex
   readonly byDelegate?: boolean
 }
 
-/** What an operation is made of. Its fees are zero: the sponsor pays the transaction around it. */
+/** Content of an operation. Its fees are zero, because the sponsor pays for the enclosing transaction. */
 export interface OperationPlan {
   readonly safe: Address
-  /** Its hash is the nonce's key, sequence 0, so that the id can be executed once only. */
+  /** Its hash is the nonce key with sequence 0, so that an id is executed only once. */
   readonly id: string
   readonly call: SafeCall
   readonly validUntil: Date
   readonly signer: keyof typeof VERIFICATION_GAS
 }
 
-/** An operation as the EntryPoint takes it. @property gas the most that it may use of a transaction. */
+/** An operation in the EntryPoint's format. @property gas maximum share of the transaction's gas. */
 export interface PackedOperation {
   readonly gas: bigint
   readonly packed: {
@@ -74,12 +77,15 @@ export interface PackedOperation {
   }
 }
 
-/** The full nonce of an id: the hash as its 192-bit key, and sequence 0. */
+/** Computes the full nonce of an id: the hash as its 192-bit key, and sequence 0. */
 export function nonceOf(id: string): bigint {
   return BigInt(slice(keccak256(stringToHex(id)), 0, 24)) << 64n
 }
 
-/** What a wallet's call is in the chain's terms. The destination counts in any case of letters; its checksum is the caller's. */
+/**
+ * Converts a wallet's call to a call of its Safe. The destination may be in any letter case; the caller checks
+ * checksums.
+ */
 export function safeCallOf(
   { contracts, tokens, delegate }: { contracts: AccountContracts; tokens: TokenAddresses; delegate: Address },
   call: WalletCall,
@@ -93,7 +99,7 @@ export function safeCallOf(
   }
 }
 
-/** What the Safe's owner signs. */
+/** Builds the data for the Safe's owner to sign. */
 export function signableOf(
   contracts: Pick<AccountContracts, 'module' | 'entryPoint'>,
   plan: OperationPlan,
@@ -130,7 +136,7 @@ export function signableOf(
   return { hash, typedData }
 }
 
-/** The operation with its signature. @param signature as Safe 1.4.1 reads it. */
+/** Adds the signature to an operation. @param signature in the format of Safe 1.4.1. */
 export function packOperation(plan: OperationPlan, signature: Hex): PackedOperation {
   const verificationGas = VERIFICATION_GAS[plan.signer]
   return {
@@ -147,7 +153,7 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
       preVerificationGas: 0n,
       gasFees: pad('0x', { size: 32 }),
       paymasterAndData: '0x',
-      // Before the signature: validAfter (always) and validUntil, six bytes each.
+      // Six bytes each of validAfter (always zero) and validUntil precede the signature.
       signature: concat([
         pad('0x', { size: 6 }),
         numberToHex(secondsOf(plan.validUntil), { size: 6 }),
@@ -157,7 +163,7 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
   }
 }
 
-/** The hash by which the EntryPoint knows an operation. Its signature, and the time in it, are not covered. */
+/** Computes the EntryPoint's hash of an operation, which does not cover the signature with its validity period. */
 export function operationHashOf(entryPoint: Address, plan: OperationPlan): Hex {
   const { packed } = packOperation(plan, '0x')
   const encoded = encodeAbiParameters(
@@ -190,7 +196,7 @@ export function operationHashOf(entryPoint: Address, plan: OperationPlan): Hex {
   )
 }
 
-/** The transaction that makes the EntryPoint execute operations. */
+/** Builds the transaction that executes operations through the EntryPoint. */
 export function handleOpsCall(
   entryPoint: Address,
   beneficiary: Address,

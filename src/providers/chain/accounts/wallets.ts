@@ -1,7 +1,7 @@
 /**
- * The smart account of an account: a Safe of one owner. Its address follows from the account's id and its first owner, so it
- * is the same before it is deployed and on every new chain. The gateway's own key owns it (the 4337 module is on), or a
- * passkey does (and the allowance module, too, by which agents spend).
+ * The smart account of an account: a Safe with one owner. Its address depends on the account's id and its first
+ * owner, so it is the same before deployment and on every new chain. The owner is the gateway's key (with the 4337
+ * module), or a passkey or EVM key (also with the allowance module, through which agents spend).
  */
 import {
   concat,
@@ -27,10 +27,13 @@ import { allowanceAbi, safeAbi, walletSetupAbi } from '../contracts/abi.ts'
 import { intentSignerCode } from '../contracts/account-contracts.artifact.ts'
 import { type AccountContracts, type OwnContract, ownContract, type TokenAddresses } from '../rpc/networks.ts'
 
-/** Where the precompile for P-256 stands (RIP-7212); what is tried first, before the verifier that is a contract. */
+/** Address of the P-256 precompile (RIP-7212), tried before the verifier contract. */
 const P256_PRECOMPILE = 0x100n
 
-/** What one whole token counts as in an allowance, in millionths of a US dollar. A euro is taken dear: the owner set a limit. */
+/**
+ * Value of one whole token in an allowance, in millionths of a US dollar. The euro is priced high, because the owner
+ * set a limit.
+ */
 export const allowancePrices = {
   USDC: 1_000_000n,
   USDT: 1_000_000n,
@@ -39,18 +42,21 @@ export const allowancePrices = {
 } as const
 
 /**
- * What agents may spend a day of a wallet before its owner has said anything, in millionths of a US dollar: enough to try
- * things in a sandbox. Where tokens are of worth it is nothing.
+ * Default daily allowance of agents on a development chain, in millionths of a US dollar. On chains with real value
+ * the default is zero.
  */
 export const DEVELOPMENT_STARTER_MICROS = 1_000_000_000n
 
-/** What cards may spend a day of a wallet that its owner holds, before that owner has said anything: as much, of their own. */
+/** Default daily allowance of cards on a development chain, separate from that of agents. */
 export const DEVELOPMENT_CARDS_MICROS = 1_000_000_000n
 
-/** The account whose Safe spends for agents. No account of a person can have this id. */
+/** Account whose Safe spends for agents. No person's account can have this id. */
 const DELEGATE = 'bursar:delegate'
 
-/** Whose keys and contracts wallets are made of. @property starterMicros what agents may spend a day before an owner said, and cards. */
+/**
+ * Keys and contracts that wallets are built from.
+ * @property starterMicros default daily allowances of agents and cards.
+ */
 export interface WalletMaker {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
@@ -60,26 +66,25 @@ export interface WalletMaker {
   readonly cardsMicros: bigint
 }
 
-/** A Safe, deployed or not. @property creation the data that makes the proxy factory create it. */
+/** A Safe, deployed or not. @property creation calldata with which the proxy factory creates it. */
 export interface SafeAccount {
   readonly address: Address
   readonly creation: Hex
 }
 
-/** Addresses and calls of wallets. Nothing here asks the chain. */
+/** Computes addresses and calls of wallets, without reading the chain. */
 export interface Wallets {
   safeOf(wallet: Pick<Wallet, 'accountId' | 'origin'>): SafeAccount
-  /** The Safe by which the gateway spends from others' allowances. */
+  /** The gateway's Safe, which spends from the allowances of others. */
   readonly delegate: Wallet
-  /** What an agent may spend of a wallet once its owner has it, as its setup or its hand-over says. */
+  /** Allowance of an agent right after the wallet's setup or hand-over. */
   firstAllowance(wallet: Pick<Wallet, 'cardCover'>, agentId: string): ChainAllowance
-  /** The address that stands for an owner in a Safe, and the contract to be deployed there, if it is one. */
+  /** Address of an owner in a Safe, and the contract to deploy there, if any. */
   signerOf(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
-  /** The call that a Safe of the gateway's makes of itself, to belong to another owner. */
+  /** Call by which a gateway-owned Safe hands itself over to another owner. */
   handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>): Hex
 }
 
-/** Computes wallets. */
 export function createWallets(maker: WalletMaker): Wallets {
   const { contracts, tokens, proxyCode, gatewayOwner, starterMicros, cardsMicros } = maker
   const bytecodeHash = keccak256(concat([proxyCode, pad(contracts.safe, { size: 32 })]))
@@ -154,17 +159,17 @@ export function createWallets(maker: WalletMaker): Wallets {
   }
 }
 
-/** What a payment counts as in an allowance, in millionths of a US dollar, rounded up as the module does it. */
+/** Value of a payment in an allowance, in millionths of a US dollar, rounded up like the module. */
 export function allowanceValue(token: Stablecoin, units: bigint): bigint {
   return (units * allowancePrices[token] + 999_999n) / 1_000_000n
 }
 
-/** The name of an agent in the allowance module. */
+/** Id of an agent in the allowance module. */
 export function agentHash(agentId: string): Hex {
   return keccak256(stringToHex(agentId))
 }
 
-/** The call by which a Safe lets an agent spend. */
+/** Builds the call by which a Safe sets an agent's allowance. */
 export function setAllowanceCall(delegate: Address, agentId: string, dailyMicros: bigint): Hex {
   const args = [delegate, agentHash(agentId), dailyMicros] as const
   return encodeFunctionData({ abi: allowanceAbi, functionName: 'setAllowance', args })

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice A Safe, as far as a module drives it.
+/// @notice The part of a Safe that modules call.
 interface IModuleSafe {
     function execTransactionFromModuleReturnData(address to, uint256 value, bytes calldata data, uint8 operation)
         external
         returns (bool success, bytes memory returnData);
 }
 
-/// @notice A Safe module by which a delegate pays for a Safe's agents, each up to so much a UTC day, over all tokens together.
-/// Only the Safe itself sets limits, so whoever steals the delegate's key gets no more than what the owner allowed.
-/// Amounts are millionths of a US dollar; a token's price is what one whole token (10^6 units) counts as.
+/// @notice A Safe module through which a delegate pays for a Safe's agents, each up to a daily limit (UTC) over all tokens.
+/// Only the Safe itself sets limits, so a stolen delegate key cannot spend more than the owner allowed.
+/// Amounts are millionths of a US dollar; a token's price is the value of one whole token (10^6 units).
 contract AgentAllowance {
     struct Allowance {
         uint96 daily;
@@ -20,7 +20,7 @@ contract AgentAllowance {
         uint96 once;
     }
 
-    /// @dev The agent that stands for all who have no allowance of their own: they share one.
+    /// @dev Stands for all agents without an allowance of their own, which share this one.
     bytes32 public constant ANY_AGENT = 0;
 
     mapping(address safe => mapping(address delegate => mapping(bytes32 agent => Allowance))) private _allowances;
@@ -34,14 +34,14 @@ contract AgentAllowance {
     error UnknownPrice(address token);
     error TransferFailed(bytes reason);
 
-    /// @notice Called by the Safe. Ends what the agent could spend once.
+    /// @notice Called by the Safe. Also resets the agent's one-time allowance.
     function setAllowance(address delegate, bytes32 agent, uint96 daily) external {
         Allowance storage allowance = _allowances[msg.sender][delegate][agent];
         (allowance.daily, allowance.isSet, allowance.once) = (daily, true, 0);
         emit AllowanceSet(msg.sender, delegate, agent, daily);
     }
 
-    /// @notice Called by the Safe: what the agent may spend on any day, before its daily limit is touched.
+    /// @notice Called by the Safe. Sets the one-time allowance, which is spent before the daily limit counts.
     function setOnce(address delegate, bytes32 agent, uint96 once) external {
         _allowances[msg.sender][delegate][agent].once = once;
         emit OnceSet(msg.sender, delegate, agent, once);
@@ -56,7 +56,7 @@ contract AgentAllowance {
     function transfer(address safe, bytes32 agent, address token, address to, uint256 units) external {
         uint256 price = _prices[safe][token];
         require(price > 0, UnknownPrice(token));
-        // Rounded up: nothing is free.
+        // Rounded up, so that no payment is free.
         uint256 value = (units * price + 999_999) / 1_000_000;
         bytes32 payer = _payerOf(safe, msg.sender, agent);
         Allowance storage allowance = _allowances[safe][msg.sender][payer];
@@ -70,14 +70,14 @@ contract AgentAllowance {
         (bool success, bytes memory answer) = IModuleSafe(safe).execTransactionFromModuleReturnData(
             token, 0, abi.encodeWithSignature("transfer(address,uint256)", to, units), 0
         );
-        // A token that answers nothing has not refused; one that is not there answers nothing either.
+        // Some tokens return no data on success, but so does an address without code.
         require(success && (answer.length == 0 ? token.code.length > 0 : abi.decode(answer, (bool))), TransferFailed(answer));
     }
 
-    /// @return daily the limit.
-    /// @return spent what was spent of it today.
+    /// @return daily the daily limit.
+    /// @return spent amount spent of it today.
     /// @return isOwn whether it is the agent's own.
-    /// @return once what may be spent besides, on any day.
+    /// @return once remaining one-time allowance.
     function allowanceOf(address safe, address delegate, bytes32 agent)
         external
         view

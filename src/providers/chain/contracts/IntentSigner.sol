@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice Safe's factory of passkey signers, as far as it is asked here.
+/// @notice The part of Safe's factory of passkey signers that is used here.
 interface IPasskeySigners {
     function isValidSignatureForSigner(
         bytes32 message,
@@ -12,13 +12,13 @@ interface IPasskeySigners {
     ) external view returns (bytes4);
 }
 
-/// @notice A Safe's owner that is a passkey. The passkey signs an intent, a JSON text that names the Safe's operation by
-/// its hash, so that a person's one signature covers both what they read and what the chain executes.
+/// @notice A Safe owner backed by a passkey. The passkey signs an intent, a JSON text that names the Safe's operation by
+/// its hash, so that one signature covers both what the person reads and what the chain executes.
 contract IntentSigner {
-    /// @dev What stands before the hash. A string of the text cannot hold it: its quotes would be escaped.
+    /// @dev Text before the hash. It cannot occur inside a JSON string, where its quotes would be escaped.
     bytes private constant MEMBER = '"operationHash":"0x';
 
-    /// @dev EIP-1271 as Safe 1.4.1 asks it, with the data, and as everybody else does, with their hash.
+    /// @dev EIP-1271 return values: Safe 1.4.1 passes the data, all other callers its hash.
     bytes4 private constant VALID_DATA = 0x20c13b0b;
     bytes4 private constant VALID_HASH = 0x1626ba7e;
 
@@ -31,8 +31,8 @@ contract IntentSigner {
         (SIGNERS, X, Y, VERIFIERS) = (signers, x, y, verifiers);
     }
 
-    /// @param data what the operation's hash is the hash of.
-    /// @param signature the intent's text before and after the hash, and the passkey's assertion as Safe encodes it.
+    /// @param data preimage of the operation's hash.
+    /// @param signature the intent's text before and after the hash, and the passkey's assertion in Safe's encoding.
     function isValidSignature(bytes calldata data, bytes calldata signature) external view returns (bytes4) {
         (bytes memory head, bytes memory tail, bytes memory assertion) = abi.decode(signature, (bytes, bytes, bytes));
         if (!_endsWithMember(head)) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice The part of Multicall3 that clients read with, placed at its well-known address on the sandbox chain.
+/// @notice The part of Multicall3 that clients use for reads, placed at its well-known address on the sandbox chain.
 contract SandboxMulticall {
     struct Call {
         address target;

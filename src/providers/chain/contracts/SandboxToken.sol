@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {ERC20Upgradeable} from "@openzeppelin/contracts-upgradeable/token/ERC20/ERC20Upgradeable.sol";
 
-/// @notice What every token of the sandbox chain is: an ERC-20 that its minters hand out.
-/// Minters are made by the development node, which writes them into storage: no transaction can make one.
+/// @notice Base of every token on the sandbox chain: an ERC-20 that its minters issue.
+/// The development node writes minters into storage; no transaction can add one.
 /// No constructor: the runtime code is placed at the token's address and initialised by a transaction.
 abstract contract SandboxToken is ERC20Upgradeable {
     /// @custom:storage-location erc7201:bursar.sandbox.token

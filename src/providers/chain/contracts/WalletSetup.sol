@@ -3,15 +3,15 @@ pragma solidity 0.8.37;
 
 import {AgentAllowance} from "./AgentAllowance.sol";
 
-/// @notice A Safe, as far as it changes itself.
+/// @notice The part of a Safe that it calls on itself.
 interface IOwnSafe {
     function enableModule(address module) external;
     function swapOwner(address previous, address from, address to) external;
 }
 
-/// @notice What a Safe runs in its own name (by delegatecall): once when it is made, or when it is handed to a new owner.
+/// @notice Run by a Safe through delegatecall, once: at its creation or at the hand-over to a new owner.
 contract WalletSetup {
-    /// @dev What stands before the first owner in a Safe's list.
+    /// @dev Sentinel before the first owner in a Safe's list.
     address private constant SENTINEL = address(1);
 
     struct Allowances {
@@ -25,7 +25,7 @@ contract WalletSetup {
         uint96[] prices;
     }
 
-    /// @notice Switches modules on, and lets agents spend and cards, which share nothing.
+    /// @notice Enables modules, and sets the separate allowances of agents and cards.
     function setUp(address[] calldata modules, Allowances calldata allowances) public {
         for (uint256 i = 0; i < modules.length; ++i) IOwnSafe(address(this)).enableModule(modules[i]);
         allowances.module.setPrices(allowances.tokens, allowances.prices);
@@ -35,7 +35,7 @@ contract WalletSetup {
             allowances.module.setOnce(allowances.delegate, allowances.cards, allowances.cardsOnce);
     }
 
-    /// @notice The same for a Safe of one owner, which then belongs to another.
+    /// @notice The same for a Safe with one owner, which is replaced.
     function handOver(address[] calldata modules, Allowances calldata allowances, address from, address to) external {
         setUp(modules, allowances);
         IOwnSafe(address(this)).swapOwner(SENTINEL, from, to);

@@ -1,7 +1,7 @@
-/** The interfaces this room speaks, as far as it uses them. */
+/** Contract interfaces, limited to the parts in use. */
 import { parseAbi, parseAbiItem } from 'viem'
 
-/** What the sandbox tokens (and the real ones) answer to, with the errors of OpenZeppelin 5. */
+/** Interface of the tokens, with the errors of OpenZeppelin 5. */
 export const tokenAbi = parseAbi([
   'function initialize(string name, string symbol, uint8 decimals, string version)',
   'function decimals() view returns (uint8)',
@@ -17,7 +17,7 @@ export const tokenAbi = parseAbi([
   'error ERC3009UsedAuthorization(address authorizer, bytes32 nonce)',
 ])
 
-/** Said once for each operation that was executed, whether its call succeeded or not. */
+/** Emitted once for each executed operation, whether its call succeeded or not. */
 export const userOperationEvent = parseAbiItem(
   'event UserOperationEvent(bytes32 indexed userOpHash, address indexed sender, address indexed paymaster, uint256 nonce, bool success, uint256 actualGasCost, uint256 actualGasUsed)',
 )
@@ -25,12 +25,10 @@ export const userOperationEvent = parseAbiItem(
 /** Separates the validation of a bundle's operations from their execution. */
 export const beforeExecutionEvent = parseAbiItem('event BeforeExecution()')
 
-/** ERC-20. */
 export const transferEvent = parseAbiItem(
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 )
 
-/** EIP-3009. */
 export const authorizationUsedEvent = parseAbiItem(
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
 )
@@ -59,14 +57,14 @@ export const safeAbi = parseAbi([
   'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
 ])
 
-/** `contracts/WalletSetup.sol`, run by a Safe in its own name. */
+/** `contracts/WalletSetup.sol`, run by a Safe through delegatecall. */
 export const walletSetupAbi = parseAbi([
   'struct Allowances { address module; address delegate; uint96 daily; bytes32 cards; uint96 cardsDaily; uint96 cardsOnce; address[] tokens; uint96[] prices; }',
   'function setUp(address[] modules, Allowances allowances)',
   'function handOver(address[] modules, Allowances allowances, address from, address to)',
 ])
 
-/** `contracts/AgentAllowance.sol`: what agents may spend. */
+/** `contracts/AgentAllowance.sol`: allowances of agents. */
 export const allowanceAbi = parseAbi([
   'function setAllowance(address delegate, bytes32 agent, uint96 daily)',
   'function transfer(address safe, bytes32 agent, address token, address to, uint256 units)',

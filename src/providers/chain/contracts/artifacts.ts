@@ -1,6 +1,6 @@
 /**
- * Code of Safe, its 4337 module, its passkey signers and the EntryPoint. Their licence is the GPL's family: they are read from the installed
- * packages when a chain must be set up, and no copy is kept here.
+ * Code of Safe, its 4337 module, its passkey signers and the EntryPoint. They are licensed under the GPL family, so
+ * they are read from the installed packages during setup and no copy is kept here.
  */
 import { createRequire } from 'node:module'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url)
 
 const artifact = z.object({ bytecode: z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]+$/)]) })
 
-/** Creation code by contract. The module's still lacks its constructor argument, the EntryPoint. */
+/** Creation code by contract. The module's lacks its constructor argument, the EntryPoint. */
 export interface CreationCode {
   readonly entryPoint: Hex
   readonly safe: Hex
@@ -21,7 +21,7 @@ export interface CreationCode {
   readonly passkeyVerifier: Hex
 }
 
-/** Reads the creation code from the installed packages. @throws Error where a package is missing. */
+/** Reads the creation code from the installed packages. @throws Error when a package is missing. */
 export function loadCreationCode(): CreationCode {
   const load = (path: string): Hex => artifact.parse(require(path)).bytecode
   const safe = '@safe-global/safe-contracts/build/artifacts/contracts'

@@ -1,7 +1,7 @@
 /**
- * Compiles our own contracts and writes their code to the artifacts, which are committed, so that nobody needs a compiler
- * to run the gateway: runtime code for what is placed on the sandbox chain, creation code for what is deployed on any.
- * Run by `npm run contracts`.
+ * Compiles our own contracts and writes their code to the committed artifacts, so that running the gateway needs no
+ * compiler: runtime code for contracts placed on the sandbox chain, creation code for contracts deployed on any
+ * chain. Run by `npm run contracts`.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,14 +10,14 @@ import { z } from 'zod'
 const require = createRequire(import.meta.url)
 const here = (file: string) => new URL(file, import.meta.url)
 
-/** The contracts that are placed on the sandbox chain, and the name of each one's export. */
+/** Contracts placed on the sandbox chain, with the names of their exports. */
 const placed = {
   SandboxStablecoin: 'sandboxStablecoinCode',
   SandboxTether: 'sandboxTetherCode',
   SandboxMulticall: 'sandboxMulticallCode',
 }
 
-/** The contracts behind wallets, and the name of each one's export. */
+/** Contracts behind wallets, with the names of their exports. */
 const deployed = {
   AgentAllowance: 'agentAllowanceCode',
   IntentSigner: 'intentSignerCode',

@@ -1,4 +1,4 @@
-/** The anvil binary: where it is, and a process of it that cannot outlive this one. */
+/** The anvil binary: locates it, and runs it as a process that cannot outlive this one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
@@ -6,7 +6,7 @@ import { baseSepolia } from '../rpc/networks.ts'
 
 const require = createRequire(import.meta.url)
 
-/** A running anvil. `exited` settles when it is gone, for whatever reason. */
+/** A running anvil. `exited` settles when it ends, for any reason. */
 export interface AnvilProcess {
   readonly pid: number | undefined
   readonly url: string
@@ -16,8 +16,8 @@ export interface AnvilProcess {
 }
 
 /**
- * The path of the binary: the one given, or that of the optional dependency for this platform.
- * @throws Error that says what to do where there is none.
+ * Finds the path of the binary: the given one, or that of the platform's optional dependency.
+ * @throws Error with instructions when there is none.
  */
 export function findAnvil(given: string | null | undefined): string {
   if (given) return given
@@ -27,25 +27,25 @@ export function findAnvil(given: string | null | undefined): string {
     return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
   } catch (cause) {
     throw new Error(
-      `No anvil binary for ${process.platform}-${process.arch} is installed. Set ANVIL_BIN to the path of one, ` +
-        'set CHAIN_RPC_URL to a node that runs already, or set CHAIN=simulated for a chain in memory.',
+      `No anvil binary for ${process.platform}-${process.arch} is installed. Set ANVIL_BIN to its path,  ` +
+        'set CHAIN_RPC_URL to a running node, or set CHAIN=simulated for a chain in memory.',
       { cause },
     )
   }
 }
 
 /**
- * The shell waits, beside the process it turned into, for its standard input to close, and then kills that process: the
- * pipe closes with this process even where it was killed by force. A group of its own keeps Ctrl-C in the terminal from
- * ending the chain before the gateway has drained, and lets the waiting shell be ended with it.
+ * The shell waits for its standard input to close, and then kills the process it started. The pipe closes with this
+ * process even after a forced kill. A separate process group keeps Ctrl-C in the terminal from ending the chain
+ * before the gateway has drained, and lets the waiting shell end together with anvil.
  */
 const dieWithParent =
   'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) >/dev/null 2>&1 & exec 3<&-; exec "$@" </dev/null'
 
 /**
- * History is pruned: kept, it grew to many gigabytes under load. A few states are kept, so that a read that meets a new
- * block still finds its own, and the transactions of enough blocks for every transfer that is asked for while it is young.
- * The block gas limit lets a burst into one block. No page of a browser is answered.
+ * History is pruned, because it grew to many gigabytes under load. A few states are kept, so that a read during a new
+ * block still finds its own, and enough blocks of transactions for recent transfers. The block gas limit lets a burst
+ * fit into one block. Requests from browser pages are rejected.
  */
 const limits = [
   '--no-cors',
@@ -57,7 +57,10 @@ const limits = [
   '3000000000',
 ]
 
-/** What a process needs to run at all. The rest of our environment holds secrets, and a child's can be read by others. */
+/**
+ * Environment variables the process needs. The rest of our environment holds secrets, and other users may read a
+ * child's environment.
+ */
 const NEEDED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'USERPROFILE']
 
 function neededOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -65,8 +68,9 @@ function neededOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /**
- * Starts anvil on the sandbox chain's id. @param port 0 for any free one.
- * @throws Error where it exits, or does not listen within `timeoutMs`.
+ * Starts anvil with the sandbox chain's id.
+ * @param port 0 for any free port.
+ * @throws Error when it exits, or does not listen within `timeoutMs`.
  */
 export async function spawnAnvil(binary: string, port: number, timeoutMs: number): Promise<AnvilProcess> {
   const flags = ['--port', `${port}`, '--chain-id', `${baseSepolia.id}`, ...limits]
@@ -111,7 +115,7 @@ function endGroup(child: ChildProcess, isWindows: boolean): void {
   if (child.pid === undefined) return
   try {
     if (isWindows) child.kill('SIGKILL')
-    // The group's number cannot belong to anybody else while the waiting shell is in it.
+    // The group's number cannot be reused while the waiting shell is in the group.
     else process.kill(-child.pid, 'SIGKILL')
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
@@ -127,12 +131,12 @@ function listeningPort(child: ChildProcess, timeoutMs: number): Promise<number> 
       reject(new Error(`anvil did not start: ${why} ${complaint}`.trim()))
     }
     child.once('error', (error) => fail(error.message))
-    child.once('exit', (code, signal) => fail(`it ended with ${signal ?? code}.`))
+    child.once('exit', (code, signal) => fail(`it exited with ${signal ?? code}.`))
     child.stderr?.on('data', (chunk) => {
       complaint = (complaint + String(chunk)).slice(-400)
     })
     if (child.stdout === null) return fail('it has no output')
-    // The lines go on being read to the end: an unread pipe would stop the process.
+    // The output is read until the end, because an unread pipe would block the process.
     createInterface(child.stdout).on('line', (line) => {
       const port = /^Listening on .*:(\d+)$/.exec(line)?.[1]
       if (port === undefined) return

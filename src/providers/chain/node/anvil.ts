@@ -1,7 +1,7 @@
 /**
- * Chain adapters: the port over anvil as a child process (this file), over another node (`rpc.ts`), and in memory
- * (`simulated.ts`). This folder may import the base, its port, viem and the contracts' packages. It owns every key and
- * address of the chain; nothing outside knows that there are Safes, operations or a relayer.
+ * Chain adapters: anvil as a child process (this file), an external node (`rpc.ts`), and in memory (`simulated.ts`).
+ * This folder may import the base, its port, viem and the contracts' packages. It owns every key and address of the
+ * chain; other folders do not depend on Safes, operations or relayers.
  */
 import type { Log } from '../../../base/log.ts'
 import type { Chain } from '../../chain.ts'
@@ -15,18 +15,18 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import type { EvmSession } from './evm-session.ts'
 
-/** How to start it. @property binary by default that of the optional dependency `@foundry-rs/anvil`. */
+/** Start options. @property binary by default that of the optional dependency `@foundry-rs/anvil`. */
 export interface AnvilChainOptions {
   readonly log: Log
   readonly binary?: string | null | undefined
-  /** How long calls wait for a chain that is being brought back; 4,000 by default. */
+  /** How long calls wait while the chain is being restored; 4,000 by default. */
   readonly waitMs?: number | undefined
 }
 
 /**
- * Starts anvil, sets the sandbox chain up and keeps it alive: where the process dies, another one takes its place on the
- * same port, empty, and is brought up to the books before anybody else may use it. It dies with this process.
- * @throws Error that says what to do where there is no binary, or it does not start.
+ * Starts anvil, sets up the sandbox chain and keeps it running. If the process dies, a new one starts empty on the
+ * same port and is restored from the books before other calls pass. It ends with this process.
+ * @throws Error with instructions when there is no binary, or it does not start.
  */
 export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChainOptions): Promise<Chain> {
   const path = findAnvil(binary)
@@ -38,7 +38,7 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
   async function open(): Promise<Opened<EvmSession>> {
     await anvil?.stop()
     const started = await spawnAnvil(path, port, 10_000).catch((error: unknown) => {
-      // Should somebody have taken the port meanwhile, any other will do the next time.
+      // If another process has taken the port in the meantime, the next attempt uses any free one.
       port = 0
       throw error
     })
@@ -60,7 +60,7 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
       first,
       tokens: sandboxTokenAddresses,
       rpcUrl: () => anvil?.url ?? '',
-      // The process's end is noticed by itself; an answer that took too long is no reason to end it.
+      // The process's exit is detected directly; a slow answer is no reason to end it.
       suspect: () => undefined,
       async close() {
         isClosed = true

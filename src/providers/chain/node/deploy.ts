@@ -1,4 +1,4 @@
-/** Sets up a development node: the smart accounts' contracts, the tokens and the multicall, as far as they are missing. */
+/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens and the multicall. */
 import { concat, encodeFunctionData, getCreate2Address, pad } from 'viem'
 import { stablecoins } from '../../../money/money.ts'
 import type { Address, Hex } from '../../chain.ts'
@@ -27,13 +27,14 @@ const safeDeployer: Address = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
 const safeDeployerCode: Hex =
   '0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3'
 
-/** The salt that puts EntryPoint v0.7 at its address on every chain. */
+/** Salt that puts EntryPoint v0.7 at its address on every chain. */
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const noSalt = pad('0x', { size: 32 })
 
 /**
- * Deploys what is missing; several gateways may do so on one node at once. Answers where the account contracts are.
- * @throws Error where something is still missing afterwards.
+ * Deploys missing contracts; several gateways may do so on one node concurrently.
+ * @returns the addresses of the account contracts.
+ * @throws Error when a contract is still missing afterwards.
  */
 export async function deployMissing(client: NodeClient, relayer: Relayer): Promise<AccountContracts> {
   const plans = deployments()
@@ -48,7 +49,10 @@ export async function deployMissing(client: NodeClient, relayer: Relayer): Promi
   return addressesOf(plans)
 }
 
-/** Where the contracts stand on a development node: of some, the installed code is not the one at the usual address. */
+/**
+ * Addresses of the contracts on a development node; for some, the installed code differs from the code at the usual
+ * address.
+ */
 export function developmentContracts(): AccountContracts {
   return addressesOf(deployments())
 }
@@ -104,7 +108,7 @@ async function ensureDeployed(
   { address, deployer, data }: Deployment,
 ): Promise<void> {
   if (await client.getCode({ address })) return
-  // Another gateway may be first: what counts is not this transaction's success but the code that stands there.
+  // Another gateway may be first, so the code at the address counts, not the success of this transaction.
   await relayer.send({ to: deployer, data, gas: 9_000_000n })
   if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
 }

@@ -1,4 +1,4 @@
-/** A session on a development node: set up as far as needed, with a sponsor that has all the gas it wants. */
+/** Sessions on development nodes, which are set up as needed and have an inexhaustible sponsor. */
 import type { Hex } from '../../chain.ts'
 import { sandboxOwner } from '../keys.ts'
 import { createLanes } from '../relay/lanes.ts'
@@ -7,7 +7,7 @@ import { sandboxTokenAddresses } from '../rpc/networks.ts'
 import { deployMissing } from './deploy.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 
-/** Sets the node up and opens a session. @param seed what the sponsor's keys are made from. */
+/** Sets up the node and opens a session. @param seed seed of the sponsor's keys. */
 export async function openDevelopmentSession(client: NodeClient, seed: Hex): Promise<EvmSession> {
   const relayer = createLanes(client, seed)
   return openSession({

@@ -1,4 +1,4 @@
-/** One connection to one node that is set up: everything that is remembered of it ends with it. */
+/** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
 import type { Address, EvmSigner } from '../../chain.ts'
@@ -20,22 +20,20 @@ import type { NodeClient } from '../rpc/client.ts'
 import type { AccountContracts, TokenAddresses } from '../rpc/networks.ts'
 import { createSeenBlocks, type SeenBlocks } from './seen-blocks.ts'
 
-/** Bundles on their way at once. A development node executes one at a time; two keep it busy. */
+/** Maximum pending bundles. A development node executes one at a time; two keep it busy. */
 const BUNDLES = { development: 2, public: 8 } as const
 
-/** What a session is made from. */
 export interface SessionOptions {
   readonly client: NodeClient
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   readonly relayer: Relayer
-  /** The gateway's key: signs for every Safe that nobody else owns. */
+  /** The gateway's key, which signs for every Safe without another owner. */
   readonly owner: LocalAccount
   readonly isDevelopment: boolean
   readonly logSearch: LogSearch | undefined
 }
 
-/** A live session. */
 export interface EvmSession {
   readonly client: NodeClient
   readonly contracts: AccountContracts
@@ -49,16 +47,16 @@ export interface EvmSession {
   readonly signer: EvmSigner
   /** Blocks that evidence was read from. */
   readonly seenBlocks: SeenBlocks
-  /** Reads a receipt and notes its block. */
+  /** Parses a receipt and records its block. */
   readonly readReceipt: (receipt: TransactionReceipt) => ReadReceipt
-  /** Drops what is remembered of transactions, contracts and the sponsor's nonces. */
+  /** Drops cached transactions, contracts and nonces of the sponsor. */
   forget(): void
 }
 
 /** Opens a session on a node that is set up. */
 export async function openSession(options: SessionOptions): Promise<EvmSession> {
   const { client, contracts, tokens, relayer, owner: gatewayOwner, isDevelopment, logSearch } = options
-  // The one thing of an address that depends on the factory.
+  // The only part of an address that depends on the factory.
   const proxyCode = await client.readContract({
     address: contracts.proxyFactory,
     abi: safeAbi,
@@ -72,7 +70,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     proxyCode,
     gatewayOwner: gatewayOwner.address,
     starterMicros,
-    // Nothing of worth before its owner has signed for it.
+    // No allowance with real value before the owner has signed one.
     cardsMicros: isDevelopment ? DEVELOPMENT_CARDS_MICROS : 0n,
   })
   const { entryPoint } = contracts

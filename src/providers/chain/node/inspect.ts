@@ -1,20 +1,20 @@
-/** A look at a chain from outside: asks its node and changes nothing, unlike connecting to it. */
+/** External inspection of a chain: queries its node and, unlike connecting, changes nothing. */
 
 import { z } from 'zod'
 import { callProvider } from '../../http-client.ts'
 import { baseSepolia, canonicalContracts } from '../rpc/networks.ts'
 import { findAnvil } from './anvil-process.ts'
 
-/** What was seen. @property date of the node's clock, by its answer's header; null: it tells none. */
+/** Result of an inspection. @property date node's clock from the response header; null if absent. */
 export interface ChainSight {
   readonly chainId: number
   readonly expectedChainId: number
   readonly blockNumber: bigint
   readonly blockAt: Date
   readonly hasEntryPoint: boolean
-  /** Wei; null: nobody pays for gas. */
+  /** Wei; null if gas is free. */
   readonly sponsorBalance: bigint | null
-  /** Whether it is a development node, which the gateway sets up by itself. */
+  /** True if it is a development node, which the gateway sets up itself. */
   readonly isDevelopment: boolean
   readonly date: Date | null
 }
@@ -22,21 +22,25 @@ export interface ChainSight {
 const quantity = z.string().regex(/^0x[0-9a-f]+$/i)
 const block = z.looseObject({ number: quantity, timestamp: quantity })
 
-/** Where the binary of the local chain is. @throws Error that says what to do where there is none. */
+/** Finds the binary of the local chain. @throws Error with instructions when there is none. */
 export const locateAnvil = findAnvil
 
-/** Asks a node. @param signal ends the wait. @throws Error where it does not answer as a node does; it never names the URL. */
+/**
+ * Queries a node.
+ * @param signal ends the wait.
+ * @throws Error when it does not answer like a node; the message never contains the URL.
+ */
 export async function inspectChain(
   { url, sponsorKey }: { readonly url: string; readonly sponsorKey: string | null },
   signal: AbortSignal,
 ): Promise<ChainSight> {
   let date: Date | null = null
-  const ask = async (method: string, params: readonly unknown[] = []): Promise<unknown> => {
+  const request = async (method: string, params: readonly unknown[] = []): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const headers = { 'content-type': 'application/json' }
     const response = await callProvider({ url, method: 'POST', headers, body, signal })
-    const told = response.headers.get('date')
-    date = told === null ? null : new Date(told)
+    const dateHeader = response.headers.get('date')
+    date = dateHeader === null ? null : new Date(dateHeader)
     if (!response.ok) throw new Error(`it answers ${response.status}`)
     const { result, error } = z
       .looseObject({ result: z.unknown(), error: z.looseObject({ message: z.string() }).optional() })
@@ -45,11 +49,11 @@ export async function inspectChain(
     return result
   }
   const [chainId, version, latest, code, balance] = await Promise.all([
-    ask('eth_chainId'),
-    ask('web3_clientVersion').catch(() => ''),
-    ask('eth_getBlockByNumber', ['latest', false]),
-    ask('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
-    balanceOf(ask, sponsorKey),
+    request('eth_chainId'),
+    request('web3_clientVersion').catch(() => ''),
+    request('eth_getBlockByNumber', ['latest', false]),
+    request('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
+    balanceOf(request, sponsorKey),
   ])
   const { number, timestamp } = block.parse(latest)
   return {
@@ -65,11 +69,11 @@ export async function inspectChain(
 }
 
 async function balanceOf(
-  ask: (method: string, params?: readonly unknown[]) => Promise<unknown>,
+  request: (method: string, params?: readonly unknown[]) => Promise<unknown>,
   sponsorKey: string | null,
 ): Promise<bigint | null> {
   if (sponsorKey === null) return null
   const { privateKeyToAddress } = await import('viem/accounts')
   const address = privateKeyToAddress(`0x${sponsorKey.slice(2)}`)
-  return BigInt(quantity.parse(await ask('eth_getBalance', [address, 'latest'])))
+  return BigInt(quantity.parse(await request('eth_getBalance', [address, 'latest'])))
 }

@@ -1,4 +1,4 @@
-/** A session on a public chain: nothing is deployed there, everything must be where it is said to be. */
+/** Sessions on public chains, where every contract must already exist. */
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Clock } from '../../../base/clock.ts'
 import type { Log } from '../../../base/log.ts'
@@ -17,26 +17,28 @@ import {
 } from '../rpc/networks.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 
-/** What a public chain needs to be told. */
+/** Configuration of a public chain. */
 export interface PublicChain {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
-  /** Pays for every transaction. */
+  /** Key that pays for every transaction. */
   readonly sponsorKey: string | null | undefined
-  /** Signs for every Safe; the sponsor's by default. */
+  /** Key that signs for every Safe; the sponsor's by default. */
   readonly ownerKey: string | null | undefined
 }
 
-/** How long a deployment may take to be mined. */
+/** Time limit for mining a deployment. */
 const DEPLOYMENT_MS = 60_000
 
-/** How long an offer of fees is good. */
+/** Cache lifetime of fee estimates. */
 const FEES_MS = 4_000
 
-/** How far back an operation's event is looked for: nodes answer up to 10,000 blocks at once. About six days in all. */
+/**
+ * Range of the search for an operation's event: nodes answer up to 10,000 blocks at once. About six days in total.
+ */
 const logSearch = { pageBlocks: 9_000n, pages: 30 } as const
 
-/** Checks that everything is there and opens a session. @throws Error that lists all that is missing. */
+/** Checks all requirements and opens a session. @throws Error listing everything that is missing. */
 export async function openPublicSession(
   { client, clock, log }: { client: NodeClient; clock: Clock; log: Log },
   { contracts, tokens, sponsorKey, ownerKey }: PublicChain,
@@ -54,13 +56,13 @@ export async function openPublicSession(
   const own: readonly string[] = Object.values(ownContracts).map(({ address }) => address)
   for (const [name, address] of Object.entries(contracts))
     if (!own.includes(address) && !(await isThere(address)))
-      problems.push(`no contract stands at ${address} (${name})`)
-  if (!(await isThere(tokens.USDC))) problems.push(`no contract stands at ${tokens.USDC} (USDC)`)
+      problems.push(`there is no contract at ${address} (${name})`)
+  if (!(await isThere(tokens.USDC))) problems.push(`there is no contract at ${tokens.USDC} (USDC)`)
   if (problems.length > 0 || sponsor === undefined || owner === undefined)
     throw new Error(`The node at CHAIN_RPC_URL cannot be used: ${problems.join('; ')}.`)
   for (const token of stablecoins)
     if (!(await isThere(tokens[token])))
-      log.warn({ token, address: tokens[token] }, 'token has no contract on this chain')
+      log.warn({ token, address: tokens[token] }, 'a token has no contract on this chain')
   const relayer = createQueuedRelayer(client, sponsor, cachedFees(client, clock))
   for (const contract of Object.values(ownContracts))
     if (!(await isThere(contract.address))) await deployOwn({ client, relayer, log }, contract)
@@ -75,12 +77,12 @@ export async function openPublicSession(
   })
 }
 
-/** Our own contracts are deployed by whoever needs them first: their code is their address. */
+/** Deploys our own contracts on first use; their code determines their address. */
 async function deployOwn(
   { client, relayer, log }: { client: NodeClient; relayer: Relayer; log: Log },
   { address, data }: OwnContract,
 ): Promise<void> {
-  log.info({ address }, 'a contract of ours is not on this chain yet and is deployed')
+  log.info({ address }, 'one of our contracts is missing on this chain and is being deployed')
   const { hash } = await relayer.send({ to: commonDeployer, data, gas: 3_000_000n })
   await awaitReceipt(client, hash, DEPLOYMENT_MS)
   if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
@@ -92,19 +94,19 @@ function accountOf(key: string | null | undefined): LocalAccount | undefined {
 }
 
 function cachedFees(client: NodeClient, clock: Clock): () => Promise<Fees> {
-  let asked: { readonly at: number; readonly fees: Promise<Fees> } | undefined
+  let cached: { readonly at: number; readonly fees: Promise<Fees> } | undefined
   return () => {
     const at = clock().getTime()
-    if (asked !== undefined && at - asked.at < FEES_MS) return asked.fees
+    if (cached !== undefined && at - cached.at < FEES_MS) return cached.fees
     const fees = client.estimateFeesPerGas().then((offer) => ({
-      // What is not needed is not taken; twice as much outlives a rise of the base fee.
+      // The excess is not charged; twice the current fee outlasts a rise of the base fee.
       maxFeePerGas: offer.maxFeePerGas * 2n,
       maxPriorityFeePerGas: offer.maxPriorityFeePerGas,
     }))
     const mine = { at, fees }
-    asked = mine
+    cached = mine
     fees.catch(() => {
-      if (asked === mine) asked = undefined
+      if (cached === mine) cached = undefined
     })
     return fees
   }

@@ -3,15 +3,13 @@ import { BlockNotFoundError } from 'viem'
 import type { Block, Hex } from '../../chain.ts'
 import type { NodeClient } from '../rpc/client.ts'
 
-/** Blocks of one session. */
 export interface SeenBlocks {
-  /** Remembers the block of a receipt that was believed. */
+  /** Records the block of a receipt used as evidence. */
   note(receipt: { readonly blockNumber: bigint; readonly blockHash: Hex }): void
-  /** Whether any block that was noted since the last call, or the highest of those before, was replaced. */
+  /** Checks whether any block recorded since the last call, or the highest of the earlier ones, was replaced. */
   areReplaced(): Promise<boolean>
 }
 
-/** Remembers nothing yet. */
 export function createSeenBlocks(client: NodeClient): SeenBlocks {
   let unchecked = new Map<bigint, Set<Hex>>()
   let highest: Block | undefined
@@ -32,7 +30,7 @@ export function createSeenBlocks(client: NodeClient): SeenBlocks {
         highest = isReplaced ? undefined : highestOf(blocks)
         return isReplaced
       } catch (error) {
-        // Asked again with the next call.
+        // Checked again with the next call.
         for (const [number, hashes] of noted)
           unchecked.set(number, new Set([...hashes, ...(unchecked.get(number) ?? [])]))
         throw error
@@ -41,7 +39,7 @@ export function createSeenBlocks(client: NodeClient): SeenBlocks {
   }
 }
 
-/** A block of the chain; undefined where it has none of that number. */
+/** Reads a block; undefined if the chain has none with that number. */
 export async function readBlock(client: NodeClient, number: bigint): Promise<Block | undefined> {
   try {
     const { hash } = await client.getBlock({ blockNumber: number })

@@ -1,16 +1,20 @@
-/** The state of an EIP-3009 authorization's nonce: the token says whether it is spent, and its events say where. */
+/**
+ * State of an EIP-3009 authorization's nonce: the token reports whether it is spent, its events in which transaction.
+ */
 import { parseAbi } from 'viem'
 import type { AuthorizationState, TokenAuthorization } from '../../chain.ts'
 import { authorizationCanceledEvent, authorizationUsedEvent } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type LogSearch, pagesBack } from './executions.ts'
 
-/** Tokens with EIP-3009 answer whether a nonce is spent, by use or by cancellation. */
 const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
 ])
 
-/** Asks the token. @throws Error where it is spent and its event cannot be found as far back as nodes are asked. */
+/**
+ * Reads the state from the token.
+ * @throws Error when the nonce is spent and its event is outside the searchable range.
+ */
 export async function readAuthorizationState(
   client: NodeClient,
   { token, authorizer, nonce }: TokenAuthorization,

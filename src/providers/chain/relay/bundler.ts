@@ -1,7 +1,7 @@
 /**
- * Operations of many wallets in one transaction. What comes while others are on their way waits for them and then travels
- * together; where nothing is on its way, nothing waits. Simulated before it is sent: what the EntryPoint refuses is taken
- * out, and costs nobody anything.
+ * Bundles operations of many wallets into one transaction. Operations arriving while bundles are pending wait and
+ * then share one; without pending bundles nothing waits. Bundles are simulated first, and operations that the
+ * EntryPoint rejects are removed at no cost.
  */
 import type { TransactionReceipt } from 'viem'
 import type { Address, Hex } from '../../chain.ts'
@@ -12,15 +12,15 @@ import type { ReadReceipt } from './read-receipt.ts'
 import { failedOperationOf, refusalOf } from './refusal.ts'
 import { type Relayer, SHORT_RECEIPT_WAIT_MS } from './relayer.ts'
 
-/** The most gas of a bundle. Chains limit a transaction to 2^24. @see https://eips.ethereum.org/EIPS/eip-7825 */
+/** Maximum gas of a bundle. Chains limit a transaction to 2^24. @see https://eips.ethereum.org/EIPS/eip-7825 */
 const BUNDLE_GAS = 16_000_000n
 
-/** What became of an operation. @property execution where it is in a block already. */
+/** Result of an operation. @property execution set if it is already in a block. */
 export type Bundled =
   | { readonly status: 'sent'; readonly hash: Hex; readonly execution: Execution | undefined }
   | { readonly status: 'refused'; readonly reason: string }
 
-/** Sends operations. Both throw as the relayer does: an error of the node's own came before anything was broadcast. */
+/** Sends operations. Both methods throw like the relayer: an error of the node means that nothing was broadcast. */
 export interface Bundler {
   send(operation: PackedOperation): Promise<Bundled>
 }
@@ -31,7 +31,7 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-/** A bundler. @param mostOnTheirWay bundles; more of them only share the node's time. */
+/** Creates a bundler. @param maxPending maximum pending bundles; more would only share the node's time. */
 export function createBundler(
   {
     client,
@@ -44,21 +44,21 @@ export function createBundler(
     entryPoint: Address
     read: (receipt: TransactionReceipt) => ReadReceipt
   },
-  mostOnTheirWay: number,
+  maxPending: number,
 ): Bundler {
   const waiting: Waiter[] = []
-  let onTheirWay = 0
+  let pendingCount = 0
 
   function departAll(): void {
-    while (waiting.length > 0 && onTheirWay < mostOnTheirWay) {
+    while (waiting.length > 0 && pendingCount < maxPending) {
       const bundle = takeBundle()
-      onTheirWay += 1
+      pendingCount += 1
       void depart(bundle)
         .catch((error: unknown) => {
           for (const { reject } of bundle) reject(error)
         })
         .finally(() => {
-          onTheirWay -= 1
+          pendingCount -= 1
           departAll()
         })
     }
@@ -82,7 +82,7 @@ export function createBundler(
       resolve({ status: 'sent', hash, execution: found && executionIn(found, operation.packed) })
   }
 
-  /** Takes out what the EntryPoint refuses, one by one; it names the first only. */
+  /** Removes the operations that the EntryPoint rejects, one by one, because it reports only the first. */
   async function withoutRefused(bundle: readonly Waiter[]): Promise<readonly Waiter[]> {
     let left = bundle
     while (left.length > 0) {
@@ -93,7 +93,7 @@ export function createBundler(
         const failed = failedOperationOf(error)
         const reason = failed?.reason ?? refusalOf(error)
         if (reason === undefined) throw error
-        // Where nobody is named, each is judged alone.
+        // If the EntryPoint names no operation, each is simulated alone.
         if (failed === undefined && left.length > 1) return (await Promise.all(left.map(alone))).flat()
         const index = failed?.index ?? 0
         left[index]?.resolve({ status: 'refused', reason })
@@ -118,7 +118,7 @@ export function createBundler(
     send: (operation) =>
       new Promise((resolve, reject) => {
         waiting.push({ operation, resolve, reject })
-        // Whatever else is asked for in this turn of the event loop travels along.
+        // Operations submitted in the same turn of the event loop join the bundle.
         setImmediate(departAll)
       }),
   }

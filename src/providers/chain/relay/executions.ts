@@ -1,4 +1,4 @@
-/** What was executed under an operation's nonce, and in which transaction. */
+/** Executions under an operation's nonce, and their transactions. */
 import type { TransactionReceipt } from 'viem'
 import type { Address, Hex, MinedTransaction } from '../../chain.ts'
 import { entryPointAbi, userOperationEvent } from '../contracts/abi.ts'
@@ -6,27 +6,30 @@ import type { NodeClient } from '../rpc/client.ts'
 import { plainAddress } from '../rpc/networks.ts'
 import type { ReadReceipt } from './read-receipt.ts'
 
-/** An executed operation. @property succeeded false where its call reverted: the nonce is used, nothing has moved. */
+/** An executed operation. @property succeeded false if its call reverted: the nonce is used, nothing moved. */
 export interface Execution {
   readonly operationHash: Hex
   readonly succeeded: boolean
   readonly transaction: MinedTransaction
 }
 
-/** One operation by its sender and full nonce. */
+/** An operation identified by its sender and full nonce. */
 export interface OperationKey {
   readonly entryPoint: Address
   readonly sender: Address
   readonly nonce: bigint
 }
 
-/** How far back to search, in pages: nodes refuse wide ranges. Undefined where one query may cover the whole chain. */
+/**
+ * Range of a log search, in pages, because nodes reject wide ranges. Undefined if one query may cover the whole
+ * chain.
+ */
 export interface LogSearch {
   readonly pageBlocks: bigint
   readonly pages: number
 }
 
-/** The execution of a nonce inside one transaction, if it is there. */
+/** Finds the execution of a nonce inside one transaction. */
 export function executionIn(
   { transaction, operations }: ReadReceipt,
   { sender, nonce }: Pick<OperationKey, 'sender' | 'nonce'>,
@@ -36,7 +39,7 @@ export function executionIn(
   return executed && { operationHash: executed.hash, succeeded: executed.succeeded, transaction }
 }
 
-/** Whether the operation's nonce is used, counting what is pending where `when` says so. */
+/** Checks whether the operation's nonce is used, including pending transactions if `when` says so. */
 export async function isExecuted(
   client: NodeClient,
   { entryPoint, sender, nonce }: OperationKey,
@@ -53,7 +56,7 @@ export async function isExecuted(
   return next > nonce
 }
 
-/** Searches the chain's events for the nonce, latest first. @throws where the search ends before it is found. */
+/** Searches the chain's events for the nonce, latest first. @throws when the search ends without a match. */
 export async function findExecution(
   client: NodeClient,
   key: OperationKey,
@@ -78,7 +81,7 @@ export async function findExecution(
   throw new Error(`The nonce ${nonce} of ${sender} is used, but the operation that used it was not found.`)
 }
 
-/** Ranges of blocks that a search goes through, latest first. */
+/** Yields the block ranges of a search, latest first. */
 export async function* pagesBack(
   client: NodeClient,
   search: LogSearch | undefined,

@@ -1,26 +1,33 @@
 /**
- * The gate before a node: calls go through while it lives, wait a moment while it is brought back, and are refused after
- * that. It goes on trying, at a bounded rate, for as long as it is not closed.
+ * Gate in front of a node: calls pass while it is up, wait briefly while it is being restored, and fail after that.
+ * Restoring is retried at a bounded rate until the gate is closed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../../base/log.ts'
 import { Failure } from '../../../failures/failure.ts'
 
-/** What opening brings. @property isFresh whether the chain is a new, empty one. @property lost settles with its loss. */
+/**
+ * Result of opening.
+ * @property isFresh whether the chain is new and empty.
+ * @property lost settles when the session is lost.
+ */
 export interface Opened<Session> {
   readonly session: Session
   readonly isFresh: boolean
   readonly lost?: Promise<void> | undefined
 }
 
-/** Where calls ask for the session. */
+/** Access to the session. */
 export interface Gate<Session> {
-  /** Opens for the first time. @throws whatever opening throws: a start is never retried. */
+  /** Opens for the first time, without retries. @throws any error of opening. */
   start(): Promise<Session>
-  /** The live session; waits for one. @throws Failure `provider_unavailable` where none came back in time. */
+  /**
+   * Returns the live session, waiting for one if necessary.
+   * @throws Failure `provider_unavailable` when none came back in time.
+   */
   enter(): Promise<Session>
-  /** Says that a session is lost. Said of another one than the live one, it does nothing. */
+  /** Declares a session lost. Ignored for any session except the live one. */
   lose(session: Session): void
   onReset(bringUp: () => Promise<void>): void
   close(): void
@@ -35,11 +42,11 @@ export interface GateOptions<Session> {
   readonly longestPauseMs: number
 }
 
-/** A gate that is still shut. */
+/** Creates a closed gate. */
 export function createGate<Session extends object>(options: GateOptions<Session>): Gate<Session> {
   const { open, log, waitMs, firstPauseMs, longestPauseMs } = options
   const bringUps: (() => Promise<void>)[] = []
-  // What a reset callback itself sends must pass before the gate is open to anybody else.
+  // Calls made by a reset callback must pass before the gate opens for others.
   const insideBringUp = new AsyncLocalStorage<Session>()
   let live: Session | undefined
   let returning: Promise<void> | undefined
@@ -70,7 +77,7 @@ export function createGate<Session extends object>(options: GateOptions<Session>
   function lose(session: Session): void {
     if (live !== session || isClosed) return
     live = undefined
-    log.warn({}, 'chain is lost')
+    log.warn({}, 'the chain is lost')
     returning = reopen()
   }
 
@@ -90,7 +97,7 @@ export function createGate<Session extends object>(options: GateOptions<Session>
       if (returning !== undefined && !isClosed)
         await Promise.race([returning, sleep(waitMs, undefined, { ref: false })])
       if (live !== undefined) return live
-      throw new Failure('provider_unavailable', 'The chain does not answer; it is being brought back.', {
+      throw new Failure('provider_unavailable', 'The chain does not answer; it is being restored.', {
         retryAfter: 2,
       })
     },

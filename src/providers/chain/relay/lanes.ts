@@ -1,7 +1,7 @@
 /**
- * The sponsor on a development node: many addresses, each with one transaction at a time. anvil can lose a transaction
- * whose predecessor from the same address is mined while it arrives: it stays queued for ever, and all after it. Addresses
- * cost nothing there, so no two transactions of one address ever meet.
+ * The sponsor on a development node: many addresses, each with one transaction at a time. anvil can lose a
+ * transaction that arrives while its predecessor from the same address is mined: it stays queued forever and blocks
+ * all later ones. Addresses are free there, so each has at most one pending transaction.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keccak256 } from 'viem'
@@ -18,22 +18,22 @@ import {
   type SubmittedTransaction,
 } from './relayer.ts'
 
-/** How many transactions may be on their way at once. */
+/** Maximum pending transactions. */
 const LANES = 32
 
-/** How long a caller waits for its transaction to be mined, unless it says otherwise. */
+/** Default time a caller waits for its transaction to be mined. */
 const MINING_TIMEOUT_MS = 10_000
 
-/** How long a lane waits for its transaction before it asks the node for its nonce and is used again. */
+/** How long a lane waits for its transaction before it reads its nonce from the node and is reused. */
 const LANE_TIMEOUT_MS = 15_000
 
 interface Lane {
   readonly account: LocalAccount
-  /** What the next transaction is numbered; undefined where the node must be asked. */
+  /** Next nonce; undefined if it must be read from the node. */
   nonce: number | undefined
 }
 
-/** A relayer for a development node. @param seed what the sponsor's keys are made from. */
+/** Creates a relayer for a development node. @param seed seed of the sponsor's keys. */
 export function createLanes(client: NodeClient, seed: Hex): Relayer {
   const accountOf = (index: number) =>
     privateKeyToAccount(keccak256(`${seed}${index.toString(16).padStart(4, '0')}`))
@@ -60,7 +60,7 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
       lane.nonce = undefined
       const hash = await broadcast(client, lane.account, nonce, call)
       const confirming = awaitReceipt(client, hash, LANE_TIMEOUT_MS).catch(() => undefined)
-      // The lane is busy until its transaction is mined; whoever asked need not wait for a node that takes its time.
+      // The lane stays busy until its transaction is mined, but the caller does not wait for a slow node.
       void confirming.then((receipt) => {
         if (receipt !== undefined && epoch === forgotten) lane.nonce = nonce + 1
         pool.giveBack(lane)
@@ -75,7 +75,7 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
     }
   }
 
-  // What is pending counts: after a reorganization a lost transaction leaves a gap, which the next one fills.
+  // Pending transactions count: after a reorganization a lost transaction leaves a gap, which the next one fills.
   const nonceOf = ({ account: { address } }: Lane) =>
     client.getTransactionCount({ address, blockTag: 'pending' })
 
@@ -95,7 +95,7 @@ async function openLane(client: NodeClient, account: LocalAccount): Promise<Lane
   return { account, nonce: undefined }
 }
 
-/** @returns the hash: it is broadcast, and whoever asked looks it up by that. */
+/** @returns the hash of the broadcast transaction, with which the caller looks up the result. */
 async function broadcast(
   client: NodeClient,
   account: LocalAccount,
@@ -124,12 +124,12 @@ interface Pool<Item> {
   giveBack(item: Item): void
 }
 
-/** Makes items as they are needed, up to a limit; whoever comes then waits for one to be given back. */
+/** Creates items on demand, up to a limit; further callers wait for a returned item. */
 function createPool<Item>(limit: number, make: (index: number) => Promise<Item>): Pool<Item> {
   const free: Item[] = []
   const waiting: (() => void)[] = []
   let made = 0
-  // An index is never given twice, also where making failed: two lanes must not share a key.
+  // An index is never reused, even after a failure: two lanes must not share a key.
   let nextIndex = 0
   const wakeOne = () => waiting.shift()?.()
 

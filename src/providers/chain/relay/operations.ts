@@ -1,4 +1,4 @@
-/** Operations on one node: simulated, broadcast at most once, and looked up. */
+/** Operations on one node: simulation, broadcast at most once, and lookup. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
@@ -37,7 +37,7 @@ import type { ReadReceipt } from './read-receipt.ts'
 import { findReceipt, pausesOf } from './receipts.ts'
 import { causeOf, refusalOf } from './refusal.ts'
 
-/** What operations are made with. @property prepare makes a wallet ready for its next operation. */
+/** Dependencies of operations. @property prepare prepares a wallet for its next operation. */
 export interface OperationOptions {
   readonly client: NodeClient
   readonly bundler: Bundler
@@ -50,26 +50,25 @@ export interface OperationOptions {
   prepare(operation: AuthorizedOperation): Promise<void>
 }
 
-/** The halves of the port that operations need. */
+/** Port methods for operations. */
 export interface Operations {
   operationOf(operation: ChainOperation): SignableOperation
   submit(operation: AuthorizedOperation): Promise<Submission>
   operationHashOf(operation: AuthorizedOperation): Hex
-  /** Drops what is remembered of broadcasts. */
+  /** Drops cached broadcasts. */
   forget(): void
   executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
 }
 
-/** A transaction that carried an operation, and what came of it where that is known. */
+/** A transaction that carried an operation, with its execution if known. */
 interface Broadcast {
   readonly hash: Hex
   readonly execution: Execution | undefined
 }
 
-/** How many broadcasts are remembered; older ones are found by their event. */
-const REMEMBERED = 20_000
+/** Number of cached broadcasts; older ones are found by their event. */
+const MAX_CACHED = 20_000
 
-/** Operations on a node that is set up. */
 export function createOperations(options: OperationOptions): Operations {
   const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, read, prepare } = options
   const broadcast = new Map<string, Broadcast>()
@@ -86,8 +85,8 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   /**
-   * What is executed: by the wallet itself, or by the gateway's Safe through the allowance module. It follows from who has
-   * signed for it alone: the wallet may have another owner by now.
+   * Builds the executed plan: by the wallet itself, or by the gateway's Safe through the allowance module. It depends
+   * only on the authorization, because the wallet may have a new owner by now.
    */
   function executedPlanOf(operation: AuthorizedOperation): OperationPlan {
     const { authorization, wallet, call } = operation
@@ -117,8 +116,9 @@ export function createOperations(options: OperationOptions): Operations {
     if (first !== undefined) return first
     const submission = submitOnce(operation)
       .catch((error: unknown) => {
-        // The relayer throws its own error where a broadcast's fate is unknown: the node's come before anything went out.
-        throw error instanceof BaseError ? unavailable('The chain took no transaction.', error) : error
+        // The relayer throws its own error when a broadcast is uncertain; an error of the node means that nothing was
+        // broadcast.
+        throw error instanceof BaseError ? unavailable('The chain accepted no transaction.', error) : error
       })
       .finally(() => running.delete(operation.id))
     running.set(operation.id, submission)
@@ -138,7 +138,7 @@ export function createOperations(options: OperationOptions): Operations {
     if (signature === undefined)
       return {
         status: 'refused',
-        reason: 'the signature has no form that the chain reads',
+        reason: 'the signature has an unsupported form',
         cause: 'authorization',
       }
     const callRefusal = await refusalOfCall(plan)
@@ -149,7 +149,7 @@ export function createOperations(options: OperationOptions): Operations {
     return { status: 'submitted', transactionHash: bundled.hash }
   }
 
-  /** Asked after the simulation: it also fails where this very operation was executed just before. */
+  /** Checked after the simulation, which also fails if this operation was executed just before. */
   async function refused(
     { id }: AuthorizedOperation,
     plan: OperationPlan,
@@ -161,12 +161,13 @@ export function createOperations(options: OperationOptions): Operations {
     return { status: 'refused', reason, cause: causeOf(reason) }
   }
 
-  /** What the Safe's own call would come to: the EntryPoint's simulation does not tell. */
+  /** Simulates the Safe's own call, which the EntryPoint's simulation does not report. */
   async function refusalOfCall({ safe, call }: OperationPlan): Promise<string | undefined> {
     if (call.byDelegate) return undefined
     try {
       const { data } = await client.call({ account: safe, to: call.to, data: call.data })
-      // Nearly every token answers; one that answers nothing may not be there at all, and a call to nothing succeeds.
+      // Nearly every token returns data; without data the contract may be missing, and a call to an address without
+      // code succeeds.
       if (data === undefined && !(await client.getCode({ address: call.to })))
         throw unavailable(`There is no contract at ${call.to} on this chain.`)
       return undefined
@@ -221,7 +222,7 @@ export function createOperations(options: OperationOptions): Operations {
   function remember(id: string, made: Broadcast): void {
     broadcast.set(id, made)
     for (const oldest of broadcast.keys()) {
-      if (broadcast.size <= REMEMBERED) return
+      if (broadcast.size <= MAX_CACHED) return
       broadcast.delete(oldest)
     }
   }

@@ -1,7 +1,7 @@
 /**
- * The sponsor's key at work: it signs, numbers and broadcasts, many at once. The numbers are given out here and not asked
- * of the node, which spares a round trip; a number whose transaction was refused is used again, since a gap would
- * hold up everything behind it. One process owns a key.
+ * Relayer for one key: signs, numbers and broadcasts many transactions concurrently. Nonces are assigned here instead
+ * of being read from the node, which saves a round trip. The nonce of a rejected transaction is reused, because a gap
+ * would block all later ones. A key must belong to one process only.
  */
 import { BaseError, keccak256 } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
@@ -11,10 +11,10 @@ import { baseSepolia } from '../rpc/networks.ts'
 import { type Fees, type Relayer, requireAcceptedByNode, type SponsoredCall } from './relayer.ts'
 import { createReplacements } from './replacements.ts'
 
-/** How long a transaction may wait to be mined before more is offered for it. */
+/** Age at which a pending transaction is offered at a higher price. */
 const STUCK_MS = 60_000
 
-/** A relayer for one key. @param fees what to offer now; cached by whoever gives it. */
+/** Creates a relayer for one key. @param fees current fee offer; caching is up to the caller. */
 export function createQueuedRelayer(
   client: NodeClient,
   account: LocalAccount,
@@ -28,12 +28,12 @@ export function createQueuedRelayer(
   async function start(): Promise<void> {
     next ??= client.getTransactionCount({ address: account.address, blockTag: 'pending' })
     if (typeof next === 'number') return
-    const asked = next
+    const reading = next
     try {
-      const count = await asked
-      if (next === asked) next = count
+      const count = await reading
+      if (next === reading) next = count
     } catch (error) {
-      if (next === asked) next = undefined
+      if (next === reading) next = undefined
       throw error
     }
   }
@@ -41,13 +41,13 @@ export function createQueuedRelayer(
   function take(): number {
     const freed = free.shift()
     if (freed !== undefined) return freed
-    if (typeof next !== 'number') throw new Error('The relayer gave out a number before it had one.')
+    if (typeof next !== 'number') throw new Error('The relayer assigned a nonce before reading one.')
     next += 1
     return next - 1
   }
 
-  /** Puts a number back. Answers whether later ones are out already, so that it must be filled. */
-  function giveBack(nonce: number): boolean {
+  /** Returns a nonce. @returns whether later ones are already in use, so that the gap must be filled. */
+  function returnNonce(nonce: number): boolean {
     if (next === nonce + 1) next = nonce
     else free.push(nonce)
     return next !== nonce
@@ -82,11 +82,11 @@ export function createQueuedRelayer(
         return hash
       } catch (error) {
         if (isNonceUsed(error)) {
-          // Somebody else sends with this key: begin again from what the node says.
+          // Another process sends with this key, so the nonce is read from the node again.
           free.length = 0
           next = undefined
           if (attempt < 5) continue
-        } else if (giveBack(nonce) && refill) {
+        } else if (returnNonce(nonce) && refill) {
           void send({ to: account.address, data: '0x', gas: 30_000n }, false).catch(() => undefined)
         }
         throw error

@@ -1,4 +1,4 @@
-/** Receipts, read for tokens that moved and for the operations and authorizations that moved them. */
+/** Parses receipts for token transfers, and for the operations and authorizations that made them. */
 import { hexToBigInt, size, slice, type TransactionReceipt, toEventSelector } from 'viem'
 import type { Address, Hex, MinedTransaction, TransferLog } from '../../chain.ts'
 import {
@@ -9,7 +9,6 @@ import {
 } from '../contracts/abi.ts'
 import { plainAddress } from '../rpc/networks.ts'
 
-/** An operation that a transaction executed. */
 export interface ExecutedOperation {
   readonly hash: Hex
   readonly sender: Address
@@ -17,7 +16,6 @@ export interface ExecutedOperation {
   readonly succeeded: boolean
 }
 
-/** What a receipt says. */
 export interface ReadReceipt {
   readonly transaction: MinedTransaction
   readonly operations: readonly ExecutedOperation[]
@@ -33,8 +31,8 @@ const selectors = {
 }
 
 /**
- * Reads a receipt. The EntryPoint executes operations one after the other and logs each behind what it emitted: a
- * transfer between two of its own logs belongs to the operation of the second.
+ * Parses a receipt. The EntryPoint executes operations in sequence and logs each after its events: a transfer between
+ * two of these logs belongs to the operation of the second.
  */
 export function readReceipt(
   { transactionHash, blockNumber, status, logs }: TransactionReceipt,

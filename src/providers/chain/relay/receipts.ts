@@ -1,21 +1,24 @@
 /**
- * Receipts, asked for directly. viem's own wait looks again only when a new block comes, and on a node that makes a block
- * for each transaction none may come: one look too early and it never ends.
+ * Direct polling of receipts. viem's own wait polls only on new blocks; on a node with one block per transaction
+ * there may be none, so a poll just before the block would wait forever.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
 import type { Hex } from '../../chain.ts'
 import type { NodeClient } from '../rpc/client.ts'
 
-/** The longest pause between two questions: many wait at once when the node is busiest, so each asks less and less often. */
-const LONGEST_PAUSES = 16
+/**
+ * Longest pause between polls, as a multiple: many callers wait when the node is busiest, so each polls less and less
+ * often.
+ */
+const MAX_PAUSE_FACTOR = 16
 
-/** The pauses between questions, in milliseconds: the client's own interval, then longer ones. */
+/** Yields the pauses between polls in milliseconds: the client's interval, then increasing multiples. */
 export function* pausesOf(client: NodeClient): Generator<number, never> {
-  for (let times = 1; ; times = Math.min(times * 2, LONGEST_PAUSES)) yield client.pollingInterval * times
+  for (let times = 1; ; times = Math.min(times * 2, MAX_PAUSE_FACTOR)) yield client.pollingInterval * times
 }
 
-/** The receipt, if the transaction is in a block. */
+/** Reads the receipt of a transaction if it is in a block. */
 export async function findReceipt(client: NodeClient, hash: Hex): Promise<TransactionReceipt | undefined> {
   try {
     return await client.getTransactionReceipt({ hash })
@@ -25,7 +28,7 @@ export async function findReceipt(client: NodeClient, hash: Hex): Promise<Transa
   }
 }
 
-/** Waits for the receipt. @throws Error where it does not come within `timeoutMs`. */
+/** Waits for a receipt. @throws Error when it does not arrive within `timeoutMs`. */
 export async function awaitReceipt(
   client: NodeClient,
   hash: Hex,

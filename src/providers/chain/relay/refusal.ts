@@ -1,4 +1,4 @@
-/** Why a call was refused, in words. Those for tokens are Circle's own, which x402 facilitators read for their meaning. */
+/** Reasons of rejected calls. Those of tokens are Circle's messages, which x402 facilitators parse. */
 import {
   BaseError,
   decodeErrorResult,
@@ -12,7 +12,7 @@ import { decimalOf } from '../../../money/money.ts'
 import type { Hex, RefusalCause } from '../../chain.ts'
 import { allowanceAbi, entryPointAbi, tokenAbi } from '../contracts/abi.ts'
 
-/** The words for a token's refusals. @see https://github.com/circlefin/stablecoin-evm */
+/** Messages of token errors. @see https://github.com/circlefin/stablecoin-evm */
 export const tokenRefusals = {
   ERC20InsufficientBalance: 'ERC20: transfer amount exceeds balance',
   ERC20InvalidReceiver: 'ERC20: transfer to the zero address or to another caller',
@@ -30,7 +30,7 @@ const refusalAbi = [
   ...parseAbi(['error Error(string reason)', 'error Panic(uint256 code)']),
 ]
 
-/** The reason where the node executed a call and it reverted; undefined where anything else went wrong. */
+/** Reads the reason of a reverted call; undefined for any other error. */
 export function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof BaseError)) return undefined
   const data = revertDataOf(error)
@@ -40,7 +40,7 @@ export function refusalOf(error: unknown): string | undefined {
     : 'execution reverted'
 }
 
-/** The operation of a bundle that the EntryPoint refused, and why; undefined where it named none. */
+/** Reads the operation of a bundle that the EntryPoint rejected, and why; undefined if it named none. */
 export function failedOperationOf(error: unknown): { index: number; reason: string } | undefined {
   const data = error instanceof BaseError ? revertDataOf(error) : undefined
   if (data === undefined || data === '0x') return undefined
@@ -54,15 +54,17 @@ export function failedOperationOf(error: unknown): { index: number; reason: stri
   }
 }
 
-/** What the chain says of an allowance that is used up begins with this. */
+/** Prefix of the chain's message about an exceeded allowance. */
 const ALLOWANCE = 'on-chain allowance'
 
-/** What a refusal is about. AA22 and AA24 are the EntryPoint's words for an operation out of its time, or wrongly signed. */
+/**
+ * Classifies a rejection. AA22 and AA24 are the EntryPoint's codes for an expired operation and an invalid signature.
+ */
 export function causeOf(reason: string): RefusalCause {
   return /^AA2[24]/.test(reason) || reason.startsWith(ALLOWANCE) ? 'authorization' : 'transfer'
 }
 
-/** Whether the node could not be reached, or not in time: nobody knows what became of the request. */
+/** Checks whether the node could not be reached or timed out, so that the result of the request is unknown. */
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof HttpRequestError || error instanceof TimeoutError) return true
   return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause)
@@ -91,10 +93,10 @@ function wordsOf(data: Hex): string {
   }
 }
 
-/** The words for an allowance that does not suffice; millionths of a US dollar. */
+/** Message for an exceeded allowance; amounts in millionths of a US dollar. */
 export function allowanceRefusal([daily, spent, value]: readonly [bigint, bigint, bigint]): string {
   const dollars = (micros: bigint) => decimalOf({ asset: 'USDC', units: micros })
-  return `${ALLOWANCE} of ${dollars(daily)} USD a day: ${dollars(spent)} is spent, ${dollars(value)} more was asked for`
+  return `${ALLOWANCE} of ${dollars(daily)} USD a day: ${dollars(spent)} is spent, ${dollars(value)} more was requested`
 }
 
 function isTokenRefusal(name: string): name is keyof typeof tokenRefusals {

@@ -1,18 +1,23 @@
 /**
- * Transactions that nobody mines: offered again under the same number, at a higher price, so that they do not hold up all
- * that come behind them. Only one of a number is ever mined. @see https://github.com/ethereum/go-ethereum/blob/master/core/txpool/legacypool/legacypool.go (PriceBump)
+ * Replaces stuck transactions with the same nonce at a higher price, so that they do not block later ones. Only one
+ * transaction per nonce is ever mined.
+ * @see https://github.com/ethereum/go-ethereum/blob/master/core/txpool/legacypool/legacypool.go (PriceBump)
  */
 import type { Address } from '../../chain.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import type { Fees, SponsoredCall } from './relayer.ts'
 
-/** How much more a replacement offers, in percent: nodes take none below 10. */
+/** Price increase of a replacement, in percent: nodes reject less than 10. */
 const BUMP_PERCENT = 25n
 
-/** Offers after which a transaction is left to the market: by then it offers about ten times what it began with. */
-const MOST_OFFERS = 10
+/** Maximum replacements of a transaction; the last one offers about ten times the first price. */
+const MAX_OFFERS = 10
 
-/** How it is done. @property broadcast signs and sends a call under a number. @property stuckMs the age at which one counts as stuck. */
+/**
+ * Dependencies of replacements.
+ * @property broadcast signs and sends a call with a nonce.
+ * @property stuckMs age at which a transaction counts as stuck.
+ */
 export interface ReplacementOptions {
   readonly client: NodeClient
   readonly address: Address
@@ -21,11 +26,11 @@ export interface ReplacementOptions {
   broadcast(call: SponsoredCall, offer: Fees, nonce: number): Promise<unknown>
 }
 
-/** What is on its way. */
+/** Pending transactions. */
 export interface Replacements {
-  /** Remembers a transaction until its number is used. */
+  /** Watches a transaction until its nonce is used. */
   watch(nonce: number, call: SponsoredCall, offer: Fees): void
-  /** Looks once, and offers more for what is stuck. */
+  /** Checks once, and replaces stuck transactions. */
   round(): Promise<void>
 }
 
@@ -36,7 +41,7 @@ interface Watched {
   readonly at: number
 }
 
-/** Looks at intervals for as long as anything is on its way. */
+/** Creates replacements, which check at intervals while anything is pending. */
 export function createReplacements(options: ReplacementOptions): Replacements {
   const { client, address, stuckMs, fees, broadcast } = options
   const watched = new Map<number, Watched>()
@@ -45,13 +50,13 @@ export function createReplacements(options: ReplacementOptions): Replacements {
   async function round(): Promise<void> {
     const next = await client.getTransactionCount({ address })
     for (const nonce of watched.keys()) if (nonce < next) watched.delete(nonce)
-    const stuck = [...watched].filter(([, { at, offers }]) => isStuck(at) && offers < MOST_OFFERS)
+    const stuck = [...watched].filter(([, { at, offers }]) => isStuck(at) && offers < MAX_OFFERS)
     if (stuck.length === 0) return
     const now = await fees()
     for (const [nonce, { call, offer, offers }] of stuck) {
       const higher = raised(offer, now)
       watched.set(nonce, { call, offer: higher, offers: offers + 1, at: performance.now() })
-      // One that was mined meanwhile is refused; the next round sees it.
+      // A transaction that was mined in the meantime is rejected; the next round notices.
       await broadcast(call, higher, nonce).catch(() => undefined)
     }
   }

@@ -1,18 +1,17 @@
-/** The connection to a node: viem's public client, tuned for a node nearby or far away. */
+/** Client of a node: viem's public client, tuned for nearby and remote nodes. */
 import { createPublicClient, defineChain, type PublicClient } from 'viem'
 import { baseSepolia } from './networks.ts'
 import { batchTransport } from './transport.ts'
 
-/** How to talk to a node. @property pollingIntervalMs the first pause before a receipt is asked for again. */
+/** Connection options. @property pollingIntervalMs first pause between receipt polls. */
 export interface ClientOptions {
   readonly url: string
   readonly pollingIntervalMs: number
   readonly timeoutMs: number
-  /** How many calls may share a request; 1 for public nodes, which limit or refuse that. */
+  /** Maximum calls per request; 1 for public nodes, which limit or reject batches. */
   readonly batchSize: number
 }
 
-/** A client of one node. */
 export type NodeClient = PublicClient
 
 /** Connects to a node; nothing is sent yet. */
@@ -36,12 +35,12 @@ export function createNodeClient({
   })
 }
 
-/** For a node on this machine or network, which answers at once. */
+/** Options for a node on this machine or network, which answers quickly. */
 export function nearby(url: string): ClientOptions {
   return { url, pollingIntervalMs: 10, timeoutMs: 5_000, batchSize: 40 }
 }
 
-/** For a node of somebody else's. */
+/** Options for an external node. */
 export function remoteNodeOptions(url: string): ClientOptions {
   return { url, pollingIntervalMs: 500, timeoutMs: 5_000, batchSize: 1 }
 }

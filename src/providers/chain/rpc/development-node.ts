@@ -1,27 +1,27 @@
-/** What only a development node (anvil) does: place code, hand out native coin, and make a minter of an address. */
+/** Methods of development nodes (anvil): place code, fund addresses with native coin, and grant minting rights. */
 import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
 import { stablecoins } from '../../../money/money.ts'
 import type { Address, Hex } from '../../chain.ts'
 import type { NodeClient } from './client.ts'
 import { sandboxTokenAddresses } from './networks.ts'
 
-/** 10^12 ETH in wei: gas that never runs out. */
+/** 10^12 ETH in wei: inexhaustible gas. */
 const plenty = 10n ** 30n
 
-/** Fees far above what a development node ever asks; what is not needed is not taken. Wei a unit of gas. */
+/** Fees far above those of a development node; the excess is not charged. Wei per unit of gas. */
 export const developmentFees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 0n } as const
 
-/** Where `SandboxToken.sol` keeps its minters. @see https://eips.ethereum.org/EIPS/eip-7201 */
+/** Storage slot of the minters in `SandboxToken.sol`. @see https://eips.ethereum.org/EIPS/eip-7201 */
 const mintersSlot = toHex(namespaceOf('bursar.sandbox.token'), { size: 32 })
 
 type Rpc = (request: { method: string; params: readonly unknown[] }) => Promise<unknown>
 
-/** The node's own method by name; viem types only the ones it knows for public nodes. */
+/** The node's raw RPC; viem types only the methods of public nodes. */
 function rpcOf(client: NodeClient): Rpc {
   return (request) => client.transport.request(request)
 }
 
-/** Whether the node is anvil. @throws where it does not answer at all. */
+/** Checks whether the node is anvil. @throws when it does not answer. */
 export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
   try {
     await rpcOf(client)({ method: 'anvil_nodeInfo', params: [] })
@@ -33,17 +33,16 @@ export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
   }
 }
 
-/** Stops the node's line for each request, which would only cost time. */
+/** Disables the node's request log, which costs time. */
 export async function silenceNode(client: NodeClient): Promise<void> {
   await rpcOf(client)({ method: 'anvil_setLoggingEnabled', params: [false] })
 }
 
-/** Places runtime code at an address. */
 export async function placeCode(client: NodeClient, address: Address, code: Hex): Promise<void> {
   await rpcOf(client)({ method: 'anvil_setCode', params: [address, code] })
 }
 
-/** Gives an address gas for ever and lets it mint every sandbox token. */
+/** Gives an address inexhaustible gas and lets it mint every sandbox token. */
 export async function makeSponsor(client: NodeClient, address: Address): Promise<void> {
   const minter = keccak256(
     encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [address, mintersSlot]),

@@ -1,13 +1,13 @@
-/** What is at which address: the chain's identity, its tokens, and the contracts that make accounts. */
+/** Addresses of the chain's tokens and of the contracts behind accounts. */
 import { concat, getCreate2Address, pad } from 'viem'
 import { assetDecimals, type Stablecoin } from '../../../money/money.ts'
 import type { Address, Hex } from '../../chain.ts'
 import { agentAllowanceCode, walletSetupCode } from '../contracts/account-contracts.artifact.ts'
 
-/** The chain that every adapter here is, or stands in for. */
+/** The chain that every adapter implements or simulates. */
 export const baseSepolia = { id: 84532, name: 'base-sepolia' } as const
 
-/** A token as the sandbox deploys it. `authorizations` says whether it has EIP-2612 and EIP-3009. */
+/** A token as the sandbox deploys it. `authorizations`: whether it supports EIP-2612 and EIP-3009. */
 export interface SandboxToken {
   readonly address: Address
   readonly name: string
@@ -17,8 +17,8 @@ export interface SandboxToken {
 }
 
 /**
- * USDC and EURC stand at their Base Sepolia addresses under their EIP-712 domains. USDT and PYUSD have no contract there;
- * theirs are the last 20 bytes of keccak256 of `bursar sandbox USDT` and `bursar sandbox PYUSD`, for good.
+ * USDC and EURC have their Base Sepolia addresses and EIP-712 domains. USDT and PYUSD have no contract there; their
+ * permanent addresses are the last 20 bytes of keccak256 of `bursar sandbox USDT` and `bursar sandbox PYUSD`.
  */
 export const sandboxTokens = {
   USDC: {
@@ -51,10 +51,9 @@ export const sandboxTokens = {
   },
 } as const satisfies Record<Stablecoin, SandboxToken>
 
-/** Where the tokens are, by symbol. */
+/** Token addresses by symbol. */
 export type TokenAddresses = Readonly<Record<Stablecoin, Address>>
 
-/** The addresses of {@link sandboxTokens}. */
 export const sandboxTokenAddresses: TokenAddresses = {
   USDC: sandboxTokens.USDC.address,
   USDT: sandboxTokens.USDT.address,
@@ -62,10 +61,10 @@ export const sandboxTokenAddresses: TokenAddresses = {
   PYUSD: sandboxTokens.PYUSD.address,
 }
 
-/** Where clients of every kind look for Multicall3. @see https://www.multicall3.com */
+/** Address at which clients expect Multicall3. @see https://www.multicall3.com */
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** The contracts behind every smart account. */
+/** Contracts behind every smart account. */
 export interface AccountContracts {
   readonly entryPoint: Address
   readonly safe: Address
@@ -78,22 +77,22 @@ export interface AccountContracts {
   readonly walletSetup: Address
 }
 
-/** The deployer that stands on nearly every chain. @see https://github.com/Arachnid/deterministic-deployment-proxy */
+/** Deployer that exists on nearly every chain. @see https://github.com/Arachnid/deterministic-deployment-proxy */
 export const commonDeployer: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
 
-/** Our own contracts: their code is their address, the same on every chain. */
+/** Our own contracts; their code determines their address, which is the same on every chain. */
 export const ownContracts = {
   allowances: ownContract(agentAllowanceCode),
   walletSetup: ownContract(walletSetupCode),
 } as const
 
-/** A contract that the common deployer makes. @property data what it is sent. */
+/** A contract created by the common deployer. @property data calldata for the deployer. */
 export interface OwnContract {
   readonly address: Address
   readonly data: Hex
 }
 
-/** Where the common deployer puts creation code, with its constructor's arguments. */
+/** Computes the address at which the common deployer puts creation code with its constructor arguments. */
 export function ownContract(bytecode: Hex): OwnContract {
   const salt = pad('0x', { size: 32 })
   return {
@@ -102,7 +101,7 @@ export function ownContract(bytecode: Hex): OwnContract {
   }
 }
 
-/** Where these contracts stand on public chains. @see https://github.com/safe-global/safe-modules-deployments */
+/** Addresses of these contracts on public chains. @see https://github.com/safe-global/safe-modules-deployments */
 export const canonicalContracts: AccountContracts = {
   entryPoint: '0x0000000071727De22E5E9d8BAf0edAc6f37da032',
   safe: '0x29fcB43b46531BcA003ddC8FCB67FFE91900C762',
@@ -115,13 +114,13 @@ export const canonicalContracts: AccountContracts = {
   walletSetup: ownContracts.walletSetup.address,
 }
 
-/** The module that lets the EntryPoint drive a Safe. */
+/** Module through which the EntryPoint operates a Safe. */
 export const safe4337Module = { name: 'Safe4337Module', type: 'erc4337', version: '0.3.0' } as const
 
-/** The module by which agents spend from a Safe that its owner alone can change. */
+/** Module through which agents spend from a Safe; only the Safe's owner can change it. */
 export const allowanceModule = { name: 'AgentAllowance', type: 'allowance', version: '1.0.0' } as const
 
-/** An address in lower case, where no checksum is judged and equal ones are equal. */
+/** Converts an address to lower case, for comparisons. */
 export function plainAddress(address: Address): Address {
   return `0x${address.slice(2).toLowerCase()}`
 }

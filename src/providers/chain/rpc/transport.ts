@@ -1,6 +1,6 @@
 /**
- * JSON-RPC over HTTP, several calls to a request. Calls made in one turn of the event loop travel together: half the work
- * of a transfer was in its requests, and waiting for a timer, as viem's own batches do, costs each call a millisecond.
+ * JSON-RPC over HTTP with batching. Calls made in one turn of the event loop share a request: requests took half the
+ * time of a transfer, and viem's timer-based batches delay each call by a millisecond.
  */
 import {
   BaseError,
@@ -13,7 +13,7 @@ import {
 import { z } from 'zod'
 import { fetchWithin } from '../../../base/fetch-within.ts'
 
-/** Where to, and how many calls may travel together: 1 for nodes that take no batches. */
+/** Target node. Calls per request; 1 for nodes without batch support. */
 export interface TransportOptions {
   readonly url: string
   readonly timeoutMs: number
@@ -37,13 +37,15 @@ const answers = z
   )
   .or(z.object({ error: z.object({ message: z.string() }) }))
 
-/** Receipts of a burst of transfers travel together, each with its logs. */
-const LARGEST_BYTES = 64 * 1024 * 1024
+/** Receipts of a burst of transfers share a response, each with its logs. */
+const MAX_BYTES = 64 * 1024 * 1024
 
-/** How often a read is asked again that met a new block. */
+/** Maximum attempts of a read whose block was pruned. */
 const ATTEMPTS = 5
 
-/** A transport that never asks twice for what may have been done: whoever waits knows better whether that is safe. */
+/**
+ * Creates a transport that never repeats calls with side effects; only the caller can decide whether that is safe.
+ */
 export function batchTransport(options: TransportOptions): CustomTransport {
   let waiting: Call[] = []
 
@@ -61,8 +63,8 @@ export function batchTransport(options: TransportOptions): CustomTransport {
     })
 
   /**
-   * Asks again where the block a read was for is gone before it was read, as happens on a development node that prunes its
-   * history and mines many blocks. Such a refusal comes before anything is executed.
+   * Repeats a read whose block was pruned before it was executed, which happens on a development node that mines many
+   * blocks. Such a rejection comes before any execution.
    */
   async function request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
     for (let attempt = 1; ; attempt += 1) {
@@ -81,7 +83,7 @@ async function post(
   { url: address, timeoutMs, batchSize }: TransportOptions,
   calls: readonly Call[],
 ): Promise<void> {
-  // Errors are logged, and the path of a node's address may be a key of ours.
+  // Errors are logged, and the path of a node's URL may contain an API key.
   const url = new URL(address).origin
   const bodies = calls.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
   const [only] = bodies
@@ -95,7 +97,7 @@ async function post(
         body: JSON.stringify(batchSize === 1 ? only : bodies),
         redirect: 'error',
       },
-      { timeoutMs, maxBytes: LARGEST_BYTES },
+      { timeoutMs, maxBytes: MAX_BYTES },
     )
     if (!response.ok)
       throw new HttpRequestError({ body, details: text.slice(0, 200), status: response.status, url })

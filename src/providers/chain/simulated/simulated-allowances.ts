@@ -1,21 +1,20 @@
-/** The allowance module in memory, as `contracts/AgentAllowance.sol` does it. */
+/** The allowance module in memory, equivalent to `contracts/AgentAllowance.sol`. */
 import type { Clock } from '../../../base/clock.ts'
 import { minimum } from '../../../money/shares.ts'
 import { CARDS_AGENT, type ChainAllowance, type Wallet, type WalletCall } from '../../chain.ts'
 import { allowanceValue, DEVELOPMENT_CARDS_MICROS, DEVELOPMENT_STARTER_MICROS } from '../accounts/wallets.ts'
 import { allowanceRefusal } from '../relay/refusal.ts'
 
-/** The agent that stands for all who have no allowance of their own. */
+/** Agent id that stands for all agents without an allowance of their own. */
 const ANY_AGENT = ''
 
-/** Whose allowance it is, and what its hand-over has given to cards. */
+/** Owner of an allowance, with the amount its hand-over granted to cards. */
 type Payer = Pick<Wallet, 'accountId' | 'cardCover'>
 
-/** Allowances of every account. */
 export interface SimulatedAllowances {
   set(accountId: string, agentId: string, dailyMicros: bigint): void
   of(wallet: Payer, agentId: string): ChainAllowance
-  /** Counts a payment. @returns why it cannot be made, or undefined. */
+  /** Counts a payment. @returns the reason why it cannot be made, or undefined. */
   spend(
     wallet: Payer,
     agentId: string,
@@ -23,7 +22,7 @@ export interface SimulatedAllowances {
   ): string | undefined
 }
 
-/** None given yet: every account has the starter. */
+/** Creates empty allowances: every account has the starter allowance. */
 export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
   const limits = new Map<string, bigint>()
   const spent = new Map<string, { day: string; micros: bigint }>()

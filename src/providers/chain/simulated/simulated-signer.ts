@@ -1,4 +1,4 @@
-/** What an x402 facilitator asks of a chain, on the simulated one. */
+/** Chain access for x402 facilitators on the simulated chain. */
 import { decodeFunctionData, parseAbi } from 'viem'
 import { type Stablecoin, stablecoins } from '../../../money/money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../../chain.ts'
@@ -13,10 +13,10 @@ const multicallAbi = parseAbi([
   'function tryAggregate(bool requireSuccess, Call[] calls) payable returns (Result[] results)',
 ])
 
-/** Any code at all: it only matters that there is some. */
+/** Arbitrary code; only its existence matters. */
 const someCode: Hex = '0x00'
 
-/** The signer over the simulated books. */
+/** Creates the signer over the simulated books. */
 export function createSimulatedSigner(context: CallContext): EvmSigner {
   async function write(to: Address, data: Hex): Promise<Hex> {
     const judged = await judge(context, to, data)
@@ -60,7 +60,7 @@ async function judge(context: CallContext, to: Address, data: Hex): Promise<Simu
   }
 }
 
-/** Whatever the books object to comes before they are changed. */
+/** An error of the books occurs before they change. */
 function refused(error: unknown): Error {
   return refusedCall(error instanceof Error ? error.message : String(error), { cause: error })
 }

@@ -1,4 +1,4 @@
-/** The simulated chain's books: who has what, and which operations, authorizations and permits are used up. */
+/** Books of the simulated chain: balances, and used operations, authorizations and permits. */
 import { createHash } from 'node:crypto'
 import { randomToken } from '../../../base/ids.ts'
 import type { Stablecoin } from '../../../money/money.ts'
@@ -6,34 +6,40 @@ import type { Address, CalledTransaction, Hex, TransferLog } from '../../chain.t
 import { tokenRefusals } from '../relay/refusal.ts'
 import { plainAddress, sandboxTokens } from '../rpc/networks.ts'
 
-/** The books. Every change is one synchronous step, so that nothing can come between a check and what it allowed. */
+/**
+ * The books. Every change is one synchronous step, so that no other change can come between a check and its effect.
+ */
 export interface SimulatedState {
-  /** Another one for each run. */
+  /** Different for each run. */
   readonly identity: string
   blockNumber(): bigint
   balanceOf(token: Stablecoin, address: Address): bigint
   allowanceOf(token: Stablecoin, owner: Address, spender: Address): bigint
-  /** The next number that a permit of the owner must carry. */
+  /** Next permit nonce of the owner. */
   permitsOf(token: Stablecoin, owner: Address): bigint
   isUsed(mark: string): boolean
-  /** The transaction that used a mark up. */
+  /** Finds the transaction that used a mark. */
   transactionOf(mark: string): CalledTransaction | undefined
   transaction(hash: Hex): CalledTransaction | undefined
-  /** Transactions by block, of which each holds one; both ends included. */
+  /** Lists transactions by block, inclusive; each block has one. */
   transactionsBetween(fromBlock: bigint, toBlock: bigint): readonly CalledTransaction[]
   mint(token: Stablecoin, to: Address, units: bigint): void
-  /** Why the transfer cannot be made, or undefined. */
+  /** Returns the reason why a transfer cannot be made, or undefined. */
   refusalOf(token: Stablecoin, from: Address, units: bigint): string | undefined
-  /** Moves units and uses up the mark. @throws Error where the balance is too small. */
+  /** Moves units and uses up the mark. @throws Error when the balance is insufficient. */
   move(token: Stablecoin, move: SimulatedMovement): void
   allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
   countPermit(token: Stablecoin, owner: Address): void
   use(mark: string): void
-  /** Closes a block around what was just done, as one transaction. @returns its hash. */
+  /** Mines a block with the changes so far as one transaction. @returns its hash. */
   mine(transaction?: { hash?: Hex; calldata?: Hex; operationHash?: Hex }): Hex
 }
 
-/** One movement of units. @property mark what is used up with it. @property authorization the EIP-3009 nonce that moves it. */
+/**
+ * A movement of units.
+ * @property mark mark that is used up.
+ * @property authorization EIP-3009 nonce of the movement.
+ */
 export interface SimulatedMovement {
   readonly from: Address
   readonly to: Address
@@ -44,7 +50,6 @@ export interface SimulatedMovement {
 
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
-/** Empty books. */
 export function createSimulatedState(): SimulatedState {
   const balances = perToken(() => new Map<Address, bigint>())
   const allowances = perToken(() => new Map<string, bigint>())
@@ -62,9 +67,9 @@ export function createSimulatedState(): SimulatedState {
   }
   const log = (token: Stablecoin, { from, to, units, authorization = null }: SimulatedMovement) => {
     const position = moved.length
-    const ends = { from: plainAddress(from), to: plainAddress(to) }
+    const parties = { from: plainAddress(from), to: plainAddress(to) }
     const address = plainAddress(sandboxTokens[token].address)
-    moved.push({ token: address, ...ends, units, position, operationHash: null, authorization })
+    moved.push({ token: address, ...parties, units, position, operationHash: null, authorization })
   }
   const use = (mark: string) => {
     used.set(mark, undefined)
@@ -124,12 +129,12 @@ export function createSimulatedState(): SimulatedState {
   }
 }
 
-/** 32 bytes that look like a hash and are always the same for the same text. */
+/** Derives 32 bytes in the form of a hash from a text. */
 export function fakeHash(text: string): Hex {
   return `0x${createHash('sha256').update(text).digest('hex')}`
 }
 
-/** 20 bytes that look like an address and are always the same for the same text. */
+/** Derives 20 bytes in the form of an address from a text. */
 export function fakeAddress(text: string): Address {
   return `0x${fakeHash(text).slice(26)}`
 }

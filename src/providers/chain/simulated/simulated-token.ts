@@ -1,4 +1,4 @@
-/** The tokens of the simulated chain: what their contracts would answer, computed here. */
+/** Tokens of the simulated chain: computes what their contracts would return. */
 import {
   decodeFunctionData,
   encodeAbiParameters,
@@ -33,25 +33,25 @@ const abi = parseAbi([
   'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
 ])
 
-/** A call that was judged. @property commit carries it out, in one synchronous step; throws where it no longer can be. */
+/** A checked call. @property commit executes it in one synchronous step; throws when it has become invalid. */
 export interface SimulatedCall {
   readonly result: unknown
-  /** The result as a contract would return it. */
+  /** Result, encoded as a contract would return it. */
   readonly encoded: Hex
   commit(): void
 }
 
-/** What a call is judged by. */
+/** Context of a check. */
 export interface CallContext {
   readonly state: SimulatedState
   readonly clock: Clock
-  /** Who pays for it, and whose allowance counts. */
+  /** Caller, who pays and whose allowance counts. */
   readonly caller: Address
 }
 
 type Decoded = ReturnType<typeof decodeFunctionData<typeof abi>>
 
-/** Judges an encoded call of a token. @throws Error with the contract's reason where it would revert. */
+/** Checks an encoded call of a token. @throws Error with the contract's reason when it would revert. */
 export async function judgeTokenCall(
   context: CallContext,
   symbol: Stablecoin,
@@ -150,7 +150,9 @@ async function judgePermit(
   })
 }
 
-/** Checked now and again when it is carried out: signatures are checked outside the books, and time passes there. */
+/**
+ * Checks a write now and again on commit: signatures are verified asynchronously, and the books may change meanwhile.
+ */
 function written(check: () => void, change: () => void): SimulatedCall {
   check()
   return {
@@ -192,7 +194,7 @@ function signatureOf(args: SignatureArgs): Hex | Signature {
   return { r, s, v: BigInt(v) }
 }
 
-/** Whether this is the other of the two signatures that say the same, which tokens refuse. */
+/** Detects the mirrored form of a signature, which tokens reject. */
 function isMirrored(signature: Hex | Signature): boolean {
   const s = typeof signature === 'string' ? slice(signature, 32, 64) : signature.s
   return BigInt(s) > 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
@@ -206,7 +208,7 @@ function decode(data: Hex): Decoded | undefined {
   }
 }
 
-/** What a token without EIP-2612 and EIP-3009 answers too. */
+/** Lists functions that tokens without EIP-2612 and EIP-3009 also have. */
 function isPlain(functionName: string): boolean {
   return ['name', 'symbol', 'decimals', 'balanceOf', 'allowance', 'transferFrom'].includes(functionName)
 }
@@ -220,7 +222,7 @@ function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
   return authorizationMark({ token: sandboxTokens[symbol].address, authorizer, nonce })
 }
 
-/** Names an authorization in the simulated books. */
+/** Builds the mark of an authorization in the simulated books. */
 export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
   return `${plainAddress(token)}|${plainAddress(authorizer)}|${nonce}`
 }

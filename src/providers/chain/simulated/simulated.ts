@@ -1,4 +1,4 @@
-/** The chain in memory, for machines without the binary: the same promises, no node, nothing kept. */
+/** The chain in memory, for machines without the binary: same guarantees, no node, nothing persisted. */
 import { getAddress } from 'viem'
 import type { Clock } from '../../../base/clock.ts'
 import type { Log } from '../../../base/log.ts'
@@ -29,15 +29,15 @@ import { createSimulatedSigner } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
 import { authorizationMark } from './simulated-token.ts'
 
-/** What it needs. */
 export interface SimulatedChainOptions {
   readonly clock: Clock
   readonly log: Log
 }
 
 /**
- * A new, empty simulated chain. Its hashes and addresses are well formed and follow from the ids alone. It checks times,
- * balances and allowances as the real one does, but no owner's signature: that is the gateway's own check, made before.
+ * Creates a new, empty simulated chain. Its hashes and addresses are well formed and depend only on the ids. It
+ * checks times, balances and allowances like the real one, but not owners' signatures, which the gateway has verified
+ * before.
  */
 export async function createSimulatedChain({ clock, log }: SimulatedChainOptions): Promise<Chain> {
   const state = createSimulatedState()
@@ -90,7 +90,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     ]
   }
 
-  log.info({}, 'chain is simulated: nothing of it outlives this process')
+  log.info({}, 'the chain is simulated: it does not outlive this process')
   return {
     name: baseSepolia.name,
     id: baseSepolia.id,
@@ -108,11 +108,11 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     async executionOf(operation) {
       const transaction = state.transactionOf(markOf(operation))
       if (transaction === undefined) return { status: 'absent' }
-      // Nobody else can use a nonce here: what was executed under it is told by what its transaction moved.
+      // Nonces have no other users here, so the transfers of the transaction identify the executed operation.
       const operationHash = transaction.transfers[0]?.operationHash ?? operationHashOf(operation)
       return { status: 'executed', operationHash, succeeded: true, transaction }
     },
-    // Nothing cancels an authorization here.
+    // There are no cancellations here.
     authorizationState: async (authorization) => {
       const used = state.transactionOf(authorizationMark(authorization))
       return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
@@ -131,7 +131,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
         ? undefined
         : { number, hash: fakeHash(`block ${state.identity} ${number}`) },
     identity: async () => state.identity,
-    // No block is ever replaced here.
+    // Blocks are never replaced here.
     areBlocksReplaced: async () => false,
     forget: async () => undefined,
     allowancePrices,
@@ -141,12 +141,12 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
       for (const { token, to, units } of mints) state.mint(token, to, units)
       state.mine({ calldata: MINT_MARK })
     },
-    // Nobody can send a transaction of their own here, so nobody needs gas.
+    // Clients cannot send transactions here, so they need no gas.
     fundGas: async () => undefined,
     blockNumber: async () => state.blockNumber(),
-    // Books in memory are never behind.
+    // In-memory books are never behind.
     latestBlockAt: async () => clock(),
-    // It never comes back empty: it ends with the process.
+    // The chain never comes back empty: it ends with the process.
     onReset: () => undefined,
     close: async () => undefined,
   }
