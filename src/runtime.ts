@@ -41,7 +41,7 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
-import { authenticatedReserve, createVouch } from './spending/authenticate.ts'
+import { authenticatedReserve, createDecisionAuthenticator } from './spending/authenticate.ts'
 import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { openMigrated } from './storage/configured.ts'
@@ -134,7 +134,7 @@ export async function createRuntime(
           tracing,
         },
       ),
-      vouch: createVouch(authenticating),
+      vouch: createDecisionAuthenticator(authenticating),
       journal,
       settings: { ...settings, rateLimits },
       messages: watch('messages', createConfiguredMessages(config, parts)),

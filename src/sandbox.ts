@@ -25,7 +25,7 @@ import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
-import { adoptChain, findCursor, headOf } from './wallets/reconcile/chain-cursor.ts'
+import { adoptChain, findCursor, readHead } from './wallets/reconcile/chain-cursor.ts'
 import { levelChain } from './wallets/reconcile/level-chain.ts'
 
 interface SandboxParts {
@@ -216,7 +216,7 @@ async function restoreChainBalances({ database, chain, clock, log }: SandboxPart
     const cursor = await findCursor(connection, chain)
     if (cursor?.identity === (await chain.identity())) return 0
     const shortfalls = await levelChain({ database: connection, chain })
-    await adoptChain(connection, chain, { ...(await headOf(chain)), at: clock() })
+    await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })
     return shortfalls
   })
   if (minted > 0) log.info({ balances: minted }, 'minted missing chain balances')

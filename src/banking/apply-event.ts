@@ -13,7 +13,7 @@ import type { RateTable } from '../money/rate-table.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import type { Mint } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
-import type { Vouch } from '../spending/authenticate.ts'
+import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import { collectDebt } from '../spending/debts.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Connection, Database } from '../storage/database.ts'
@@ -39,7 +39,7 @@ export interface BankingEventDependencies<Owed = unknown> {
   readonly rates: Rates
   readonly chain: { readonly name: string }
   readonly newId: NewId
-  readonly vouch: Vouch
+  readonly vouch: AuthenticateDecisions
   readonly isBookedHere: boolean
   readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<Owed>
   readonly log: Log

@@ -12,7 +12,7 @@ const OWNER_CHANNELS: ReadonlySet<string> = new Set(['atm', 'magstripe'])
 type Limited = Pick<Card, 'keyId' | 'dailyMax' | 'channels'>
 
 /** Binds a card to a key with default restrictions, which its owner may change. */
-export function isHeldByKey<Kind extends Limited>(card: Kind, keyId: string | null): Kind {
+export function bindToKey<Kind extends Limited>(card: Kind, keyId: string | null): Kind {
   if (keyId === null || keyId === card.keyId) return { ...card, keyId }
   return {
     ...card,
@@ -23,15 +23,15 @@ export function isHeldByKey<Kind extends Limited>(card: Kind, keyId: string | nu
 }
 
 /** Lists the parts of a new card that only its owner may request, with a second factor. */
-export function looseParts({ keyId, dailyMax, channels }: Limited): readonly string[] {
+export function listLooseParts({ keyId, dailyMax, channels }: Limited): readonly string[] {
   const open = keyId === null ? [] : channels.filter((channel) => OWNER_CHANNELS.has(channel))
   return [...(dailyMax === null ? ['limits.daily'] : []), ...open.map((channel) => `channels.${channel}`)]
 }
 
 /** Lists the parts that a change of a card loosens: controls, and the key whose policy binds it. */
-export function loosenedParts(before: Card, after: Card): readonly string[] {
+export function listLoosenedParts(before: Card, after: Card): readonly string[] {
   const isUnbound = before.keyId !== null && after.keyId !== before.keyId
   // Binding removes the channels that keys do not start with, so adding them back in the same change is loosening.
-  const bound = isHeldByKey(before, after.keyId)
+  const bound = bindToKey(before, after.keyId)
   return [...loosenedControls(bound, after), ...(isUnbound ? ['agentId'] : [])]
 }

@@ -5,11 +5,11 @@ import { usdMicrosOf } from '../../policies/usd.ts'
 import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Coverage } from '../spending/coverage.ts'
-import { owedBy } from '../spending/debts.ts'
+import { sumOpenDebts } from '../spending/debts.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { fundedCents, fundingsOf } from './fundings.ts'
-import { type CardRefusalDependencies, kycLimitsOf, refusedBy } from './refused-by.ts'
-import { type CardSpendDependencies, spendOf } from './spend.ts'
+import { type CardRefusalDependencies, findRefusal, kycLimitsOf } from './refused-by.ts'
+import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface BalanceInquiryDependencies extends CardRefusalDependencies, CardSpendDependencies {
@@ -31,12 +31,13 @@ export async function answerInquiry(
   const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
   const card = await findJudgedCard(database, cardToken)
   if (card === undefined) return declined('unknown_card')
-  const refusal = await refusedBy(parts, card, { ...request, units: 0n }, now)
+  const refusal = await findRefusal(parts, card, { ...request, units: 0n }, now)
   if (refusal !== null) return declined(refusal)
-  if ((await owedBy(database, card.accountId)).length > 0) return { ...declined('approved'), balance: 0n }
+  if ((await sumOpenDebts(database, card.accountId)).length > 0)
+    return { ...declined('approved'), balance: 0n }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
   const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
-  const { fundings, spend } = spendOf(parts, card, { request, units: 0n, all, now })
+  const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await usedToday(database, card, now)
   const micros = [

@@ -6,7 +6,7 @@ import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { CardEvent, CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
-import type { Vouch } from '../spending/authenticate.ts'
+import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
 import type { Source } from '../spending/sources.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
@@ -20,7 +20,7 @@ export interface CardTransactionDependencies {
   readonly newId: NewId
   readonly clock: Clock
   readonly log: Log
-  readonly vouch: Vouch
+  readonly vouch: AuthenticateDecisions
 }
 
 /** Event kinds that take money and therefore need funding sources. */
@@ -61,7 +61,7 @@ interface Row {
 export async function applyTransaction(
   parts: CardTransactionDependencies,
   transaction: CardTransaction,
-  { isTakenAsItIs }: { isTakenAsItIs: boolean },
+  { isForcePosted: isTakenAsItIs }: { isForcePosted: boolean },
 ): Promise<'applied' | 'early' | 'unknown'> {
   const { database, log, clock, rates, chain } = parts
   const { token, cardToken, events, status } = transaction

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
-import type { Vouch } from '../spending/authenticate.ts'
+import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import { coverageParameters } from '../spending/coverage.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
@@ -14,8 +14,8 @@ import { callForRow, type Database, type Statement } from '../storage/database.t
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
-import { type CardRefusalDependencies, refusedBy } from './refused-by.ts'
-import { type CardSpendDependencies, spendOf } from './spend.ts'
+import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
+import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface CardAuthorizationDependencies
@@ -25,7 +25,7 @@ export interface CardAuthorizationDependencies
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly vouch: Vouch
+  readonly vouch: AuthenticateDecisions
 }
 
 /** The processor declines after six seconds, so an approval later than this is voided. */
@@ -115,11 +115,11 @@ async function decide(
   const { isWalletOurs } = card
   const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
   const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
-  const { fundings, spend } = spendOf(parts, card, { request, units, all, now })
+  const { fundings, spend } = buildCardSpend(parts, card, { request, units, all, now })
   // A purchase of zero units is not counted, so the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
   const refusal =
-    (await refusedBy(parts, card, { ...request, units }, now)) ??
+    (await findRefusal(parts, card, { ...request, units }, now)) ??
     (isDenied ? 'policy_denied' : noFunding(all, units))
   const about = {
     merchant: merchant.name,

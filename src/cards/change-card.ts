@@ -52,7 +52,7 @@ export async function changeCard(
  * @param wanted undefined: unchanged.
  * @throws Failure `insufficient_scope` when a key chooses another key than itself, `not_found`.
  */
-export async function bindingOf(
+export async function resolveBinding(
   database: Connection,
   { accountId, keyId }: CardActor,
   { wanted, before }: { wanted: string | null | undefined; before: string | null },

@@ -14,7 +14,7 @@ export interface CardRefusalDependencies {
  * Returns the first reason to decline, or null. The counters check for a paused key under their lock, so it is
  * checked here only when there is no money to count.
  */
-export async function refusedBy(
+export async function findRefusal(
   { railControls, settings }: CardRefusalDependencies,
   card: CardWithPolicies,
   { channel, merchant, units }: Pick<CardAuthorization, 'channel' | 'merchant' | 'units'>,

@@ -6,7 +6,7 @@ import { raiseAlarm } from '../alarms/alarms.ts'
 import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Stablecoin, stablecoins } from '../money/money.ts'
-import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
+import { type AuthenticateDecisions, isAuthentic } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf, type MadeRow } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
@@ -144,7 +144,7 @@ export async function endSettlements(database: Connection, at: Date): Promise<re
 
 /** Retries refused settlements whose pause is over. */
 export async function retrySettlements(
-  { newId, vouch, ...parts }: SettlementParts & { newId: NewId; vouch: Vouch },
+  { newId, vouch, ...parts }: SettlementParts & { newId: NewId; vouch: AuthenticateDecisions },
   at: Date,
 ): Promise<void> {
   const rows = await parts.database.call<Row>(

@@ -20,7 +20,7 @@ export interface CardSpendDependencies {
  * Builds the spend request and selects the assets that the key's policy allows as funding. If it allows none, returns
  * all assets together with the violations.
  */
-export function spendOf(
+export function buildCardSpend(
   { newId, policyOf }: CardSpendDependencies,
   card: CardWithPolicies,
   {

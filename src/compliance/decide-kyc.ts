@@ -40,7 +40,7 @@ export type RecordDecision = (transaction: Connection, decided: DecidedApplicati
  * again. If the provider does not answer, a job submits the application later.
  * @throws Failure `not_found`, `conflict` when no decision is pending.
  */
-export async function decideOnHit(
+export async function decideHit(
   dependencies: KycDependencies,
   decision: KycDecision,
   recordDecision: RecordDecision,

@@ -67,7 +67,7 @@ export async function findApplication(
  * Finds the application that blocks an account at every level: a rejection, which is permanent, or an undecided hit,
  * even if erased.
  */
-export async function findHold(
+export async function findBlockingApplication(
   { database, dataKey }: Keeping,
   { accountId, labels }: { accountId: string; labels: readonly string[] },
 ): Promise<KycApplication | undefined> {
@@ -182,7 +182,7 @@ export async function storeReviewDecision(
 }
 
 /** Stores submitted data. @returns false when another application for the level was created concurrently. */
-export async function keepApplication(
+export async function storeApplication(
   { database, dataKey }: Keeping,
   {
     id,

@@ -18,11 +18,11 @@ import {
   earlierApplications,
   findApplication,
   findApplicationBy,
-  findHold,
+  findBlockingApplication,
   type KycApplication,
-  keepApplication,
   type PartialApplicant,
   releaseApplication,
+  storeApplication,
   updateApplicationStatus,
   withdrawApplication,
 } from './kyc-store.ts'
@@ -133,7 +133,7 @@ async function storeAndScreen(
     const isRead = Object.keys(said.applicant).length + said.documents.length === 0
     if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws))
       return { application: found, isClaimed: false }
-    const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
+    const hold = await findBlockingApplication(keeping, { accountId, labels: manuallyReviewedReasons })
     if (hold !== undefined && !withdraws) return { application: hold, isClaimed: false }
     if (withdraws) {
       await withdrawApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
@@ -151,7 +151,7 @@ async function storeAndScreen(
       await updateApplicationStatus(connection, before.id, { status: 'retry', labels: [UNANSWERED], at })
     const isNew = before === undefined || withdraws || isSentDifferently
     const id = isNew ? newId('kyc', at) : before.id
-    await keepApplication(keeping, { id, accountId, level, said: merged }, at)
+    await storeApplication(keeping, { id, accountId, level, said: merged }, at)
     const isComplete = lackingIn(level, merged).length === 0
     const isChanged = isComplete && !isListed && earlier.some((other) => isDifferentPerson(other, merged))
     const labels = isListed ? [SANCTIONS_REVIEW] : isChanged ? [IDENTITY_CHANGED] : []
@@ -225,7 +225,7 @@ async function storeVerdict(
       await raiseAlarm({ database: connection, log }, alarm)
       return current
     }
-    const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
+    const hold = await findBlockingApplication(keeping, { accountId, labels: manuallyReviewedReasons })
     const isSame = current.said === null || JSON.stringify(current.said) === JSON.stringify(said)
     if (hold?.id === id || !isSame) return current
     const held = withHold(verdict, hold)

@@ -53,7 +53,7 @@ export async function findClearedNames(
  * Stores a decision, permanently.
  * @throws Failure `not_found`; `conflict` when it was already decided, or when the administrator submitted the data.
  */
-export async function decideOnListed(
+export async function decideListedData(
   { database, log }: { database: Connection; log: Log },
   decision: { id: string; decidedBy: string; verdict: 'approve' | 'reject'; reason: string; at: Date },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { Connection } from '../storage/database.ts'
 import { findVerified } from './kyc-store.ts'
 
 /** Reads the verified name of an account's holder; the display name if there is none or it was erased. */
-export async function holderName(
+export async function loadHolderName(
   { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
   account: { readonly id: string; readonly displayName: string },
 ): Promise<string> {

@@ -6,7 +6,7 @@ import { post } from '../ledger/post.ts'
 import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
-import { takeSpend } from '../spending/take.ts'
+import { settlePart } from '../spending/take.ts'
 import type { Connection } from '../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
 import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
@@ -117,7 +117,7 @@ async function moveFilled(
   const [given, got] = side === 'buy' ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
   if (given > 0n) {
     const parts = { decisionId, id: `${part}:given`, units: given, destination: external(BROKER), at }
-    const verdict = await takeSpend(connection, parts)
+    const verdict = await settlePart(connection, parts)
     if (verdict !== 'taken') throw new Error(`a fill of ${id} cannot be booked: ${verdict}`)
   }
   if (got.units === 0n) return

@@ -21,7 +21,7 @@ export async function requestStoppedCancels(database: Connection, at: Date): Pro
 }
 
 /** Cancels an account's requested orders at the broker at once. The settle-orders job retries failures. */
-export async function endStoppedOrders(
+export async function cancelStoppedOrders(
   dependencies: InvestingDependencies,
   accountId: string,
 ): Promise<void> {

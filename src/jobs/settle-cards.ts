@@ -89,5 +89,6 @@ async function applyOne(
   { message, isTakenAsItIs }: { message: unknown; isTakenAsItIs: boolean },
 ): Promise<void> {
   const transaction = parts.cardProcessor.read(message)
-  if (transaction.kind === 'transaction') await applyTransaction(parts, transaction, { isTakenAsItIs })
+  if (transaction.kind === 'transaction')
+    await applyTransaction(parts, transaction, { isForcePosted: isTakenAsItIs })
 }

@@ -9,13 +9,13 @@ import {
   type ChainBlock,
   endVerification,
   findCursor,
-  headOf,
   moveCursor,
-  noteVerification,
+  readHead,
+  recordVerification,
 } from '../wallets/reconcile/chain-cursor.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile/reconcile.ts'
 import { findUnexplainedTransfers } from '../wallets/reconcile/settled-movements.ts'
-import { walletsAt } from '../wallets/store.ts'
+import { findWalletsByAddress } from '../wallets/store.ts'
 import { MAX_REORGANIZATION_MS, verifySettled } from './verify-settled.ts'
 
 /** Maximum blocks per search; reduced when the node refuses the range. */
@@ -45,7 +45,7 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
     if (cursor === undefined || cursor.identity !== identity) {
       // The sandbox adopts a replaced development chain after restoring its balances.
       if (cursor === undefined || !chain.isGasFree)
-        await adoptChain(database, chain, { ...(await headOf(chain)), at: clock() })
+        await adoptChain(database, chain, { ...(await readHead(chain)), at: clock() })
       return
     }
     const from = await startAfter(chain, cursor)
@@ -57,7 +57,7 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
       // After a restart, evidence read above the cursor may be lost, so it is verified again.
       const reach = isReplaced ? now - MAX_REORGANIZATION_MS : cursor.at.getTime() - BOOKED_WITHIN_MS
       const since = Math.min(reach, cursor.verifySince?.getTime() ?? reach)
-      await noteVerification(database, chain, new Date(since))
+      await recordVerification(database, chain, new Date(since))
       verification = { noted: since, since, until: isReplaced ? now + BOOKED_WITHIN_MS : now, dueAt: now }
       isFirst = false
     }
@@ -119,7 +119,7 @@ async function startAfter(chain: Chain, { block }: ChainBlock): Promise<bigint> 
 async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBlock: bigint): Promise<void> {
   const { database, chain, log } = parts
   const found = await chain.findTransfers({ fromBlock, toBlock })
-  const wallets = await walletsAt(
+  const wallets = await findWalletsByAddress(
     database,
     found.flatMap(({ from, to }) => [from, to]),
   )

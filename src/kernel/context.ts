@@ -25,7 +25,7 @@ import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { Approval } from '../spending/approvals.ts'
-import type { Vouch } from '../spending/authenticate.ts'
+import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
@@ -84,7 +84,7 @@ export interface Services {
    */
   readonly reserve: ReserveQueue['reserve']
   /** Authenticates decisions made by database functions. */
-  readonly vouch: Vouch
+  readonly vouch: AuthenticateDecisions
   /** Writes journal entries within the transaction of the change. */
   readonly journal: WriteJournal
   readonly chain: Chain

@@ -7,7 +7,7 @@ import { type Json, toJson } from '../base/json.ts'
 import { Failure } from '../failures/failure.ts'
 import { idempotencyInProgress } from '../failures/idempotency-failures.ts'
 import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
-import { claimingIdempotency, withIdempotency } from '../spending/idempotency.ts'
+import { withClaimedIdempotency, withIdempotency } from '../spending/idempotency.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
@@ -93,7 +93,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
     at: now,
   }
   const { answer, replayed } = isOwn
-    ? await claimingIdempotency(context.database, idempotent, () => keepable(workAlone()))
+    ? await withClaimedIdempotency(context.database, idempotent, () => keepable(workAlone()))
     : await withIdempotency(database, idempotent, (connection) => keepable(work(connection)))
   return { body: answered ?? asBody(answer), replayed, decisionId: null }
 }

@@ -1,7 +1,7 @@
 /** Idempotency of purchases: an idempotency key names one payment, even if later calls present another. */
 import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
-import { beginPayment, findPaymentLike, type NewPayment, type StoredPayment } from './store.ts'
+import { findPaymentLike, insertPayment, type NewPayment, type StoredPayment } from './store.ts'
 
 /** Content of an idempotency key. @property fingerprint hash of operation and input. */
 export interface StoredPurchase {
@@ -39,7 +39,7 @@ export function beginPurchase(
     if (verdict === 'reused') throw idempotencyKeyReused()
     if (verdict === 'decided') throw idempotencyInProgress()
     if (verdict === 'bought') return false
-    if (await beginPayment(connection, payment, at)) return true
+    if (await insertPayment(connection, payment, at)) return true
     await nameBefore(connection, payment)
     return false
   })

@@ -44,7 +44,7 @@ const settle: Statement = {
  * Records a payment before any processing.
  * @returns false when it, or another payment with its identifier, is already recorded.
  */
-export async function beginPayment(database: Connection, payment: NewPayment, at: Date): Promise<boolean> {
+export async function insertPayment(database: Connection, payment: NewPayment, at: Date): Promise<boolean> {
   const rows = await database.call<{ id: string }>(begin, [
     payment.id,
     payment.chain,
@@ -96,7 +96,7 @@ export async function findPayment({ kysely }: Connection, id: string): Promise<S
 }
 
 /** Records the hash of a payment's transaction directly after the broadcast. */
-export async function noteTransaction(
+export async function recordTransaction(
   { kysely }: Connection,
   id: string,
   transaction: string,
@@ -144,7 +144,7 @@ export async function paymentsSettledSince(
 }
 
 /** Marks a payment as pending when processing stopped without a known outcome. */
-export async function leavePending(
+export async function markPending(
   { kysely }: Connection,
   { id, transaction, at }: { id: string; transaction: string | null; at: Date },
 ): Promise<void> {
@@ -161,7 +161,7 @@ export async function leavePending(
 }
 
 /** Deletes a payment that was certainly not broadcast and frees its authorization and idempotency key. */
-export async function forgetPayment({ kysely }: Connection, id: string): Promise<void> {
+export async function deletePayment({ kysely }: Connection, id: string): Promise<void> {
   await kysely
     .with('ended', (from) =>
       from.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').returning('id'),
@@ -194,7 +194,7 @@ export async function failPayment(
  * Claims a pending payment to send it again; only one concurrent caller succeeds.
  * @param before latest time of the previous send.
  */
-export async function retakePayment(
+export async function claimPaymentForResend(
   { kysely }: Connection,
   { id, before, at }: { id: string; before: Date; at: Date },
 ): Promise<boolean> {

@@ -57,7 +57,7 @@ export type ApprovalCall = Pick<
  * Requests an approval. Returns the existing one of the same decision or, for a call without an idempotency key, the
  * pending one of the same call; otherwise creates a new one.
  */
-export async function askApproval(
+export async function requestApproval(
   { database, newId }: { database: Connection; newId: NewId },
   { at, ttlSeconds, ...call }: ApprovalCall,
 ): Promise<Approval> {
@@ -127,7 +127,7 @@ export async function findApproval(
 }
 
 /** Finds the time of the latest approval request for a key's exact call. */
-export async function findAskedAt(
+export async function findApprovalRequestedAt(
   database: Connection,
   { accountId, keyId, fingerprint }: { accountId: string; keyId: string; fingerprint: string },
 ): Promise<Date | undefined> {

@@ -21,7 +21,10 @@ export interface AuthenticationDependencies {
 }
 
 /** Authenticates decisions that a database function has just made and returned as rows of `decisions_made`. */
-export type Vouch = (connection: Connection, made: readonly (ContentRow | MadeRow)[]) => Promise<void>
+export type AuthenticateDecisions = (
+  connection: Connection,
+  made: readonly (ContentRow | MadeRow)[],
+) => Promise<void>
 
 /** Authentication code of a decision: HMAC-SHA-256, hex. */
 export function decisionMac(dataKey: Uint8Array, content: DecisionContent): string {
@@ -41,8 +44,11 @@ const statement: Statement = {
     where d.id = made.id and d.mac is null`,
 }
 
-/** Creates the {@link Vouch} of a process. It never throws: a decision without a code is logged and still stands. */
-export function createVouch({ dataKey, log }: AuthenticationDependencies): Vouch {
+/** Creates the {@link AuthenticateDecisions} of a process. It never throws: a decision without a code is logged and still stands. */
+export function createDecisionAuthenticator({
+  dataKey,
+  log,
+}: AuthenticationDependencies): AuthenticateDecisions {
   return async (connection, made) => {
     if (made.length === 0) return
     const contents = made.map(contentOf)
@@ -59,7 +65,7 @@ export function authenticatedReserve(
   reserve: ReserveQueue['reserve'],
   { database, ...dependencies }: AuthenticationDependencies & { readonly database: Connection },
 ): ReserveQueue['reserve'] {
-  const vouch = createVouch(dependencies)
+  const vouch = createDecisionAuthenticator(dependencies)
   return async (request) => {
     const expected = decisionOf(request, {
       verdict: request.violations.length > 0 ? 'deny' : request.needsApproval ? 'approval_required' : 'allow',

@@ -7,7 +7,7 @@ import type { NewId } from '../base/ids.ts'
 import { type Asset, assetDecimals, type Money, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import { type Connection, callForRow } from '../storage/database.ts'
-import type { Vouch } from './authenticate.ts'
+import type { AuthenticateDecisions } from './authenticate.ts'
 import type { MadeRow } from './decision-content.ts'
 import { allAssets, sourcesOf } from './sources.ts'
 
@@ -31,7 +31,7 @@ export interface DebtCollectionDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
   readonly newId: NewId
-  readonly vouch: Vouch
+  readonly vouch: AuthenticateDecisions
 }
 
 /**
@@ -121,7 +121,7 @@ export async function collectDebt(
 }
 
 /** Sums an account's open debts by asset. */
-export async function owedBy(database: Connection, accountId: string): Promise<readonly Money[]> {
+export async function sumOpenDebts(database: Connection, accountId: string): Promise<readonly Money[]> {
   const { rows } = await sql<{ asset: Asset; units: bigint }>`
     select asset, sum(owed)::bigint as units from debt where account_id = ${accountId} and owed > 0
     group by asset order by asset`.execute(database.kysely)

@@ -144,7 +144,7 @@ export function withIdempotency(
  * after it. A throw frees the key. If the process ends in between, the key is free again after two minutes.
  * @throws Failure `idempotency_in_progress`, `idempotency_key_reused`, as {@link withIdempotency}.
  */
-export async function claimingIdempotency(
+export async function withClaimedIdempotency(
   database: Database,
   { principal, key, fingerprint, at }: IdempotentCall & { readonly at: Date },
   work: () => Promise<Json>,

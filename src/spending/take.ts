@@ -16,7 +16,7 @@ export interface Part {
 }
 
 /** Result of taking a part. Only `taken` changed anything; `too_much`: less than the part is still held. */
-export type TakeVerdict =
+export type PartVerdict =
   | 'taken'
   | 'already_taken'
   | 'already_settled'
@@ -30,11 +30,11 @@ const statement: Statement = {
 }
 
 /** Moves a part of a spend's held money to its destination, once. The rest is settled or released later. */
-export async function takeSpend(
+export async function settlePart(
   connection: Connection,
   { decisionId, id, units, destination, at }: Part,
-): Promise<TakeVerdict> {
-  const row = await callForRow<{ verdict: TakeVerdict }>(connection, statement, [
+): Promise<PartVerdict> {
+  const row = await callForRow<{ verdict: PartVerdict }>(connection, statement, [
     decisionId,
     id,
     units,

@@ -16,7 +16,7 @@ const MAX_FLOATING_PERCENT = 1_000n
 const ROUNDING_MICROS = 10_000n
 
 /** Validates an offer; null when valid. `bad_answer`: numbers out of range. `implausible`: value too high. */
-export function judgeOffer(offer: SwapOffer, request: SwapRequest): 'bad_answer' | 'implausible' | null {
+export function validateOffer(offer: SwapOffer, request: SwapRequest): 'bad_answer' | 'implausible' | null {
   return hasPossibleNumbers(offer) ? judgeWorth(offer, request) : 'bad_answer'
 }
 

@@ -7,7 +7,7 @@ import { Failure } from '../failures/failure.ts'
 import { decimalOfUnits } from '../money/money.ts'
 import { worthInMicros } from '../money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
-import { judgeOffer } from './judge-offer.ts'
+import { validateOffer } from './judge-offer.ts'
 
 /** Deadline of the aggregators, and lifetime of a quote. */
 const DEADLINE_MS = 2_000
@@ -89,7 +89,7 @@ async function quoteOne(
   try {
     const answer = await Promise.race([aggregator.quote(request, signal), late])
     if (answer.status !== 'offered') return { tool, reason: answer.reason }
-    const fault = judgeOffer(answer.offer, request)
+    const fault = validateOffer(answer.offer, request)
     return fault === null ? { tool, offer: answer.offer } : { tool, reason: fault }
   } catch (error) {
     const message = error instanceof Error ? error.message : ''

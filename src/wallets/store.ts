@@ -79,7 +79,7 @@ export async function findWalletOwner(database: Connection, address: Address): P
 }
 
 /** Finds the accounts of the wallets at these addresses. @param addresses lower case. */
-export async function walletsAt(
+export async function findWalletsByAddress(
   { kysely }: Connection,
   addresses: readonly Address[],
 ): Promise<ReadonlyMap<Address, string>> {
@@ -257,7 +257,7 @@ export async function openTransfersOf(
 }
 
 /** Finds transfers that may have made a payment: all with equal members that have not failed, in any transaction. */
-export async function transfersLike(
+export async function findMatchingTransfers(
   database: Connection,
   sought: {
     readonly accountId: string

@@ -11,14 +11,14 @@ import { Failure } from '../failures/failure.ts'
 import { beginPurchase, findPurchase, type StoredPurchase } from '../payments/purchases.ts'
 import { outcomeOf as evidenceOf, resolvePayment } from '../payments/resolve-payment.ts'
 import {
-  beginPayment,
+  claimPaymentForResend,
+  deletePayment,
   failPayment,
   findPayment,
   findPaymentLike,
-  forgetPayment,
-  leavePending,
-  noteTransaction,
-  retakePayment,
+  insertPayment,
+  markPending,
+  recordTransaction,
   type StoredPayment,
   settlePayment,
 } from '../payments/store.ts'
@@ -92,7 +92,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const { purchase } = order
     const isBegun =
       purchase === null
-        ? await beginPayment(database, row, at)
+        ? await insertPayment(database, row, at)
         : await beginPurchase(database, purchase, row, at)
     if (isBegun) return settleFirst(order, toStoredPayment(row, at))
     return (await recall(order)) ?? take(order, offer)
@@ -140,16 +140,16 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
 
   async function settleFirst(order: Order, row: StoredPayment): Promise<Outcome> {
     const taken = await run(order, row).catch(async (error: unknown) => {
-      if (error instanceof Failure) await forgetPayment(database, row.id)
-      else await leavePending(database, { id: row.id, transaction: null, at: clock() })
+      if (error instanceof Failure) await deletePayment(database, row.id)
+      else await markPending(database, { id: row.id, transaction: null, at: clock() })
       throw error
     })
     if (taken.status !== 'refused') return conclude(row, taken)
     if (taken.isSent && (await mayBePaid(row, taken.transaction))) {
-      await leavePending(database, { id: row.id, transaction: taken.transaction, at: clock() })
+      await markPending(database, { id: row.id, transaction: taken.transaction, at: clock() })
       return settleAgain(order, { ...row, state: 'pending', transaction_hash: taken.transaction })
     }
-    await forgetPayment(database, row.id)
+    await deletePayment(database, row.id)
     return { status: 'refused', id: row.id, reason: taken.reason }
   }
 
@@ -166,7 +166,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const at = clock()
     if (order === null || row.nonce !== keyOf(parts, order).nonce) return pendingOf(known)
     const before = new Date(at.getTime() - waitMs)
-    if (!(await retakePayment(database, { id: row.id, before, at }))) return pendingOf(known)
+    if (!(await claimPaymentForResend(database, { id: row.id, before, at }))) return pendingOf(known)
     const taken = await run(order, row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'resending a payment failed')
       return null
@@ -206,7 +206,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     let recordTimer: NodeJS.Timeout | undefined
     const onTransaction = (transaction: string) => {
       recordTimer = setTimeout(() => {
-        noteTransaction(database, id, transaction).catch((err: unknown) =>
+        recordTransaction(database, id, transaction).catch((err: unknown) =>
           log.error({ err, paymentId: id, transaction }, 'recording a transaction failed'),
         )
       }, NOTE_MS)
@@ -227,7 +227,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const { transaction } = taken
     const { id } = row
     if (taken.status === 'pending') {
-      await leavePending(database, { id, transaction, at: clock() })
+      await markPending(database, { id, transaction, at: clock() })
       return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
     }
     const { receipt } = taken
@@ -241,7 +241,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       return { status: 'refused', id, reason: 'invalid_transaction_state' }
     }
     if (outcome?.status !== 'paid') {
-      await leavePending(database, { id, transaction, at: clock() })
+      await markPending(database, { id, transaction, at: clock() })
       return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
     }
     try {

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { createSealRound } from '../../src/audit/seal-decisions.ts'
 import { newId } from '../../src/base/ids.ts'
 import { canonicalJson } from '../../src/base/json.ts'
-import { createVouch } from '../../src/spending/authenticate.ts'
+import { createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import type { ContentRow } from '../../src/spending/decision-content.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { onBothEngines } from '../engines.ts'
@@ -124,10 +124,10 @@ onBothEngines('the authenticity of decisions', (database) => {
       { name: 'test_made', text: 'select decisions_made(array[$1]) as made' },
       [late],
     )
-    await createVouch({ dataKey: settings.dataKey, log: sealingDependencies(database()).log })(
-      database(),
-      made[0]?.made ?? [],
-    )
+    await createDecisionAuthenticator({
+      dataKey: settings.dataKey,
+      log: sealingDependencies(database()).log,
+    })(database(), made[0]?.made ?? [])
     await spender.decide()
     await round(never)
     expect([await isSealed(late), await isSealed(lost)]).toEqual([true, false])

@@ -6,7 +6,7 @@ import { external, receivable } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
-import { owedBy } from '../../src/spending/debts.ts'
+import { sumOpenDebts } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
@@ -52,14 +52,14 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     expect(await owned(database(), owner)).toEqual(['EUR 12.5 + 0', 'USDC 15.809978 + 0'])
     // 12.50 pounds again: all of the euros, and the rest in USDC, which are on their way to the treasury.
     await applyDeposit(database(), pounds, 'returned')
-    expect(await owedBy(database(), owner)).toEqual([])
+    expect(await sumOpenDebts(database(), owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
     // 12.50 euros are the whole rest, except for a cent of rounding.
     await applyDeposit(database(), euros, 'returned')
-    expect(await owedBy(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
+    expect(await sumOpenDebts(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
     await fund(database(), owner, { USD: '1' })
     await collect()
-    expect(await owedBy(database(), owner)).toEqual([])
+    expect(await sumOpenDebts(database(), owner)).toEqual([])
     expect(await owned(database(), owner)).toContain('USD 0.98 + 0')
     expect((await trialBalance(database())).balanced).toBe(true)
   })

@@ -12,7 +12,7 @@ import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
 import { tokenAbi } from '../../src/providers/chain/contracts/abi.ts'
 import { findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import { awaitReceipt } from '../../src/providers/chain/relay/receipts.ts'
-import { createNodeClient, nearby } from '../../src/providers/chain/rpc/client.ts'
+import { createNodeClient, localNodeOptions } from '../../src/providers/chain/rpc/client.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
@@ -85,7 +85,7 @@ async function sendFor(seconds: number, send: Send): Promise<number> {
 }
 
 async function bareSenders(url: string, chain: Chain): Promise<Send> {
-  const client = createNodeClient(nearby(url))
+  const client = createNodeClient(localNodeOptions(url))
   const senders = Array.from({ length: SENDERS }, () => ({
     account: privateKeyToAccount(generatePrivateKey()),
     nonce: 0,

@@ -154,7 +154,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       await applyTransaction(
         cardDependencies(database()),
         { ...message, wasAuthorized: true, events },
-        { isTakenAsItIs: false },
+        { isForcePosted: false },
       )
     }
     expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])

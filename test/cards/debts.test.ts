@@ -18,7 +18,7 @@ import { post } from '../../src/ledger/post.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { stablecoins } from '../../src/money/money.ts'
 import type { Value } from '../../src/money/shares.ts'
-import { openDebts, owedBy } from '../../src/spending/debts.ts'
+import { openDebts, sumOpenDebts } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
@@ -41,7 +41,7 @@ onBothEngines('a card debt', (database) => {
   const collect = () =>
     collectDebts({ ...cardDependencies(database()), log: silentLog }, new AbortController().signal)
   const owed = async (owner: string) =>
-    (await owedBy(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
+    (await sumOpenDebts(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
   const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
     const card = await issueCard(database(), owner, controls)

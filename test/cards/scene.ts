@@ -18,11 +18,11 @@ import type { CardAuthorization, CardTransaction } from '../../src/providers/car
 import { allowancePrices } from '../../src/providers/chain/accounts/wallets.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
-import { createVouch } from '../../src/spending/authenticate.ts'
+import { createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import type { Coverage } from '../../src/spending/coverage.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { giveWallet } from '../../src/wallets/signing/signer-store.ts'
+import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
 
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
@@ -30,7 +30,7 @@ const chain = { name: 'base-sepolia' }
 const dataKey = Buffer.from('a data key of thirty-two letters')
 
 /** Authenticates decisions like a process does. */
-export const authenticateDecision = createVouch({ dataKey, log: silentLog })
+export const authenticateDecision = createDecisionAuthenticator({ dataKey, log: silentLog })
 
 /** Dependencies of a decision, over a real database. */
 export function cardDependencies(
@@ -63,7 +63,7 @@ const owners = {
  * micros.
  */
 export async function give(database: Database, accountId: string): Promise<bigint> {
-  await giveWallet({ database, chain: { allowancePrices } }, accountId, owners.passkey)
+  await transferOwnership({ database, chain: { allowancePrices } }, accountId, owners.passkey)
   const { card_cover } = await database.kysely
     .selectFrom('wallet')
     .select('card_cover')
@@ -242,7 +242,7 @@ export function applyCardEvents(
         units: moneyOf('USD', dollars).units,
       })),
     },
-    { isTakenAsItIs },
+    { isForcePosted: isTakenAsItIs },
   )
 }
 

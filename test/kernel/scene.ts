@@ -25,7 +25,7 @@ import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
 import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
-import { authenticatedReserve, createVouch } from '../../src/spending/authenticate.ts'
+import { authenticatedReserve, createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -68,7 +68,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       dataKey,
       log: silentLog,
     }),
-    vouch: createVouch({ dataKey, log: silentLog }),
+    vouch: createDecisionAuthenticator({ dataKey, log: silentLog }),
     journal: createJournal({ dataKey, newId }),
     chain: await createSimulatedChain({ clock, log: silentLog }),
     broker: createSandboxBroker({ database, clock, hours: 'always' }),

@@ -3,17 +3,17 @@ import { newId } from '../../src/base/ids.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import {
-  beginPayment,
   claimPayment,
+  claimPaymentForResend,
+  deletePayment,
   failPayment,
   findPayment,
   findPaymentLike,
-  forgetPayment,
-  leavePending,
+  insertPayment,
+  markPending,
   type NewPayment,
-  noteTransaction,
   openPayments,
-  retakePayment,
+  recordTransaction,
   settlePayment,
 } from '../../src/payments/store.ts'
 import { onBothEngines } from '../engines.ts'
@@ -49,7 +49,7 @@ onBothEngines('payments', (database) => {
   }
   const beginNew = async (changes: Partial<NewPayment> = {}) => {
     const payment = newPayment(changes)
-    expect(await beginPayment(database(), payment, at)).toBe(true)
+    expect(await insertPayment(database(), payment, at)).toBe(true)
     return payment
   }
   const metered = async (id: string) =>
@@ -59,24 +59,24 @@ onBothEngines('payments', (database) => {
     const payment = newPayment()
     const tries = await Promise.all(
       Array.from({ length: 8 }, () =>
-        beginPayment(database(), { ...payment, id: newId('pay', at), request: 'another' }, at),
+        insertPayment(database(), { ...payment, id: newId('pay', at), request: 'another' }, at),
       ),
     )
     expect(tries.filter((isBegun) => isBegun)).toHaveLength(1)
     expect(
-      await beginPayment(database(), newPayment({ ...payment, chain: 'base', id: newId('pay', at) }), at),
+      await insertPayment(database(), newPayment({ ...payment, chain: 'base', id: newId('pay', at) }), at),
     ).toBe(true)
   })
 
   it('begin once under an id that their payer gave them', async () => {
     const first = await beginNew({ identifier: 'name-of-a-purchase' })
     const second = newPayment({ identifier: 'name-of-a-purchase' })
-    expect(await beginPayment(database(), second, at)).toBe(false)
+    expect(await insertPayment(database(), second, at)).toBe(false)
     expect((await findPaymentLike(database(), second, 'name-of-a-purchase'))?.id).toBe(first.id)
     expect(await findPaymentLike(database(), second, null)).toBeUndefined()
     await beginNew({ identifier: 'name-of-a-purchase', payer: `0x${'2'.repeat(40)}` })
     await failPayment(database(), { id: first.id, failure: 'expired', at })
-    expect(await beginPayment(database(), second, at)).toBe(true)
+    expect(await insertPayment(database(), second, at)).toBe(true)
   })
 
   it('are metered and booked once, regardless of the number of settlers', async () => {
@@ -100,23 +100,25 @@ onBothEngines('payments', (database) => {
     const { id } = await beginNew()
     await settlePayment(database(), { id, transaction: null, receipt: 'receipt', at })
     const settled = await findPayment(database(), id)
-    await forgetPayment(database(), id)
+    await deletePayment(database(), id)
     await failPayment(database(), { id, failure: 'no', at: after(1) })
-    await leavePending(database(), { id, transaction: hash, at: after(1) })
-    await noteTransaction(database(), id, hash)
-    expect(await retakePayment(database(), { id, before: after(1), at: after(1) })).toBe(false)
+    await markPending(database(), { id, transaction: hash, at: after(1) })
+    await recordTransaction(database(), id, hash)
+    expect(await claimPaymentForResend(database(), { id, before: after(1), at: after(1) })).toBe(false)
     expect(await findPayment(database(), id)).toEqual(settled)
   })
 
   it('that may have been paid are never deleted, and are resent by one process alone', async () => {
     const { id } = await beginNew()
-    await noteTransaction(database(), id, hash)
-    await leavePending(database(), { id, transaction: null, at: after(3_000) })
-    await forgetPayment(database(), id)
+    await recordTransaction(database(), id, hash)
+    await markPending(database(), { id, transaction: null, at: after(3_000) })
+    await deletePayment(database(), id)
     expect(await findPayment(database(), id)).toMatchObject({ state: 'pending', transaction_hash: hash })
-    expect(await retakePayment(database(), { id, before: after(-1), at: after(4_000) })).toBe(false)
+    expect(await claimPaymentForResend(database(), { id, before: after(-1), at: after(4_000) })).toBe(false)
     const retaken = await Promise.all(
-      Array.from({ length: 5 }, () => retakePayment(database(), { id, before: at, at: after(4_000) })),
+      Array.from({ length: 5 }, () =>
+        claimPaymentForResend(database(), { id, before: at, at: after(4_000) }),
+      ),
     )
     expect(retaken.filter((isOurs) => isOurs)).toHaveLength(1)
   })
@@ -124,7 +126,7 @@ onBothEngines('payments', (database) => {
   it('are checked by one process at a time, and claimed ones only once abandoned', async () => {
     const { id: pending } = await beginNew()
     const { id: inHand } = await beginNew()
-    await leavePending(database(), { id: pending, transaction: null, at })
+    await markPending(database(), { id: pending, transaction: null, at })
     const due = (abandoned: Date) =>
       openPayments(database(), { before: after(1), abandoned, limit: 100 }).then((rows) =>
         rows.filter(({ id }) => id === pending || id === inHand),

@@ -3,11 +3,11 @@ import { newId } from '../../src/base/ids.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import {
   type ApprovalCall,
-  askApproval,
   decideApproval,
   findApproval,
-  findAskedAt,
+  findApprovalRequestedAt,
   listApprovals,
+  requestApproval,
   storeApprovalOutcome,
   unfinishedApprovals,
 } from '../../src/spending/approvals.ts'
@@ -28,7 +28,7 @@ onBothEngines('the approvals of an account', (database) => {
   const openApproval = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
     const request = spendOf(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
-    const approval = await askApproval(
+    const approval = await requestApproval(
       { database: database(), newId },
       {
         ...scene,
@@ -125,7 +125,7 @@ onBothEngines('the approvals of an account', (database) => {
   it('record the time of the last request', async () => {
     const scene = await open()
     const askedAt = (changes: object = {}) =>
-      findAskedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
+      findApprovalRequestedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
     expect(await askedAt()).toBeUndefined()
     await openApproval(scene)
     await openApproval(scene, { at: after(700) })

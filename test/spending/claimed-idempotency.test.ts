@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { claimingIdempotency, withIdempotency } from '../../src/spending/idempotency.ts'
+import { withClaimedIdempotency, withIdempotency } from '../../src/spending/idempotency.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon } from './scene.ts'
 
@@ -34,7 +34,7 @@ onBothEngines('claimingIdempotency', (database) => {
         finish = resolve
         start()
       })
-    const ended = claimingIdempotency(database(), call(key), work)
+    const ended = withClaimedIdempotency(database(), call(key), work)
     await started
     return { finish, ended }
   }
@@ -43,16 +43,16 @@ onBothEngines('claimingIdempotency', (database) => {
     let runs = 0
     const work = async () => ({ runs: ++runs })
     const [first, second] = [call('a'), call('a', { at: after(3600) })]
-    expect(await claimingIdempotency(database(), first, work)).toEqual({
+    expect(await withClaimedIdempotency(database(), first, work)).toEqual({
       replayed: false,
       answer: { runs: 1 },
     })
-    expect(await claimingIdempotency(database(), second, work)).toEqual({
+    expect(await withClaimedIdempotency(database(), second, work)).toEqual({
       replayed: true,
       answer: { runs: 1 },
     })
     expect(await withIdempotency(database(), second, work)).toEqual({ replayed: true, answer: { runs: 1 } })
-    expect(await claimingIdempotency(database(), { ...first, principal: 'acct_2' }, work)).toMatchObject({
+    expect(await withClaimedIdempotency(database(), { ...first, principal: 'acct_2' }, work)).toMatchObject({
       replayed: false,
     })
   })
@@ -60,7 +60,7 @@ onBothEngines('claimingIdempotency', (database) => {
   it('rejects a second call while the first runs, and another request always', async () => {
     const { finish, ended } = await begin('b')
     const again = (changes: object) =>
-      claimingIdempotency(database(), call('b', changes), async () => 'second')
+      withClaimedIdempotency(database(), call('b', changes), async () => 'second')
     await expect(again({})).rejects.toMatchObject(inProgress)
     await expect(again({ fingerprint: 'other' })).rejects.toMatchObject(reused)
     await expect(withIdempotency(database(), call('b'), async () => 1)).rejects.toMatchObject(inProgress)
@@ -71,10 +71,10 @@ onBothEngines('claimingIdempotency', (database) => {
   })
 
   it('releases the key of work that throws', async () => {
-    const failing = claimingIdempotency(database(), call('c'), () => Promise.reject(new Error('boom')))
+    const failing = withClaimedIdempotency(database(), call('c'), () => Promise.reject(new Error('boom')))
     await expect(failing).rejects.toThrow('boom')
     const other = call('c', { fingerprint: 'other' })
-    expect(await claimingIdempotency(database(), other, async () => 2)).toEqual({
+    expect(await withClaimedIdempotency(database(), other, async () => 2)).toEqual({
       replayed: false,
       answer: 2,
     })
@@ -83,7 +83,7 @@ onBothEngines('claimingIdempotency', (database) => {
   it('lets the same request, and no other, take over a claim that is two minutes old', async () => {
     const { finish, ended } = await begin('d')
     const again = (at: Date, fingerprint = 'same') =>
-      claimingIdempotency(database(), call('d', { at, fingerprint }), async () => 'second')
+      withClaimedIdempotency(database(), call('d', { at, fingerprint }), async () => 'second')
     await expect(again(after(4))).rejects.toMatchObject(inProgress)
     await expect(again(after(30))).rejects.toMatchObject({ members: { retryAfter: 91 } })
     await expect(again(after(120))).rejects.toMatchObject(inProgress)
@@ -96,9 +96,9 @@ onBothEngines('claimingIdempotency', (database) => {
   })
 
   it('expires after 24 hours', async () => {
-    await claimingIdempotency(database(), call('e'), async () => 1)
+    await withClaimedIdempotency(database(), call('e'), async () => 1)
     const nextDay = call('e', { fingerprint: 'other', at: after(24 * 3600 + 1) })
-    expect(await claimingIdempotency(database(), nextDay, async () => 2)).toEqual({
+    expect(await withClaimedIdempotency(database(), nextDay, async () => 2)).toEqual({
       replayed: false,
       answer: 2,
     })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { newId } from '../../src/base/ids.ts'
-import { askApproval, decideApproval } from '../../src/spending/approvals.ts'
+import { decideApproval, requestApproval } from '../../src/spending/approvals.ts'
 import { findAllowedDecision, findDecisionFacts } from '../../src/spending/decisions.ts'
 import { pastSpends } from '../../src/spending/past-spends.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
@@ -134,9 +134,9 @@ onBothEngines('the decisions of a key', (database) => {
 
   it('omit the request of a granted approval, whose spend has a decision of its own', async () => {
     const scene = await open()
-    const requestApproval = async () => {
+    const openApproval = async () => {
       const decisionId = await spend(scene, { needsApproval: true })
-      const { id } = await askApproval(
+      const { id } = await requestApproval(
         { database: database(), newId },
         {
           ...scene,
@@ -152,9 +152,9 @@ onBothEngines('the decisions of a key', (database) => {
       return { decisionId, id }
     }
     const [given, refused, waiting] = [
-      await requestApproval(),
-      await requestApproval(),
-      await requestApproval(),
+      await openApproval(),
+      await openApproval(),
+      await openApproval(),
     ]
     const { accountId } = scene
     await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })

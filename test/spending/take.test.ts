@@ -4,7 +4,7 @@ import { balances } from '../../src/ledger/balances.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
-import { takeSpend } from '../../src/spending/take.ts'
+import { settlePart } from '../../src/spending/take.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
 
@@ -18,7 +18,7 @@ onBothEngines('a spend that settles in parts', (database) => {
     return {
       decisionId,
       take: (part: string, of: bigint) =>
-        takeSpend(database(), {
+        settlePart(database(), {
           decisionId,
           id: `${decisionId}:${part}`,
           units: of,

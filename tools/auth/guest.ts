@@ -8,7 +8,7 @@ import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
-import { oweMints, payMints } from '../../src/wallets/reconcile/owed-mints.ts'
+import { mintOwed, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
 
 export default defineTool({
   name: 'auth.guest',
@@ -64,11 +64,11 @@ async function openGuest(context: Context) {
     await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
     await openPortfolio(context, { accountId: account.id, at })
     const mints = demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))
-    const owed = await oweMints(context, { accountId: account.id, mints, at })
+    const owed = await recordOwedMints(context, { accountId: account.id, mints, at })
     furnish.push(
       (after) => issueCard(after, card),
       (after) => openVirtualAccount(after, bank),
-      (after) => payMints(after, owed),
+      (after) => mintOwed(after, owed),
     )
   }
   return { answer: await signIn(context, { account, method: 'guest', at }), furnish }

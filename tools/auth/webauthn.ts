@@ -19,7 +19,7 @@ import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { WalletOwner } from '../../src/providers/chain.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
-import { giveWallet } from '../../src/wallets/signing/signer-store.ts'
+import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
 
 const request = z
   .strictObject({
@@ -84,7 +84,7 @@ export default defineTool({
     const owner: WalletOwner = point === null ? { kind: 'gateway' } : { kind: 'passkey', ...point }
     const added = { accountId: person.id, action: 'factor.added', object: { kind: 'passkey', id: passkeyId } }
     if (signedIn !== null) {
-      await giveWallet(context, person.id, owner)
+      await transferOwnership(context, person.id, owner)
       await sendSecurityNotice(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
       // Adding a passkey keeps the current session and its second factor.

@@ -6,7 +6,7 @@ import {
   viewVirtualAccount,
   virtualAccountView,
 } from '../../src/banking/open-account.ts'
-import { holderName } from '../../src/compliance/verified-person.ts'
+import { loadHolderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -57,7 +57,7 @@ export default defineTool({
       const found = await orderVirtualAccount(
         { ...context, database },
         {
-          holder: { ...account, displayName: await holderName({ ...context, database }, account) },
+          holder: { ...account, displayName: await loadHolderName({ ...context, database }, account) },
           currency,
           destination: destination === null ? null : { token, chain: context.chain.name, address },
           at: context.now,

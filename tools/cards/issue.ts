@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { isHeldByKey, looseParts } from '../../src/cards/agent-card.ts'
+import { bindToKey, listLooseParts } from '../../src/cards/agent-card.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
-import { bindingOf } from '../../src/cards/change-card.ts'
+import { resolveBinding } from '../../src/cards/change-card.ts'
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
 import { type NewCard, orderCard } from '../../src/cards/order-card.ts'
-import { holderName } from '../../src/compliance/verified-person.ts'
+import { loadHolderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
@@ -46,14 +46,14 @@ export default defineTool({
     const caller = callerOf(context)
     const { account } = caller
     const actor = { accountId: account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
-    const keyId = await bindingOf(context.database, actor, { wanted: agentId, before: actor.keyId })
+    const keyId = await resolveBinding(context.database, actor, { wanted: agentId, before: actor.keyId })
     const blank = {
       ...newCard,
       accountId: account.id,
       keyId: null,
-      cardholderName: await holderName(context, account),
+      cardholderName: await loadHolderName(context, account),
     }
-    const wanted = withControls(isHeldByKey<NewCard>(blank, keyId), controls)
+    const wanted = withControls(bindToKey<NewCard>(blank, keyId), controls)
     requireMayIssue(context, wanted)
     const requester =
       caller.kind === 'key'
@@ -71,7 +71,7 @@ export default defineTool({
 
 /** @throws Failure `insufficient_scope` for a key, `step_up_required` for its owner. */
 function requireMayIssue(context: Context, wanted: NewCard): void {
-  const loose = looseParts(wanted)
+  const loose = listLooseParts(wanted)
   if (loose.length === 0) return
   if (callerOf(context).kind === 'session') {
     requireStepUp(context)

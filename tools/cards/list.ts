@@ -5,7 +5,7 @@ import { listCards } from '../../src/cards/store.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf } from '../../src/money/money.ts'
-import { owedBy } from '../../src/spending/debts.ts'
+import { sumOpenDebts } from '../../src/spending/debts.ts'
 
 const owedView = z.strictObject({
   asset: z.string().describe('Currency of the debt.'),
@@ -39,7 +39,7 @@ export default defineTool({
     const accountId = callerOf(context).account.id
     const [cards, owed] = await Promise.all([
       listCards(context.database, { accountId, page }),
-      owedBy(context.database, accountId),
+      sumOpenDebts(context.database, accountId),
     ])
     const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { loosenedParts } from '../../src/cards/agent-card.ts'
+import { listLoosenedParts } from '../../src/cards/agent-card.ts'
 import { cardState } from '../../src/cards/card-state.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
 import { changeCard, findCardToChange } from '../../src/cards/change-card.ts'
@@ -46,7 +46,7 @@ export default defineTool({
     const card = await findCardToChange(database, actor, cardId)
     const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)
     const after = { ...withControls(card, controls), status }
-    if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
+    if (caller.kind === 'session' && listLoosenedParts(card, after).length > 0) requireStepUp(context)
     const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',

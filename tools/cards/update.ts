@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { isHeldByKey, loosenedParts } from '../../src/cards/agent-card.ts'
+import { bindToKey, listLoosenedParts } from '../../src/cards/agent-card.ts'
 import { cardState } from '../../src/cards/card-state.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
-import { bindingOf, changeCard, findCardToChange } from '../../src/cards/change-card.ts'
+import { changeCard, findCardToChange, resolveBinding } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -40,9 +40,9 @@ export default defineTool({
     const caller = callerOf(context)
     const actor = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const card = await findCardToChange(database, actor, cardId)
-    const keyId = await bindingOf(database, actor, { wanted: agentId, before: card.keyId })
-    const after = { ...withControls(isHeldByKey(card, keyId), controls), status: status ?? card.status }
-    if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
+    const keyId = await resolveBinding(database, actor, { wanted: agentId, before: card.keyId })
+    const after = { ...withControls(bindToKey(card, keyId), controls), status: status ?? card.status }
+    if (caller.kind === 'session' && listLoosenedParts(card, after).length > 0) requireStepUp(context)
     const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',

@@ -4,7 +4,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf, stablecoins } from '../../src/money/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { bookDeposit } from '../../src/wallets/open-wallet.ts'
-import { oweMints, payMints } from '../../src/wallets/reconcile/owed-mints.ts'
+import { mintOwed, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
 import { findWalletOwner } from '../../src/wallets/store.ts'
 
 /** Maximum amount in whole tokens, far below what a database column holds. */
@@ -50,8 +50,8 @@ export default defineTool({
     else {
       const credit = { accountId: owner, at: context.now }
       await bookDeposit(context, { ...credit, funds: [money], reference: 'faucet' })
-      const owed = await oweMints(context, { ...credit, mints: [mint] })
-      context.afterCommit(() => payMints(context, owed))
+      const owed = await recordOwedMints(context, { ...credit, mints: [mint] })
+      context.afterCommit(() => mintOwed(context, owed))
     }
     return { address, token, amount: decimalOf(money) }
   },

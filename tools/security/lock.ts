@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { destinationChannels } from '../../src/identity/codes/login-destinations.ts'
 import { lockAccount } from '../../src/identity/locks.ts'
 import { countPasskeys } from '../../src/identity/passkeys/passkeys.ts'
-import { endStoppedOrders } from '../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../src/investing/stopped-orders.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -32,7 +32,7 @@ export default defineTool({
     const { database, settings, now: at } = context
     const { id: accountId, guest } = personOf(context).account
     const locked = await lockAccount(database, { accountId, reason: 'person', at })
-    context.afterCommit(() => endStoppedOrders(context, accountId))
+    context.afterCommit(() => cancelStoppedOrders(context, accountId))
     const channels = await destinationChannels(database, accountId)
     const hasPasskey = (await countPasskeys(database, accountId)) > 0
     await recordChange(context, {

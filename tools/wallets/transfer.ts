@@ -7,7 +7,7 @@ import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
-import { findAskedAt } from '../../src/spending/approvals.ts'
+import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -124,7 +124,9 @@ export default defineTool({
         ...context,
         passkeys: passkeySigners(context),
         askedAt: async () =>
-          key === null ? undefined : findAskedAt(context.database, { accountId, keyId: key.id, fingerprint }),
+          key === null
+            ? undefined
+            : findApprovalRequestedAt(context.database, { accountId, keyId: key.id, fingerprint }),
       },
       {
         accountId,

@@ -3,7 +3,7 @@ import { applyBankingEvent } from '../../banking/apply-event.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { Mint } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
-import { oweMints, payMints } from '../../wallets/reconcile/owed-mints.ts'
+import { mintOwed, recordOwedMints } from '../../wallets/reconcile/owed-mints.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 
 /** Handles POST /api/webhooks/bridge. */
@@ -17,12 +17,12 @@ export function bankingWebhook(services: Services): (c: HttpContext) => Promise<
       ...services,
       isBookedHere: !bankingProvider.deliversOnChain,
       oweMint: (database: Connection, accountId: string, mint: Mint) =>
-        oweMints({ database, newId }, { accountId, mints: [mint], at: now }),
+        recordOwedMints({ database, newId }, { accountId, mints: [mint], at: now }),
     }
     const owed = await applyBankingEvent(parts, event, now)
     // The deposit is booked even if minting fails; a job retries the mint.
     if (owed !== null)
-      await payMints(services, owed).catch((err: unknown) =>
+      await mintOwed(services, owed).catch((err: unknown) =>
         log.warn({ err, eventId: event.eventId }, 'minting a deposit failed; a job will retry'),
       )
     return c.json({ received: true, eventId: event.eventId })

@@ -33,7 +33,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
       return c.json(cardProcessor.answer(answer))
     }
     if (message.kind === 'transaction') {
-      const outcome = await applyTransaction(services, message, { isTakenAsItIs: false })
+      const outcome = await applyTransaction(services, message, { isForcePosted: false })
       if (outcome === 'early')
         await storeOutOfOrderMessage(database, { webhookId, token: message.token, message: body, at: now })
       if (outcome === 'unknown')

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { writeJson } from '../../base/json.ts'
 import { Failure, type FailureCode, type FailureMembers, failures } from '../../failures/failure.ts'
-import { type Approval, askApproval } from '../../spending/approvals.ts'
+import { type Approval, requestApproval } from '../../spending/approvals.ts'
 import type { Context } from '../context.ts'
 import { fingerprintOf } from '../fingerprint.ts'
 import type { Call } from '../tool.ts'
@@ -25,7 +25,7 @@ export interface PendingDecision {
 /** Requests the owner's approval, and returns its state: `approval_required`, or the failure of the approved call. */
 export async function awaitApproval(context: Context, waiting: PendingDecision): Promise<Failure> {
   const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
-  const approval = await askApproval(context, {
+  const approval = await requestApproval(context, {
     accountId,
     keyId: key.id,
     decisionId,

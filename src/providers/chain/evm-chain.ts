@@ -15,7 +15,7 @@ import type { Relayer } from './relay/relayer.ts'
 import {
   allowanceModule,
   baseSepolia,
-  plainAddress,
+  lowerCaseAddress,
   safe4337Module,
   type TokenAddresses,
 } from './rpc/networks.ts'
@@ -110,7 +110,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
           address: tokens[token],
           abi: tokenAbi,
           functionName: 'balanceOf',
-          args: [plainAddress(address)],
+          args: [lowerCaseAddress(address)],
         }),
       ),
     submit: (operation) => once((session) => session.operations.submit(operation)),
@@ -149,7 +149,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
 }
 
 async function fundGas(relayer: Relayer, to: Address, wei: bigint): Promise<void> {
-  const { receipt } = await relayer.send({ to: plainAddress(to), data: '0x', value: wei, gas: 100_000n })
+  const { receipt } = await relayer.send({ to: lowerCaseAddress(to), data: '0x', value: wei, gas: 100_000n })
   if (receipt?.status !== 'success') throw new Error(`Sending ${wei} wei to ${to} was refused.`)
 }
 

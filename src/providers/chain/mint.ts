@@ -4,7 +4,7 @@ import { stablecoins } from '../../money/money.ts'
 import { MINT_MARK, type Mint } from '../chain.ts'
 import { tokenAbi } from './contracts/abi.ts'
 import type { Relayer } from './relay/relayer.ts'
-import { plainAddress, sandboxTokenAddresses } from './rpc/networks.ts'
+import { lowerCaseAddress, sandboxTokenAddresses } from './rpc/networks.ts'
 
 /** Maximum addresses per mint transaction. */
 const BATCH = 200
@@ -22,7 +22,7 @@ export async function mintTokens(relayer: Relayer, mints: readonly Mint[]): Prom
 async function mintBatch(relayer: Relayer, batch: readonly Mint[]): Promise<void> {
   const [first] = batch
   if (first === undefined) return
-  const args = [batch.map(({ to }) => plainAddress(to)), batch.map(({ units }) => units)] as const
+  const args = [batch.map(({ to }) => lowerCaseAddress(to)), batch.map(({ units }) => units)] as const
   const data = concat([encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args }), MINT_MARK])
   const gas = GAS_BASE + GAS_EACH * BigInt(batch.length)
   const { receipt } = await relayer.send({ to: sandboxTokenAddresses[first.token], data, gas })

@@ -9,7 +9,7 @@ import { openDevelopmentSession } from './node/development-session.ts'
 import type { EvmSession } from './node/evm-session.ts'
 import { openPublicSession } from './node/public-session.ts'
 import { createGate, type Opened } from './relay/gate.ts'
-import { createNodeClient, type NodeClient, nearby, remoteNodeOptions } from './rpc/client.ts'
+import { createNodeClient, localNodeOptions, type NodeClient, remoteNodeOptions } from './rpc/client.ts'
 import { isDevelopmentNode } from './rpc/development-node.ts'
 import {
   type AccountContracts,
@@ -51,7 +51,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   let knownChain: Hex | undefined
 
   const isDevelopment = await isDevelopmentNode(createNodeClient(remoteNodeOptions(url)))
-  const client = createNodeClient(isDevelopment ? nearby(url) : remoteNodeOptions(url))
+  const client = createNodeClient(isDevelopment ? localNodeOptions(url) : remoteNodeOptions(url))
 
   async function open(): Promise<Opened<EvmSession>> {
     if (!isDevelopment) {

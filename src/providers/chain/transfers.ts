@@ -5,7 +5,7 @@ import { transferEvent } from './contracts/abi.ts'
 import type { ReadReceipt } from './relay/read-receipt.ts'
 import { findReceipt } from './relay/receipts.ts'
 import type { NodeClient } from './rpc/client.ts'
-import { plainAddress, type TokenAddresses } from './rpc/networks.ts'
+import { lowerCaseAddress, type TokenAddresses } from './rpc/networks.ts'
 
 /** Reads a transaction with its calldata; undefined while it is in no block. */
 export async function readTransaction(
@@ -40,9 +40,9 @@ export async function findTransfers(
   })
   return logs.map(({ address, transactionHash, args }) => ({
     transactionHash,
-    token: plainAddress(address),
+    token: lowerCaseAddress(address),
     units: args.value,
-    from: plainAddress(args.from),
-    to: plainAddress(args.to),
+    from: lowerCaseAddress(args.from),
+    to: lowerCaseAddress(args.to),
   }))
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { decimalOfUnits } from '../../money/money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
+import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 
 const fee = z.object({
   amount: units,
@@ -26,7 +26,10 @@ export function createAcross({ url, apiKey }: { url: string; apiKey: string | nu
       if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
         return { status: 'none', reason: 'unsupported_route' }
       const headers = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }
-      const answer = await ask({ url: `${url}/swap/approval?${queryOf(request)}`, headers, signal }, quote)
+      const answer = await requestQuote(
+        { url: `${url}/swap/approval?${queryOf(request)}`, headers, signal },
+        quote,
+      )
       if ('status' in answer) return answer
       const { expectedOutputAmount, minOutputAmount, expectedFillTime, fees } = answer.found
       const { total, originGas } = fees

@@ -22,7 +22,7 @@ const NO_ROUTE: ReadonlySet<number> = new Set([400, 404, 422])
  * @returns `none` when the route is refused.
  * @throws Error `timeout`, `unavailable` or `bad_answer`.
  */
-export async function ask<Schema extends z.ZodType>(
+export async function requestQuote<Schema extends z.ZodType>(
   question: Question,
   shape: Schema,
 ): Promise<{ found: z.output<Schema> } | Extract<SwapAnswer, { status: 'none' }>> {

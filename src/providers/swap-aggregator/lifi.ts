@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { decimalOfUnits } from '../../money/money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
+import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 
 const cost = z.object({
   name: z.string().optional(),
@@ -32,7 +32,10 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
       if (!isEvmRoute(request.from, request.to) || request.sender === null)
         return { status: 'none', reason: 'unsupported_route' }
       const headers = apiKey === null ? {} : { 'x-lifi-api-key': apiKey }
-      const answer = await ask({ url: `${url}/v1/quote?${queryOf(request)}`, headers, signal }, quote)
+      const answer = await requestQuote(
+        { url: `${url}/v1/quote?${queryOf(request)}`, headers, signal },
+        quote,
+      )
       if ('status' in answer) return answer
       const { estimate } = answer.found
       return {

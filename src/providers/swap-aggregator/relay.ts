@@ -1,7 +1,7 @@
 /** Relay: `POST /quote/v2`. @see https://docs.relay.link/references/api/get-quote-v2 */
 import { z } from 'zod'
 import type { SwapAggregator, SwapFee } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
+import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 
 const decimal = z.string().regex(/^-?\d{1,36}(\.\d{1,36})?$/)
 
@@ -36,7 +36,7 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
         slippageTolerance: String(slippageBps),
       }
       const headers = apiKey === null ? {} : { 'x-api-key': apiKey }
-      const answer = await ask({ url: `${url}/quote/v2`, body, headers, signal }, quote)
+      const answer = await requestQuote({ url: `${url}/quote/v2`, body, headers, signal }, quote)
       if ('status' in answer) return answer
       const { fees, details } = answer.found
       const { amount, amountUsd, minimumAmount } = details.currencyOut

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { decimalOfUnits } from '../../money/money.ts'
 import { type SwapToken, swapTokenOf, worthInMicros } from '../../money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from '../swap-aggregator.ts'
-import { ask, isEvmRoute, seconds, units } from './ask.ts'
+import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 
 const fee = z.object({ amount: units, token: z.string() }).nullish()
 
@@ -35,7 +35,7 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
         return { status: 'none', reason: 'unsupported_route' }
       const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
       const question = { url: `${url}/cross-chain/quotes?${queryOf(request)}`, headers, signal }
-      const answer = await ask(question, quotes)
+      const answer = await requestQuote(question, quotes)
       if ('status' in answer) return answer
       const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
       if (best === undefined) return { status: 'none', reason: 'no_route' }

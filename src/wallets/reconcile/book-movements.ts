@@ -23,8 +23,8 @@ import {
 } from '../../providers/chain.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
-import { type Relay, relaysLike } from '../relays/relay-store.ts'
-import { lowerCase, operationOf, transfersLike, walletsAt } from '../store.ts'
+import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
+import { findMatchingTransfers, findWalletsByAddress, lowerCase, operationOf } from '../store.ts'
 
 export interface MovementParts {
   readonly database: Database
@@ -51,7 +51,7 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
   const moved = transaction.transfers.filter(
     ({ token, from }) => stablecoinAt(chain, token) !== undefined && !(isMint && from === zeroAddress),
   )
-  const wallets = await walletsAt(
+  const wallets = await findWalletsByAddress(
     database,
     moved.flatMap(({ from, to }) => [from, to]),
   )
@@ -83,12 +83,12 @@ async function isGatewayMovement(
   if (token === undefined) return false
   const accountId = wallets.get(from)
   if (accountId === undefined) {
-    for (const relay of await relaysLike(database, { payer: from, destination, token, units }))
+    for (const relay of await findMatchingRelays(database, { payer: from, destination, token, units }))
       if (await isCarrierOf(parts, relay, transaction)) return true
     return false
   }
   if (operationHash === null) return false
-  for (const candidate of await transfersLike(database, { accountId, destination, token, units })) {
+  for (const candidate of await findMatchingTransfers(database, { accountId, destination, token, units })) {
     const operation = operationOf(candidate)
     // The chain executes an operation once, in any transaction.
     if (chain.operationHashOf(operation) !== operationHash) continue

@@ -11,7 +11,7 @@ export interface ReconciledWallet {
 }
 
 /** Reads the booked balance of a wallet per token: available plus held. */
-export async function bookedOf(
+export async function readBookedBalances(
   database: Connection,
   chain: Pick<Chain, 'name'>,
   accountId: string,

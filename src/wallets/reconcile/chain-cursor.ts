@@ -42,7 +42,7 @@ export async function findCursor(
 }
 
 /** Records that settlements since a moment must be verified again, by any process. */
-export async function noteVerification(
+export async function recordVerification(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
   since: Date,
@@ -108,7 +108,7 @@ export async function moveCursor(
 }
 
 /** Reads the latest block. @throws when the chain cannot be read. */
-export async function headOf(chain: Chain): Promise<ChainBlock> {
+export async function readHead(chain: Chain): Promise<ChainBlock> {
   const number = await chain.blockNumber()
   const [block, identity] = await Promise.all([chain.block(number), chain.identity()])
   if (block === undefined) throw new Error(`The latest block ${number} cannot be read.`)

@@ -6,7 +6,7 @@ import { stablecoins } from '../../money/money.ts'
 import type { Address, Chain, Mint } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
 import { allWallets, openTransfersOf, operationOf } from '../store.ts'
-import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
+import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
 
 /**
  * Mints what wallets lack on the chain. Wallets with open transfers are skipped: what the chain has executed but the
@@ -19,7 +19,7 @@ export async function levelChain(parts: { database: Connection; chain: Chain }):
   const { database, chain } = parts
   const wallets: (ReconciledWallet & { booked: Booked })[] = []
   for (const wallet of await allWallets(database))
-    wallets.push({ ...wallet, booked: await bookedOf(database, chain, wallet.accountId) })
+    wallets.push({ ...wallet, booked: await readBookedBalances(database, chain, wallet.accountId) })
   const onChain = await Promise.all(wallets.map(({ address }) => balancesOn(chain, address)))
   const mints: Mint[] = []
   for (const [index, { booked, ...wallet }] of wallets.entries())
@@ -34,11 +34,11 @@ export async function missingOnChain(
   wallet: ReconciledWallet,
 ): Promise<Mint[] | null> {
   const { database, chain } = parts
-  const booked = await bookedOf(database, chain, wallet.accountId)
+  const booked = await readBookedBalances(database, chain, wallet.accountId)
   return lackBetween(parts, wallet, { booked, onChain: await balancesOn(chain, wallet.address) })
 }
 
-type Booked = Awaited<ReturnType<typeof bookedOf>>
+type Booked = Awaited<ReturnType<typeof readBookedBalances>>
 
 /** Reads a wallet's on-chain balances, in the order of the stablecoins. */
 function balancesOn(chain: Chain, address: Address): Promise<readonly bigint[]> {
@@ -56,7 +56,7 @@ async function lackBetween(
     return units > 0n ? [{ token, to: address, units }] : []
   })
   if (lack.length === 0) return []
-  const again = await bookedOf(database, chain, accountId)
+  const again = await readBookedBalances(database, chain, accountId)
   if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // The outcome is read after the balances: a transfer not executed now was not executed then.
   for (const transfer of await openTransfersOf(database, { accountId, address })) {

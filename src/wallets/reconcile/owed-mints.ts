@@ -14,7 +14,7 @@ export interface OwedMint extends Mint {
 }
 
 /** Records owed mints in the transaction of the credit. */
-export async function oweMints(
+export async function recordOwedMints(
   { database, newId }: { database: Connection; newId: NewId },
   { accountId, mints, at }: { accountId: string; mints: readonly Mint[]; at: Date },
 ): Promise<OwedMint[]> {
@@ -32,7 +32,7 @@ export async function oweMints(
 }
 
 /** Mints what was just recorded. @throws any chain error; the mint stays owed. */
-export async function payMints(
+export async function mintOwed(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'mint'> },
   owed: readonly OwedMint[],
 ): Promise<void> {
@@ -91,7 +91,7 @@ export interface OwedMintsOfWallet {
 }
 
 /** Reads what an account's wallet is owed. */
-export async function owedTo(
+export async function findOwedMints(
   database: Connection,
   accountId: string,
 ): Promise<readonly { token: Stablecoin; units: bigint }[]> {

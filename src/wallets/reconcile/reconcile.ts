@@ -11,9 +11,9 @@ import type { Connection } from '../../storage/database.ts'
 import { openRelaysTo } from '../relays/relay-store.ts'
 import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
-import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
-import { owedTo } from './owed-mints.ts'
-import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
+import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
+import { findOwedMints } from './owed-mints.ts'
+import { freeze, recordCovered, type ShortfallPlace, unfreeze } from './shortfall.ts'
 
 export interface ReconciliationDependencies extends MovementParts {
   readonly newId: NewId
@@ -42,11 +42,11 @@ export async function reconcileWallet(
   { isEvident = false }: { isEvident?: boolean } = {},
 ): Promise<readonly Position[]> {
   const { database, chain, clock } = parts
-  const before = await bookedOf(database, chain, wallet.accountId)
+  const before = await readBookedBalances(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
   // Read after the chain: a transfer the chain had executed by then is either still open here or already booked.
   const pending = await pendingOf(database, wallet)
-  const after = await bookedOf(database, chain, wallet.accountId)
+  const after = await readBookedBalances(database, chain, wallet.accountId)
   const missing: Position[] = []
   for (const [index, token] of stablecoins.entries()) {
     const position = {
@@ -89,7 +89,7 @@ async function isShort(
   }
   const isSettled = before === after && leaving === 0n && !isArriving
   if (!isSettled) return false
-  await noteCovered(parts, place, at)
+  await recordCovered(parts, place, at)
   if (onChain === after) {
     await forget(parts.database, wallet.accountId, token)
     return false
@@ -109,13 +109,13 @@ async function recover(
   const { chain, database, log } = parts
   const toBlock = await chain.blockNumber()
   const fromBlock = toBlock > SEARCH_BLOCKS ? toBlock - SEARCH_BLOCKS : 0n
-  const before = await bookedOf(database, chain, accountId)
+  const before = await readBookedBalances(database, chain, accountId)
   const found = await chain.findTransfers({ fromBlock, toBlock, to: address })
   for (const hash of new Set(found.map(({ transactionHash }) => transactionHash)))
     await bookMovements(parts, hash)
-  const after = await bookedOf(database, chain, accountId)
+  const after = await readBookedBalances(database, chain, accountId)
   if (before.get(place.token) !== after.get(place.token)) return
-  const units = await thaw(parts, place, { units: surplus, at })
+  const units = await unfreeze(parts, place, { units: surplus, at })
   const amount = decimalOf({ asset: place.token, units: surplus })
   const facts = { address, token: place.token, amount }
   if (units > 0n) log.warn(facts, 'the chain holds frozen money again')
@@ -132,7 +132,7 @@ async function pendingOf(
   for (const { wallet, token, units } of transfers)
     if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
   // Sandbox: money that is booked but not minted yet is missing on the chain like money that left.
-  for (const { token, units } of await owedTo(database, accountId))
+  for (const { token, units } of await findOwedMints(database, accountId))
     leaving.set(token, (leaving.get(token) ?? 0n) + units)
   const isArriving =
     transfers.some(({ destination }) => destination === lowerCase(address)) ||

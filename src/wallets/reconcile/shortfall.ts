@@ -56,7 +56,7 @@ export async function freeze(
 }
 
 /** Releases frozen money that the chain holds again. @param units surplus of the chain over the books. */
-export async function thaw(
+export async function unfreeze(
   { database, newId }: ShortfallParts,
   shortfall: ShortfallPlace,
   { units, at }: { units: bigint; at: Date },
@@ -79,7 +79,7 @@ export async function thaw(
 }
 
 /** Records that the chain covers the available and held balances. */
-export async function noteCovered(
+export async function recordCovered(
   { database }: Pick<ShortfallParts, 'database'>,
   { accountId, token }: ShortfallPlace,
   at: Date,

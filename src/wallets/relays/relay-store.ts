@@ -181,7 +181,7 @@ export async function openRelaysTo(database: Connection, address: Address): Prom
 }
 
 /** Finds relays that may have made a payment: all with equal members that have not failed, in any transaction. */
-export async function relaysLike(
+export async function findMatchingRelays(
   database: Connection,
   sought: {
     readonly payer: Address

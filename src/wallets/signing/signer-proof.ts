@@ -45,7 +45,7 @@ export function signerChallenge(registration: SignerRegistration): { typedData: 
 }
 
 /** Verifies the key's signature over a challenge of this or the previous period. */
-export async function provesSigner(registration: SignerRegistration, signature: Hex): Promise<boolean> {
+export async function verifySignerProof(registration: SignerRegistration, signature: Hex): Promise<boolean> {
   const period = periodOf(registration.at)
   for (const candidate of [period, period - 1]) {
     const { domain, message } = typedDataOf(registration, candidate)

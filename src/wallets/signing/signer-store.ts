@@ -52,7 +52,7 @@ export async function insertEoaSigner(
  * lets the gateway spend what cards hold of the wallet at this moment. A wallet that already has another owner keeps
  * it.
  */
-export async function giveWallet(
+export async function transferOwnership(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'allowancePrices'> },
   accountId: string,
   owner: WalletOwner,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
 import { lockAccount } from '../../../src/identity/locks.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -26,7 +26,7 @@ export default defineTool({
     const { database, now: at } = context
     if (!(await lockAccount(database, { accountId: id, reason: 'admin', at })))
       throw new Failure('not_found', 'There is no such account.')
-    context.afterCommit(() => endStoppedOrders(context, id))
+    context.afterCommit(() => cancelStoppedOrders(context, id))
     await recordChange(context, {
       accountId: id,
       as: 'admin',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decideOnHit } from '../../../src/compliance/decide-kyc.ts'
+import { decideHit } from '../../../src/compliance/decide-kyc.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -45,7 +45,7 @@ export default defineTool({
     const decision = { id, decidedBy, verdict, reason, at: context.now }
     const action = verdict === 'approve' ? 'kyc.hit_cleared' : 'kyc.rejected'
     // The reason is omitted: it may contain personal data, and the journal is never erased.
-    const { status } = await decideOnHit(context, decision, (transaction, decided) =>
+    const { status } = await decideHit(context, decision, (transaction, decided) =>
       recordChange(context, { ...decided, as: 'admin', action, object: { kind: 'kyc', id } }, transaction),
     )
     return { id, status }

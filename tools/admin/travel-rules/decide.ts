@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decideOnListed } from '../../../src/compliance/listed-parties.ts'
+import { decideListedData } from '../../../src/compliance/listed-parties.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -39,7 +39,7 @@ export default defineTool({
   },
   run: async (context, { id, decision, reason }) => {
     const decidedBy = personOf(context).account.id
-    await decideOnListed(context, { id, decidedBy, verdict: decision, reason, at: context.now })
+    await decideListedData(context, { id, decidedBy, verdict: decision, reason, at: context.now })
     await recordChange(context, {
       as: 'admin',
       action: `travel_rule.${decision}`,

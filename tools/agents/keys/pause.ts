@@ -4,7 +4,7 @@ import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
 import { agentKinds, changeKey, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -37,7 +37,7 @@ export default defineTool({
       policy: spendPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
     })
-    context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     await recordChange(context, {
       action: 'key.paused',
       object: { kind: 'key', id },

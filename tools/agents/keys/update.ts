@@ -14,7 +14,7 @@ import {
   revokeKey,
 } from '../../../src/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -60,7 +60,7 @@ export default defineTool({
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     if (input.status === 'revoked' || input.status === 'paused')
-      context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+      context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     if (input.status === 'revoked') {
       await revokeKey(database, { ...owned, id: key.id })
       const revoked = { ...key, status: 'revoked' as const }

@@ -8,7 +8,7 @@ import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey
 import { assertPasskey, countPasskeys } from '../../../src/identity/passkeys/passkeys.ts'
 import { completeRecovery, recoverByPasskey } from '../../../src/identity/recovery.ts'
 import { sessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import type { Context } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -71,7 +71,7 @@ export default defineTool({
 
 async function recovered(context: Context, session: z.input<typeof sessionAnswer>) {
   const accountId = session.account.id
-  context.afterCommit(() => endStoppedOrders(context, accountId))
+  context.afterCommit(() => cancelStoppedOrders(context, accountId))
   await recordChange(context, {
     accountId,
     action: 'account.recovered',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
 import { developerKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -26,7 +26,7 @@ export default defineTool({
       throw new Failure('not_found', 'You have no such API key.', {
         hint: 'GET /api/developer/keys lists the unrevoked keys.',
       })
-    context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     await sendSecurityNotice(context, {
       accountId: owned.accountId,
       notice: 'api_key_revoked',

@@ -5,7 +5,7 @@ import { Failure } from '../../../src/failures/failure.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
 import { changeKey, developerKinds, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
-import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -40,7 +40,7 @@ export default defineTool({
       policy: spendPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
     })
-    if (status === 'paused') context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    if (status === 'paused') context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     await recordChange(context, {
       action: 'key.updated',
       object: { kind: 'key', id },

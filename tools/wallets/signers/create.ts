@@ -5,8 +5,8 @@ import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { typedDataView } from '../../../src/wallets/signing/make-intent.ts'
-import { provesSigner, signerChallenge } from '../../../src/wallets/signing/signer-proof.ts'
-import { giveWallet, insertEoaSigner } from '../../../src/wallets/signing/signer-store.ts'
+import { signerChallenge, verifySignerProof } from '../../../src/wallets/signing/signer-proof.ts'
+import { insertEoaSigner, transferOwnership } from '../../../src/wallets/signing/signer-store.ts'
 import { signerView, viewEoa } from '../../../src/wallets/signing/signer-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
@@ -58,7 +58,7 @@ export default defineTool({
       const { typedData, expiresAt } = signerChallenge(registration)
       return { typedData: typedDataView.parse(typedData), expiresAt: expiresAt.toISOString() }
     }
-    if (!(await provesSigner(registration, signature)))
+    if (!(await verifySignerProof(registration, signature)))
       throw new Failure(
         'signature_rejected',
         'The signature does not match the key and its current typed data.',
@@ -71,7 +71,7 @@ export default defineTool({
       throw new Failure('conflict', 'This key already signs for the account.', {
         hint: 'GET /api/wallets/signers lists every signer.',
       })
-    await giveWallet(context, accountId, { kind: 'eoa', address })
+    await transferOwnership(context, accountId, { kind: 'eoa', address })
     await sendSecurityNotice(context, { accountId, notice: 'signer_added', at })
     await recordChange(context, {
       action: 'signer.added',

@@ -15,7 +15,7 @@ import {
 } from 'viem'
 import type { Address, Hex, SignableOperation, WalletCall } from '../../chain.ts'
 import { entryPointAbi, safeAbi, tokenAbi } from '../contracts/abi.ts'
-import { type AccountContracts, baseSepolia, plainAddress, type TokenAddresses } from '../rpc/networks.ts'
+import { type AccountContracts, baseSepolia, lowerCaseAddress, type TokenAddresses } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
 
 /** Members covered by the module's EIP-712 signature. */
@@ -92,7 +92,7 @@ export function safeCallOf(
 ): SafeCall {
   if (call.kind === 'allowance')
     return { to: contracts.allowances, data: setAllowanceCall(delegate, call.agentId, call.dailyMicros) }
-  const args = [plainAddress(call.to), call.units] as const
+  const args = [lowerCaseAddress(call.to), call.units] as const
   return {
     to: tokens[call.token],
     data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }),

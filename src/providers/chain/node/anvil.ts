@@ -8,7 +8,7 @@ import type { Chain } from '../../chain.ts'
 import { createEvmChain } from '../evm-chain.ts'
 import { newSandboxSeed } from '../keys.ts'
 import { createGate, type Opened } from '../relay/gate.ts'
-import { createNodeClient, nearby } from '../rpc/client.ts'
+import { createNodeClient, localNodeOptions } from '../rpc/client.ts'
 import { silenceNode } from '../rpc/development-node.ts'
 import { sandboxTokenAddresses } from '../rpc/networks.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
@@ -45,7 +45,7 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
     anvil = started
     port = started.port
     if (isClosed) await started.stop()
-    const client = createNodeClient(nearby(started.url))
+    const client = createNodeClient(localNodeOptions(started.url))
     await silenceNode(client)
     const session = await openDevelopmentSession(client, seed)
     log.info({ pid: started.pid, url: started.url }, 'chain is up')

@@ -3,7 +3,7 @@ import type { TransactionReceipt } from 'viem'
 import type { Address, Hex, MinedTransaction } from '../../chain.ts'
 import { entryPointAbi, userOperationEvent } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { plainAddress } from '../rpc/networks.ts'
+import { lowerCaseAddress } from '../rpc/networks.ts'
 import type { ReadReceipt } from './read-receipt.ts'
 
 /** An executed operation. @property succeeded false if its call reverted: the nonce is used, nothing moved. */
@@ -34,7 +34,7 @@ export function executionIn(
   { transaction, operations }: ReadReceipt,
   { sender, nonce }: Pick<OperationKey, 'sender' | 'nonce'>,
 ): Execution | undefined {
-  const plain = plainAddress(sender)
+  const plain = lowerCaseAddress(sender)
   const executed = operations.find((operation) => operation.nonce === nonce && operation.sender === plain)
   return executed && { operationHash: executed.hash, succeeded: executed.succeeded, transaction }
 }

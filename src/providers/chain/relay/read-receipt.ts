@@ -7,7 +7,7 @@ import {
   transferEvent,
   userOperationEvent,
 } from '../contracts/abi.ts'
-import { plainAddress } from '../rpc/networks.ts'
+import { lowerCaseAddress } from '../rpc/networks.ts'
 
 export interface ExecutedOperation {
   readonly hash: Hex
@@ -44,7 +44,7 @@ export function readReceipt(
   for (const [position, log] of logs.entries()) {
     const transfer = transferIn(log, position, logs[position - 1])
     if (transfer !== undefined) transfers.push(transfer)
-    if (plainAddress(log.address) !== plainAddress(entryPoint)) continue
+    if (lowerCaseAddress(log.address) !== lowerCaseAddress(entryPoint)) continue
     if (log.topics[0] === selectors.beforeExecution) firstOfOperation = transfers.length
     const operation = operationIn(log)
     if (operation === undefined) continue
@@ -68,7 +68,7 @@ function transferIn(
   if (selector !== selectors.transfer || from === undefined || to === undefined) return undefined
   if (topics.length !== 3 || size(data) !== 32) return undefined
   return {
-    token: plainAddress(address),
+    token: lowerCaseAddress(address),
     from: addressOf(from),
     to: addressOf(to),
     units: hexToBigInt(data),
@@ -96,5 +96,5 @@ function operationIn({ topics, data }: Log): ExecutedOperation | undefined {
 }
 
 function addressOf(topic: Hex): Address {
-  return plainAddress(slice(topic, 12))
+  return lowerCaseAddress(slice(topic, 12))
 }

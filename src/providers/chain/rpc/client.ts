@@ -36,7 +36,7 @@ export function createNodeClient({
 }
 
 /** Options for a node on this machine or network, which answers quickly. */
-export function nearby(url: string): ClientOptions {
+export function localNodeOptions(url: string): ClientOptions {
   return { url, pollingIntervalMs: 10, timeoutMs: 5_000, batchSize: 40 }
 }
 

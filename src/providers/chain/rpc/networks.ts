@@ -121,6 +121,6 @@ export const safe4337Module = { name: 'Safe4337Module', type: 'erc4337', version
 export const allowanceModule = { name: 'AgentAllowance', type: 'allowance', version: '1.0.0' } as const
 
 /** Converts an address to lower case, for comparisons. */
-export function plainAddress(address: Address): Address {
+export function lowerCaseAddress(address: Address): Address {
   return `0x${address.slice(2).toLowerCase()}`
 }

@@ -4,7 +4,7 @@ import { type Stablecoin, stablecoins } from '../../../money/money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../../chain.ts'
 import { isSignedByKey } from '../accounts/typed-data.ts'
 import { calldataOf } from '../evm-signer.ts'
-import { multicallAddress, plainAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 
 const multicallAbi = parseAbi([
@@ -31,7 +31,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
   return {
     address: context.caller,
     async readContract(call) {
-      if (plainAddress(call.address) === plainAddress(multicallAddress))
+      if (lowerCaseAddress(call.address) === lowerCaseAddress(multicallAddress))
         return readMany(context, calldataOf(call))
       const { result } = await judge(context, call.address, calldataOf(call))
       return result
@@ -81,6 +81,6 @@ async function readMany(context: CallContext, data: Hex): Promise<{ success: boo
 }
 
 function tokenAt(address: Address): Stablecoin | undefined {
-  const plain = plainAddress(address)
-  return stablecoins.find((symbol) => plainAddress(sandboxTokens[symbol].address) === plain)
+  const plain = lowerCaseAddress(address)
+  return stablecoins.find((symbol) => lowerCaseAddress(sandboxTokens[symbol].address) === plain)
 }

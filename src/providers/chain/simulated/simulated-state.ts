@@ -4,7 +4,7 @@ import { randomToken } from '../../../base/ids.ts'
 import type { Stablecoin } from '../../../money/money.ts'
 import type { Address, CalledTransaction, Hex, TransferLog } from '../../chain.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
-import { plainAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
 
 /**
  * The books. Every change is one synchronous step, so that no other change can come between a check and its effect.
@@ -61,14 +61,15 @@ export function createSimulatedState(): SimulatedState {
   let moved: TransferLog[] = []
   let marks: string[] = []
 
-  const balanceOf = (token: Stablecoin, address: Address) => balances[token].get(plainAddress(address)) ?? 0n
+  const balanceOf = (token: Stablecoin, address: Address) =>
+    balances[token].get(lowerCaseAddress(address)) ?? 0n
   const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
-    balances[token].set(plainAddress(address), units)
+    balances[token].set(lowerCaseAddress(address), units)
   }
   const log = (token: Stablecoin, { from, to, units, authorization = null }: SimulatedMovement) => {
     const position = moved.length
-    const parties = { from: plainAddress(from), to: plainAddress(to) }
-    const address = plainAddress(sandboxTokens[token].address)
+    const parties = { from: lowerCaseAddress(from), to: lowerCaseAddress(to) }
+    const address = lowerCaseAddress(sandboxTokens[token].address)
     moved.push({ token: address, ...parties, units, position, operationHash: null, authorization })
   }
   const use = (mark: string) => {
@@ -83,7 +84,7 @@ export function createSimulatedState(): SimulatedState {
     blockNumber: () => BigInt(mined.length),
     balanceOf,
     allowanceOf: (token, owner, spender) => allowances[token].get(pairOf(owner, spender)) ?? 0n,
-    permitsOf: (token, owner) => permits[token].get(plainAddress(owner)) ?? 0n,
+    permitsOf: (token, owner) => permits[token].get(lowerCaseAddress(owner)) ?? 0n,
     isUsed: (mark) => used.has(mark),
     transactionOf: (mark) => used.get(mark),
     transaction: (hash) => byHash.get(hash),
@@ -107,7 +108,7 @@ export function createSimulatedState(): SimulatedState {
       allowances[token].set(pairOf(owner, spender), units)
     },
     countPermit(token, owner) {
-      permits[token].set(plainAddress(owner), (permits[token].get(plainAddress(owner)) ?? 0n) + 1n)
+      permits[token].set(lowerCaseAddress(owner), (permits[token].get(lowerCaseAddress(owner)) ?? 0n) + 1n)
     },
     use,
     mine({ hash, calldata = '0x', operationHash } = {}) {
@@ -140,7 +141,7 @@ export function fakeAddress(text: string): Address {
 }
 
 function pairOf(owner: Address, spender: Address): string {
-  return `${plainAddress(owner)}|${plainAddress(spender)}`
+  return `${lowerCaseAddress(owner)}|${lowerCaseAddress(spender)}`
 }
 
 function perToken<Value>(make: () => Value): Record<Stablecoin, Value> {

@@ -14,7 +14,7 @@ import { signedPaymentTypes as types } from '../../../base/signed-payment-types.
 import type { Stablecoin } from '../../../money/money.ts'
 import type { Address, Hex, TokenAuthorization } from '../../chain.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
-import { baseSepolia, plainAddress, sandboxTokens } from '../rpc/networks.ts'
+import { baseSepolia, lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
 import type { SimulatedState } from './simulated-state.ts'
 
 const abi = parseAbi([
@@ -126,7 +126,7 @@ async function judgeAuthorization(
   }
   const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType, message })
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
-  const authorization = { authorizer: plainAddress(from), nonce }
+  const authorization = { authorizer: lowerCaseAddress(from), nonce }
   return written(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
 }
 
@@ -224,5 +224,5 @@ function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
 
 /** Builds the mark of an authorization in the simulated books. */
 export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
-  return `${plainAddress(token)}|${plainAddress(authorizer)}|${nonce}`
+  return `${lowerCaseAddress(token)}|${lowerCaseAddress(authorizer)}|${nonce}`
 }

@@ -20,7 +20,7 @@ import {
   allowanceModule,
   baseSepolia,
   canonicalContracts,
-  plainAddress,
+  lowerCaseAddress,
   safe4337Module,
   sandboxTokenAddresses,
 } from '../rpc/networks.ts'
@@ -123,7 +123,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
         .transactionsBetween(fromBlock, toBlock)
         .flatMap(({ hash, transfers }) =>
           transfers
-            .filter((transfer) => to === undefined || transfer.to === plainAddress(to))
+            .filter((transfer) => to === undefined || transfer.to === lowerCaseAddress(to))
             .map((transfer) => ({ ...transfer, transactionHash: hash })),
         ),
     block: async (number) =>

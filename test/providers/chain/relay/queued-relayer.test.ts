@@ -4,7 +4,7 @@ import { findAnvil, spawnAnvil } from '../../../../src/providers/chain/node/anvi
 import { createQueuedRelayer } from '../../../../src/providers/chain/relay/queued-relayer.ts'
 import { awaitReceipt } from '../../../../src/providers/chain/relay/receipts.ts'
 import type { Fees, SubmittedTransaction } from '../../../../src/providers/chain/relay/relayer.ts'
-import { createNodeClient, nearby } from '../../../../src/providers/chain/rpc/client.ts'
+import { createNodeClient, localNodeOptions } from '../../../../src/providers/chain/rpc/client.ts'
 import { developmentFees, makeSponsor } from '../../../../src/providers/chain/rpc/development-node.ts'
 
 const binary = (() => {
@@ -18,7 +18,7 @@ const binary = (() => {
 async function fixture() {
   const node = await spawnAnvil(binary ?? '', 0, 10_000)
   onTestFinished(() => node.stop())
-  const client = createNodeClient(nearby(node.url))
+  const client = createNodeClient(localNodeOptions(node.url))
   const account = privateKeyToAccount(generatePrivateKey())
   await makeSponsor(client, account.address)
   // Mined once all are sent: anvil, unlike a public node, can lose transactions that arrive while their predecessor is
