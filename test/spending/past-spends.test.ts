@@ -151,11 +151,7 @@ onBothEngines('the decisions of a key', (database) => {
       )
       return { decisionId, id }
     }
-    const [given, refused, waiting] = [
-      await openApproval(),
-      await openApproval(),
-      await openApproval(),
-    ]
+    const [given, refused, waiting] = [await openApproval(), await openApproval(), await openApproval()]
     const { accountId } = scene
     await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })
     await decideApproval(database(), { accountId, id: refused.id, status: 'rejected', at: noon })
