@@ -105,6 +105,27 @@ describe('the import table', () => {
     expect(broken).toEqual([])
   })
 
+  it('has no circle between files, types included', () => {
+    const imports = new Map(
+      files.map((file) => [
+        file,
+        importsOf(file)
+          .filter(({ target }) => target.startsWith('.'))
+          .map(({ target }) => posix.normalize(posix.join(dirname(file), target))),
+      ]),
+    )
+    const finished = new Set<string>()
+    const circles: string[] = []
+    const visit = (file: string, path: readonly string[]) => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+      if (path.includes(file) || finished.has(file)) return
+      for (const target of imports.get(file) ?? []) visit(target, [...path, file])
+      finished.add(file)
+    }
+    for (const file of files) visit(file, [])
+    expect(circles).toEqual([])
+  })
+
   it('restricts imports of tools and mcp to main.ts', () => {
     const importers = files.filter(
       (file) =>
