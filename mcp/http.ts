@@ -2,6 +2,7 @@
  * MCP over Streamable HTTP: checks access and dispatches by protocol era. State that outlives a request is in the
  * shared store.
  */
+
 import type { Server as Server2025 } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Server as Server2026, ServerNotifier } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -9,6 +10,7 @@ import { parseJson } from '../src/base/json.ts'
 import { namesOfOrigin } from '../src/base/origins.ts'
 import type { Principal } from '../src/base/principal.ts'
 import { Failure } from '../src/failures/failure.ts'
+import type { AuthenticatedRequest } from '../src/kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
 import type { Seller } from '../src/x402/sale.ts'
@@ -18,16 +20,6 @@ import { malformed } from './malformed.ts'
 import { createOffer, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
-
-/** A request after the shared checks and authentication. */
-export interface McpRequest {
-  readonly request: Request
-  readonly body: Uint8Array
-  readonly principal: Principal
-  readonly requestId: string
-  readonly now: Date
-  readonly clientAddress: string
-}
 
 /** Hooks that register additional handlers on a server. */
 export interface Registrations {
@@ -46,7 +38,7 @@ export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
   services: Services,
   { seller, ending, registrations }: { seller: Seller; ending: AbortSignal; registrations?: Registrations },
-): (mounted: McpRequest) => Promise<Response> {
+): (mounted: AuthenticatedRequest) => Promise<Response> {
   const offer = createOffer(catalogue, services, seller)
   const shared = { offer, approvals: createApprovals(services), ending }
   const streamable2025 = createStreamable2025(services, {

@@ -5,13 +5,14 @@ import { systemClock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { createLog, terminalDestination } from '../base/log.ts'
 import { type Config, readConfig } from '../config/read-config.ts'
-import { createApp, type MountedRequest } from '../http/app.ts'
+import { createApp } from '../http/app.ts'
 import { listen, ownOrigin } from '../http/listen.ts'
 import { createSandboxProvider } from '../http/sandbox-identity-provider/sandbox-provider.ts'
 import { createGatewayServer, unreadableRequest } from '../http/server.ts'
 import { answerStarting } from '../http/starting.ts'
 import { redirectUriOf } from '../identity/oauth/federation.ts'
 import { startJobs } from '../jobs/jobs.ts'
+import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
@@ -29,7 +30,7 @@ export interface ServedSurfaces {
     catalogue: readonly CatalogueEntry[],
     services: Services,
     options: { seller: Pick<Paywall, 'sell' | 'recall'>; ending: AbortSignal },
-  ) => (mounted: MountedRequest) => Promise<Response>
+  ) => (mounted: AuthenticatedRequest) => Promise<Response>
 }
 
 /** Runs until SIGTERM or SIGINT. @throws Error with a remedy. */

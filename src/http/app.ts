@@ -2,11 +2,13 @@
  * The REST transport: serves every tool as a route behind one shared pipeline: request id, query-credential check,
  * rate limits, body, authentication, then the tool. Imports HTTP and the kernel; receives the tools as an argument.
  */
+
 import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
 import { matchOriginName } from '../base/origins.ts'
 import type { Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
+import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
@@ -37,22 +39,12 @@ import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
-/** A request for another transport, after the shared checks and authentication. */
-export interface MountedRequest {
-  readonly request: Request
-  readonly body: Uint8Array
-  readonly principal: Principal
-  readonly requestId: string
-  readonly now: Date
-  readonly clientAddress: string
-}
-
 export interface AppParts {
   readonly catalogue: readonly CatalogueEntry[]
   readonly services: Services
   readonly seller: ListedSeller
   /** Other transports by path, such as `/mcp`. They receive GET, POST and DELETE. */
-  readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
+  readonly mounts: ReadonlyMap<string, (mounted: AuthenticatedRequest) => Promise<Response>>
   /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
   /** Handlers for all routes below a path, such as the sandbox's identity provider. */

@@ -19,17 +19,9 @@ export async function findDecisionFacts(database: Connection, decisionId: string
 /** Finds the decision that allowed an earlier spend with this key and input. */
 export async function findAllowedDecision(
   database: Connection,
-  { principal, key, fingerprint }: IdempotentCall,
+  call: IdempotentCall,
 ): Promise<string | undefined> {
-  const row = await database.kysely
-    .selectFrom('idempotency')
-    .innerJoin('decision', 'decision.id', 'idempotency.decision_id')
-    .select('decision.id')
-    .where('idempotency.principal', '=', principal)
-    .where('idempotency.key', '=', key)
-    .where('idempotency.fingerprint', '=', fingerprint)
-    .where('decision.verdict', '=', 'allow')
-    .executeTakeFirst()
+  const row = await decisionOf(database, call).where('decision.verdict', '=', 'allow').executeTakeFirst()
   return row?.id
 }
 
@@ -39,16 +31,10 @@ const RETENTION_MS = 24 * 60 * 60 * 1000
 /** Checks whether an idempotency key belongs to a spend of the owner's money that is allowed or awaits approval. */
 export async function isSpendDecided(
   database: Connection,
-  { principal, key, fingerprint }: IdempotentCall,
+  call: IdempotentCall,
   now: Date,
 ): Promise<boolean> {
-  const row = await database.kysely
-    .selectFrom('idempotency')
-    .innerJoin('decision', 'decision.id', 'idempotency.decision_id')
-    .select('decision.id')
-    .where('idempotency.principal', '=', principal)
-    .where('idempotency.key', '=', key)
-    .where('idempotency.fingerprint', '=', fingerprint)
+  const row = await decisionOf(database, call)
     .where(({ or, eb }) =>
       or([
         eb('idempotency.created_at', '>=', new Date(now.getTime() - RETENTION_MS)),
@@ -58,4 +44,15 @@ export async function isSpendDecided(
     .where('decision.verdict', 'in', ['allow', 'approval_required'])
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** The decision on a spend with an idempotency key and input. */
+function decisionOf({ kysely }: Connection, { principal, key, fingerprint }: IdempotentCall) {
+  return kysely
+    .selectFrom('idempotency')
+    .innerJoin('decision', 'decision.id', 'idempotency.decision_id')
+    .select('decision.id')
+    .where('idempotency.principal', '=', principal)
+    .where('idempotency.key', '=', key)
+    .where('idempotency.fingerprint', '=', fingerprint)
 }

@@ -1,4 +1,5 @@
 /** Lists, changes, pauses and revokes an account's keys. Every request reads keys from the database. */
+import { z } from 'zod'
 import type { Policy } from '../../../policies/policy.ts'
 import type { Scope } from '../../../policies/scopes.ts'
 import type { Page } from '../../base/page.ts'
@@ -11,6 +12,12 @@ import { policyHashOf } from './agent-keys.ts'
 export const agentKinds = ['agent', 'grant'] as const satisfies readonly AccessKey['kind'][]
 
 export const developerKinds = ['developer'] as const satisfies readonly AccessKey['kind'][]
+
+/** Query member of key lists. */
+export const keyStatusFilter = z
+  .enum(['active', 'paused', 'revoked'])
+  .optional()
+  .describe('Filter by status; absent: all except revoked.')
 
 export interface Owned {
   readonly accountId: string

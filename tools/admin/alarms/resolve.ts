@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { alarmDomains, resolveAlarm } from '../../../src/alarms/alarms.ts'
 import { Failure } from '../../../src/failures/failure.ts'
+import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -21,13 +22,7 @@ export default defineTool({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),
     objectId: z.string().max(200).describe('Object of the alarm.'),
     reason: z.string().max(64).describe('Machine-readable reason of the alarm.'),
-    note: z
-      .string()
-      .trim()
-      .min(1)
-      .max(500)
-      .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('Findings, for the record.'),
+    note: adminNote.describe('Findings, for the record.'),
   }),
   output: z.strictObject({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),

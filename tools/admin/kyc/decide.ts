@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { decideHit } from '../../../src/compliance/decide-kyc.ts'
+import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -20,13 +21,7 @@ export default defineTool({
   input: z.strictObject({
     id: z.string().max(64).describe('`kyc_…`'),
     decision: z.enum(['approve', 'reject']).describe('`approve`: the applicant is a different person.'),
-    reason: z
-      .string()
-      .trim()
-      .min(1)
-      .max(500)
-      .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('Reason, for the record.'),
+    reason: adminNote.describe('Reason, for the record.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`kyc_…`'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { agentKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { agentKinds, keyStatusFilter, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
@@ -17,10 +17,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
-    status: z
-      .enum(['active', 'paused', 'revoked'])
-      .optional()
-      .describe('Filter by status; absent: all except revoked.'),
+    status: keyStatusFilter,
   }),
   output: z.strictObject({
     keys: z.array(agentView).describe('Agents of this page, newest first.'),

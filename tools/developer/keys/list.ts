@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
-import { developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { developerKinds, keyStatusFilter, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -17,10 +17,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
-    status: z
-      .enum(['active', 'paused', 'revoked'])
-      .optional()
-      .describe('Filter by status; absent: all except revoked.'),
+    status: keyStatusFilter,
   }),
   output: z.strictObject({
     keys: z.array(developerKeyView).describe('API keys of this page, newest first.'),

@@ -1,0 +1,11 @@
+import type { Principal } from '../base/principal.ts'
+
+/** A request for a mounted transport, such as MCP, after the shared checks and authentication. */
+export interface AuthenticatedRequest {
+  readonly request: Request
+  readonly body: Uint8Array
+  readonly principal: Principal
+  readonly requestId: string
+  readonly now: Date
+  readonly clientAddress: string
+}
