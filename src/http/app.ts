@@ -6,7 +6,6 @@
 import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
 import { matchOriginName } from '../base/origins.ts'
-import type { Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
