@@ -1,6 +1,5 @@
 import type { Principal } from '../src/base/principal.ts'
 
-/** Who calls, and when. */
 export interface McpCaller {
   readonly principal: Extract<Principal, { kind: 'key' }>
   readonly requestId: string

@@ -44,7 +44,7 @@ export async function serveStdio({ url, key }: { url: string; key: SigningKey })
     const forwarding = forward(line, gateway).finally(() => pending.delete(forwarding))
     pending.add(forwarding)
   }
-  // The client is gone. A session that cannot be deleted expires by itself.
+  // The client has disconnected. A session that cannot be deleted expires by itself.
   if (gateway.session !== null) await send(gateway, 'DELETE', null).catch(() => {})
   await Promise.allSettled(pending)
 }

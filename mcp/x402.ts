@@ -33,7 +33,7 @@ export async function sellThroughMcp(
   return { content: [{ type: 'text', text: JSON.stringify(terms) }], structuredContent: terms, isError: true }
 }
 
-/** What was bought under an idempotency key before, or null. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
+/** Returns the earlier purchase of an idempotency key, or null. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
 export async function findEarlierPurchase(
   seller: Seller,
   purchase: McpPurchase['purchase'],

@@ -2,7 +2,7 @@
 import { Failure } from '../failures/failure.ts'
 import type { ChallengeOutcome, Generation, PaidOutcome, SentPayment } from '../x402/sale.ts'
 
-/** Where HTTP clients put a payment, as the challenge names it. */
+/** Location of payments in HTTP requests, as named in challenges. */
 export const PAYMENT_HEADERS = 'X-PAYMENT or PAYMENT-SIGNATURE header'
 
 const headers: readonly (readonly [Generation, string])[] = [
@@ -17,12 +17,12 @@ interface HeaderReader {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** Whether a request carries a payment, valid or not. */
+/** Checks whether a request carries a payment, valid or not. */
 export function isPaid(c: HeaderReader): boolean {
   return headers.some(([, name]) => c.req.header(name) !== undefined)
 }
 
-/** The payment of a request, or null. @throws Failure `ambiguous_credentials` where both generations' headers are there. */
+/** The payment of a request, or null. @throws Failure `ambiguous_credentials` when the headers of both generations are present. */
 export function sentPaymentOf(c: HeaderReader): SentPayment | null {
   const sent = headers.flatMap(([generation, place]): SentPayment[] => {
     const encoded = c.req.header(place)
@@ -32,7 +32,7 @@ export function sentPaymentOf(c: HeaderReader): SentPayment | null {
   const [payment = null, other] = sent
   if (other === undefined) return payment
   throw new Failure('ambiguous_credentials', 'Both X-PAYMENT and PAYMENT-SIGNATURE were sent.', {
-    hint: 'Send one payment, in the header of the x402 generation that you speak.',
+    hint: 'Send one payment, in the header of your x402 version.',
   })
 }
 

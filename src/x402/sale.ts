@@ -8,9 +8,9 @@ export interface SentPayment {
   readonly generation: Generation
   /** The decoded JSON; undefined where it could not be decoded. */
   readonly payload: unknown
-  /** Where the client put it, for error messages: `X-PAYMENT header` or `_meta["x402/payment"]`. */
+  /** Location of the payment, for error messages: `X-PAYMENT header` or `_meta["x402/payment"]`. */
   readonly place: string
-  /** What has to be there, for error messages. */
+  /** The expected form, for error messages. */
   readonly form: string
 }
 
@@ -18,15 +18,15 @@ export interface SentPayment {
 export interface SaleRequest {
   /** Method and path, such as `GET /api/x402/fx`. */
   readonly route: string
-  /** The decoded input. A payment buys one input, however its members are ordered or spelled. */
+  /** The decoded input. Member order and number spelling do not matter. */
   readonly input: unknown
   /** Null: the client did not pay yet. */
   readonly payment: SentPayment | null
-  /** Where a client of this transport puts a payment, for the challenge. */
+  /** Location of payments in this transport, for the challenge. */
   readonly paymentPlace: string
-  /** Makes what is sold; runs before any challenge and before any settlement. */
+  /** Produces the response; runs before any challenge and any settlement. */
   readonly deliver: () => Promise<Record<string, unknown>>
-  /** The idempotency key that it is bought under. */
+  /** The purchase's idempotency key. */
   readonly purchase?: StoredPurchase
 }
 
@@ -49,12 +49,12 @@ export interface ChallengeOutcome {
 /** Sells deliveries for x402 payments, over any transport. */
 export interface Seller {
   /**
-   * Answers with a challenge, or with what was bought.
+   * Returns a challenge, or the purchased response.
    * @throws Failure `invalid_request`, `payment_reused`, `facilitator_unavailable`, `settlement_pending`,
    * `idempotency_key_reused`, `idempotency_in_progress`, and what `deliver` throws.
    */
   sell(request: SaleRequest): Promise<PaidOutcome | ChallengeOutcome>
-  /** What was bought under an idempotency key before, or null. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
+  /** Returns the earlier purchase of an idempotency key, or null. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
   recall(purchase: StoredPurchase): Promise<PaidOutcome | null>
 }
 

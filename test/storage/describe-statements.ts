@@ -6,7 +6,7 @@ import type { Statement } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase } from '../engines.ts'
 
-/** What an engine says of a statement: the types of its parameters, and its columns. Types are named as in the catalogue. */
+/** An engine's description of a statement: parameter types and columns, with the catalogue's type names. */
 export interface Description {
   readonly parameters: readonly string[]
   readonly columns: readonly { readonly name: string; readonly type: string }[]

@@ -18,7 +18,7 @@ import {
 import { API, type Checker, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync'
 import { filesBelow } from '../files.ts'
 
-/** What a value may be at run time, without null: `string`, `bigint`, `Date`, `string[]`, `json` … */
+/** Run-time type of a value, without null: `string`, `bigint`, `Date`, `string[]`, `json` … */
 export type Kinds = ReadonlySet<string>
 
 /** One call. */

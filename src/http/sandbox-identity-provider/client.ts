@@ -1,11 +1,11 @@
-/** What every process on one database must have alike. @property signingKey a private JWK, Ed25519. */
+/** Secrets shared by all processes on one database. @property signingKey a private JWK, Ed25519. */
 export interface SandboxOpenIdSecrets {
   readonly clientSecret: string
   readonly cookieKey: string
   readonly signingKey: Readonly<Record<string, unknown>>
 }
 
-/** Who may send people here. @property redirectUri the one place they are sent back to. */
+/** A registered client. @property redirectUri its only redirect URI. */
 export interface SandboxClient {
   readonly clientId: string
   readonly redirectUri: string

@@ -8,7 +8,7 @@ import { createListScreening } from './listed.ts'
 import { noScreening } from './none.ts'
 import { createSandboxScreening } from './sandbox.ts'
 
-/** What screening judges by: policy, given by the caller. */
+/** Policy rules that screening applies, supplied by the caller. */
 export interface ScreeningRules {
   readonly listed: Parameters<typeof createListScreening>[1]
   readonly sandboxSuffix: Parameters<typeof createSandboxScreening>[0]

@@ -1,6 +1,6 @@
 /**
  * One relay: row, broadcast, completion. The token executes the signed payment at most once, however often and by
- * whomever it is sent. The money is not ours: nothing is held, and only a payment to one of our wallets is booked.
+ * any caller. The money is not ours: nothing is held, and only a payment to one of our wallets is booked.
  */
 import { isPaidBy } from '../../evidence/payment-outcome.ts'
 import { Failure } from '../../failures/failure.ts'

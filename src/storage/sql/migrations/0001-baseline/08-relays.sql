@@ -26,7 +26,7 @@ create table relay (
   rejection text
     check (rejection in ('expired', 'not_yet_valid', 'nonce_used', 'signature', 'domain', 'balance', 'refused'))
 );
--- One relay for each signature, however often and by whomever it is sent.
+-- One relay per signature, regardless of repetitions and callers.
 create unique index relay_once on relay (chain, token, payer, kind, nonce) where state <> 'failed';
 -- A payer's permits go one after the other: the next one would overwrite the allowance that the sponsor has by the last.
 create unique index relay_permits on relay (chain, token, payer)

@@ -37,7 +37,7 @@ create index travel_rule_untold on travel_rule (tried_at)
   where vasp_name is not null and status in ('required', 'sent') and sealed is not null;
 create index travel_rule_listed on travel_rule (id) where status = 'declined' and vasp_name is null;
 
--- A person's decision on Travel Rule data that names somebody on a sanctions list. One for the data, never changed.
+-- An administrator's decision on Travel Rule data with a name on a sanctions list. One per data record, never changed.
 create table travel_rule_decision (
   travel_rule_id text collate "C" primary key references travel_rule,
   decided_by text not null references account,
