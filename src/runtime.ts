@@ -44,11 +44,14 @@ import { rateLimitsOf, settingsOf } from './settings.ts'
 import { authenticatedReserve, createDecisionAuthenticator } from './spending/authenticate.ts'
 import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
-import { openMigrated } from './storage/configured.ts'
+import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
+import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
 
 export interface Runtime {
   readonly services: Services
+  /** @param onRing called when another gateway announces activity. */
+  openDoorbell(onRing: () => void): Promise<Doorbell>
   /** Synchronizes the shared clock; call it periodically. */
   setClock(): Promise<void>
   close(): Promise<void>
@@ -162,7 +165,12 @@ export async function createRuntime(
           : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
       runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
     }
-    return { services, setClock: async () => shared?.set(), close }
+    return {
+      services,
+      openDoorbell: (onRing) => openConfiguredDoorbell(config, { onRing, log }),
+      setClock: async () => shared?.set(),
+      close,
+    }
   } catch (error) {
     await close()
     throw error

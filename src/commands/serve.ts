@@ -12,6 +12,7 @@ import { createGatewayServer, unreadableRequest } from '../http/server.ts'
 import { answerStarting } from '../http/starting.ts'
 import { redirectUriOf } from '../identity/oauth/federation.ts'
 import { startJobs } from '../jobs/jobs.ts'
+import { createPace } from '../jobs/pace.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -99,17 +100,20 @@ async function openServing(
 }
 
 async function openGateway(
-  { services, setClock }: Runtime,
+  { services, openDoorbell, setClock }: Runtime,
   config: Config,
   { tools, mcpHandler, isDraining }: ServedSurfaces & { isDraining: () => boolean },
 ) {
   const catalogue = catalogueOf(tools, services.settings)
   const ending = new AbortController()
   const paywall = await openFxPaywall(services, config)
+  const doorbell = await openDoorbell(() => pace.noteActivity())
+  const pace = createPace({ announce: () => doorbell.ring() })
   const app = createApp({
     catalogue,
     services,
     isDraining,
+    onWrite: pace.noteWrite,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
     below:
@@ -117,13 +121,16 @@ async function openGateway(
         ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])
         : new Map(),
   })
-  const jobs = startJobs(services, setClock)
+  const jobs = startJobs(services, pace, setClock)
   return {
     listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
     /** Ends long-lived streams. */
     endStreams: () => ending.abort(),
     stopJobs: async () => void (await Promise.all(jobs.map((job) => job.stop()))),
-    close: () => paywall.close(),
+    close: async () => {
+      await doorbell.close()
+      await paywall.close()
+    },
   }
 }
 

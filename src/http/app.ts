@@ -37,6 +37,7 @@ import { type RateLimitDependencies, routeTool } from './route.ts'
 import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
+import { isPaid } from './x402.ts'
 
 export interface AppParts {
   readonly catalogue: readonly CatalogueEntry[]
@@ -44,6 +45,8 @@ export interface AppParts {
   readonly seller: ListedSeller
   /** Other transports by path, such as `/mcp`. They receive GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: AuthenticatedRequest) => Promise<Response>>
+  /** Called for every request that may leave work for the jobs: writes and payments. */
+  readonly onWrite?: () => void
   /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
   /** Handlers for all routes below a path, such as the sandbox's identity provider. */
@@ -51,7 +54,15 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Hono<Env> {
-  const { catalogue, services, seller, mounts, below = new Map(), isDraining = () => false } = parts
+  const {
+    catalogue,
+    services,
+    seller,
+    mounts,
+    below = new Map(),
+    isDraining = () => false,
+    onWrite = () => {},
+  } = parts
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
   app.use((c, next) => instrumentRequest(services, c, next))
@@ -65,6 +76,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     const isWebhook = c.req.path.startsWith(WEBHOOKS)
     if (mutatingMethods.has(c.req.method) && !isWebhook)
       await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
+    if (mutatingMethods.has(c.req.method) || isPaid(c)) onWrite()
     c.set('body', await readBody(c))
     if (c.req.path !== READINESS) requireOwnHost(c)
     // A slow body delays the request, so all time checks use the moment when it has arrived completely.

@@ -16,13 +16,16 @@ export interface DebtCollectionJobDependencies extends DebtCollectionDependencie
 }
 
 /** Runs one round. A failing item does not block the others. @param signal stops the round early. */
-export async function collectDebts(parts: DebtCollectionJobDependencies, signal: AbortSignal): Promise<void> {
+export async function collectDebts(
+  parts: DebtCollectionJobDependencies,
+  signal: AbortSignal,
+): Promise<number> {
   const { database, rates, clock, log } = parts
   const debts = await dueDebts(database, BATCH)
-  if (debts.length === 0) return
+  if (debts.length === 0) return 0
   const table = await rates.latest(clock())
   for (const debt of debts) {
-    if (signal.aborted) return
+    if (signal.aborted) break
     try {
       const units = await database.transaction((connection) =>
         collectDebt({ ...parts, database: connection }, debt, { table, at: clock() }),
@@ -33,4 +36,5 @@ export async function collectDebts(parts: DebtCollectionJobDependencies, signal:
       log.error({ err, debtId: debt.id }, 'collecting a debt failed')
     }
   }
+  return debts.length
 }

@@ -21,24 +21,27 @@ export interface OrderJobDependencies extends IssueParts {
 }
 
 /** Runs one round. A failing item does not block the others. @param signal stops the round early. */
-export async function finishOrders(parts: OrderJobDependencies, signal: AbortSignal): Promise<void> {
+export async function finishOrders(parts: OrderJobDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock } = parts
   const at = clock()
   const due = { before: new Date(at.getTime() - QUIET_MS), at, limit: BATCH }
-  for (const order of await claimCardOrders(database, due)) {
-    if (signal.aborted) return
+  const cards = await claimCardOrders(database, due)
+  for (const order of cards) {
+    if (signal.aborted) return cards.length
     await finish(parts, order, {
       carryOn: () => issueCard(parts, order),
       giveUp: () => endCardOrder(database, { id: order.id, status: 'given_up' }),
     })
   }
-  for (const order of await claimAccountOrders(database, due)) {
-    if (signal.aborted) return
+  const accounts = await claimAccountOrders(database, due)
+  for (const order of accounts) {
+    if (signal.aborted) break
     await finish(parts, order, {
       carryOn: () => openVirtualAccount(parts, { kind: 'ordered', order }),
       giveUp: () => endAccountOrder(database, { id: order.id, status: 'given_up' }),
     })
   }
+  return cards.length + accounts.length
 }
 
 async function finish(

@@ -11,6 +11,7 @@ import { collectDebts } from './collect-debts.ts'
 import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
+import { type Pace, steadyWait } from './pace.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
 import { settleCards } from './settle-cards.ts'
@@ -22,10 +23,21 @@ import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
 import { createWatchChain } from './watch-chain.ts'
 
-type Round = (services: Services, signal: AbortSignal) => Promise<unknown>
+/** A round's result is the number of open items it found, or nothing where that is not activity. */
+type JobRound = (services: Services, signal: AbortSignal) => Promise<number | void>
 
-/** Starts a round of a job that keeps state between rounds. */
-const stateful = (create: (services: Services) => (signal: AbortSignal) => Promise<unknown>): Round => {
+interface JobRow {
+  readonly name: string
+  readonly everyMs: number
+  readonly round: JobRound
+  /** Runs at its interval at rest, too. */
+  readonly isSteady?: true
+}
+
+/** Creates the round of a job that keeps state between rounds. */
+const stateful = (
+  create: (services: Services) => (signal: AbortSignal) => Promise<number | void>,
+): JobRound => {
   let round: ReturnType<typeof create> | undefined
   return (services, signal) => {
     round ??= create(services)
@@ -33,32 +45,44 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
   }
 }
 
-const table = (
-  mode: Services['settings']['mode'],
-): readonly (readonly [name: string, everyMs: number, round: Round])[] => [
-  ['seal-decisions', 500, stateful(createSealRound)],
-  ['settle-pending', 1_000, settlePending],
-  ['settle-payments', 1_000, settlePayments],
-  ['settle-relays', 1_000, settleRelays],
-  ['settle-orders', 1_000, settleOrders],
-  ['settle-cards', 1_000, settleCards],
-  ['collect-debts', 1_000, collectDebts],
-  ['watch-chain', 1_000, stateful(createWatchChain)],
-  ['notify-institutions', 1_000, notifyInstitutions],
-  ['finish-orders', 2_000, finishOrders],
-  ['finish-approvals', 2_000, (services, signal) => finishApprovals(services, findKey, signal)],
-  ['settle-reviews', 2_000, settleReviews],
-  ['reconcile', 5_000, stateful(createReconcile)],
-  ['pay-dividends', mode === 'sandbox' ? 5_000 : 60_000, payDividends],
-  ['sweep', 60_000, sweep],
-  ...(mode === 'sandbox' ? [['repay-mints', 2_000, repayMints] as const] : []),
+const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
+  { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
+  { name: 'settle-pending', everyMs: 1_000, round: settlePending },
+  { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
+  { name: 'settle-relays', everyMs: 1_000, round: settleRelays },
+  { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
+  { name: 'settle-cards', everyMs: 1_000, round: settleCards },
+  { name: 'collect-debts', everyMs: 1_000, round: collectDebts },
+  // Deposits come unannounced. Without new blocks a round reads the chain only.
+  { name: 'watch-chain', everyMs: 1_000, round: stateful(createWatchChain), isSteady: true },
+  { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
+  { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
+  {
+    name: 'finish-approvals',
+    everyMs: 2_000,
+    round: (services, signal) => finishApprovals(services, findKey, signal),
+  },
+  { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
+  { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile) },
+  { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
+  { name: 'sweep', everyMs: 60_000, round: sweep },
+  ...(mode === 'sandbox' ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints }] : []),
 ]
 
 /** Starts every job. @param setClock sets the clock that gateways on one database share. */
-export function startJobs(services: Services, setClock: () => Promise<void>): readonly Job[] {
+export function startJobs(services: Services, pace: Pace, setClock: () => Promise<void>): readonly Job[] {
   const { log, settings } = services
-  const rounds: ReturnType<typeof table> = [...table(settings.mode), ['set-clock', 30_000, setClock]]
-  return rounds.map(([name, everyMs, round]) =>
-    every(everyMs, { name, round: async (signal) => void (await round(services, signal)), log }),
+  const steady: Pace = { ...pace, wait: steadyWait }
+  const rows: readonly JobRow[] = [
+    ...table(settings.mode),
+    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+  ]
+  return rows.map(({ name, everyMs, round, isSteady }) =>
+    every(everyMs, {
+      name,
+      round: async (signal) => (await round(services, signal)) ?? 0,
+      log,
+      pace: isSteady ? steady : pace,
+    }),
   )
 }

@@ -23,13 +23,15 @@ export async function notifyInstitutions(
     readonly log: Log
   },
   signal: AbortSignal,
-): Promise<void> {
-  if (network === null) return
+): Promise<number> {
+  if (network === null) return 0
   const at = clock()
-  for (const record of await claimUnsentTravelRules(database, { at, limit: BATCH })) {
-    if (signal.aborted) return
+  const records = await claimUnsentTravelRules(database, { at, limit: BATCH })
+  for (const record of records) {
+    if (signal.aborted) break
     await notifyInstitution({ database, network, dataKey, log }, record, at).catch((err: unknown) =>
       log.warn({ err, travelRuleId: record.id }, 'notifying an institution failed'),
     )
   }
+  return records.length
 }

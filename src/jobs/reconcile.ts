@@ -1,20 +1,25 @@
 /** Compares ledger and chain in an endless cycle, one page of wallets per round. */
 import { decimalOf } from '../money/money.ts'
+import { findDifferingWallets } from '../wallets/reconcile/find-differing-wallets.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile/reconcile.ts'
 import { pageOfWallets } from '../wallets/store.ts'
 
 /** Wallets per round; each wallet costs the node four reads. */
 const PAGE = 100
 
-/** Creates the job's round, which remembers its position and the alarms it has logged. */
-export function createReconcile(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
+/**
+ * Creates the job's round, which remembers its position and the alarms it has logged.
+ * @returns the number of wallets with a difference.
+ */
+export function createReconcile(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<number> {
   const { database, log } = parts
   const alarmed = new Set<string>()
   let after = ''
   return async (signal) => {
     const wallets = await pageOfWallets(database, after, PAGE)
-    for (const wallet of wallets) {
-      if (signal.aborted) return
+    const differing = await findDifferingWallets(parts, wallets)
+    for (const wallet of differing) {
+      if (signal.aborted) break
       const { address } = wallet
       const missing = await reconcileWallet(parts, wallet).catch((err: unknown) => {
         log.warn({ err, address }, 'comparing a wallet failed')
@@ -32,5 +37,6 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
       }
     }
     after = wallets.length < PAGE ? '' : (wallets.at(-1)?.accountId ?? '')
+    return differing.length
   }
 }

@@ -13,12 +13,13 @@ const BATCH = 100
 export async function repayMints(
   parts: { database: Database; chain: Chain; clock: Clock; log: Log },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { database, clock, log } = parts
   const at = clock()
   const due = { before: new Date(at.getTime() - QUIET_MS), at, limit: BATCH }
-  for (const owed of await claimMints(database, due)) {
-    if (signal.aborted) return
+  const mints = await claimMints(database, due)
+  for (const owed of mints) {
+    if (signal.aborted) break
     const { address, token } = owed
     const minted = await repayMint(parts, owed).catch((err: unknown) => {
       log.warn({ err, address, token }, 'repeating a mint failed')
@@ -27,4 +28,5 @@ export async function repayMints(
     if (minted !== null && minted > 0n)
       log.info({ address, token, units: minted.toString() }, 'a failed mint was repeated')
   }
+  return mints.length
 }

@@ -37,12 +37,12 @@ export interface CardSettlementDependencies extends CardTransactionDependencies 
 }
 
 /** Runs one round. A failing item does not block the others. @param signal stops the round early. */
-export async function settleCards(parts: CardSettlementDependencies, signal: AbortSignal): Promise<void> {
+export async function settleCards(parts: CardSettlementDependencies, signal: AbortSignal): Promise<number> {
   const { log } = parts
-  await applyOutOfOrderMessages(parts, signal)
+  const messages = await applyOutOfOrderMessages(parts, signal)
   const before = new Date(parts.clock().getTime() - APPROVAL_MS)
-  for (const token of await staleAuthorizations(parts.database, { before, limit: BATCH }))
-    await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
+  const stale = await staleAuthorizations(parts.database, { before, limit: BATCH })
+  for (const token of stale) await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
   const owed = await endSettlements(parts.database, parts.clock())
   if (owed.length > 0)
     log.error(
@@ -60,6 +60,7 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
     }).catch((err: unknown) => logUnsent(log, settlement.decisionId, err))
   for (let at = 0; at < unsent.length && !signal.aborted; at += 16)
     await Promise.all(unsent.slice(at, at + 16).map(send))
+  return messages + stale.length + owed.length + unsent.length
 }
 
 /** Another gateway may have sent it; settle-pending tracks every sent transfer. */
@@ -70,18 +71,20 @@ function logUnsent(log: Log, decisionId: string, err: unknown): void {
 async function applyOutOfOrderMessages(
   parts: CardSettlementDependencies,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const before = new Date(parts.clock().getTime() - OUT_OF_ORDER_MS)
-  for (const { webhookId, message, isTakenAsItIs } of await dueOutOfOrderMessages(parts.database, {
+  const due = await dueOutOfOrderMessages(parts.database, {
     before,
     limit: BATCH,
-  })) {
-    if (signal.aborted) return
+  })
+  for (const { webhookId, message, isTakenAsItIs } of due) {
+    if (signal.aborted) break
     await applyOne(parts, { message, isTakenAsItIs }).then(
       () => deleteOutOfOrderMessage(parts.database, webhookId),
       (err: unknown) => parts.log.error({ err, webhookId }, 'applying an out-of-order message failed'),
     )
   }
+  return due.length
 }
 
 async function applyOne(

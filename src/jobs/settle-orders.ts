@@ -17,14 +17,15 @@ const ORPHANED_MS = 10_000
 const BATCH = 100
 
 /** Runs one round. A failing order does not block the others. @param signal stops the round early. */
-export async function settleOrders(investing: InvestingDependencies, signal: AbortSignal): Promise<void> {
+export async function settleOrders(investing: InvestingDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = investing
   const now = clock()
   await requestStoppedCancels(database, now)
   await releaseUnplaced(investing, new Date(now.getTime() - ORPHANED_MS))
   const before = new Date(now.getTime() - QUIET_MS)
-  for (const order of await claimOpenOrders(database, { before, at: now, limit: BATCH })) {
-    if (signal.aborted) return
+  const orders = await claimOpenOrders(database, { before, at: now, limit: BATCH })
+  for (const order of orders) {
+    if (signal.aborted) break
     await resumeOrder(investing, order).catch(async (err: unknown) => {
       log.warn({ err, orderId: order.id }, 'resuming an order failed')
       if (err instanceof Failure) return
@@ -34,4 +35,5 @@ export async function settleOrders(investing: InvestingDependencies, signal: Abo
       await raiseAlarm({ database, log }, { ...alarm, at: clock() })
     })
   }
+  return orders.length
 }

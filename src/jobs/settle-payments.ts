@@ -16,15 +16,17 @@ const BATCH = 100
 export async function settlePayments(
   resolving: PaymentResolutionDependencies & { readonly log: Log },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { database, clock, log } = resolving
   const now = clock().getTime()
   const due = { before: new Date(now - QUIET_MS), abandoned: new Date(now - ABANDONED_MS), limit: BATCH }
-  for (const payment of await openPayments(database, due)) {
-    if (signal.aborted) return
+  const payments = await openPayments(database, due)
+  for (const payment of payments) {
+    if (signal.aborted) break
     if (!(await claimPayment(database, payment, clock()))) continue
     await resolvePayment(resolving, payment).catch((err: unknown) =>
       log.error({ err, paymentId: payment.id }, 'resolving a payment failed'),
     )
   }
+  return payments.length
 }

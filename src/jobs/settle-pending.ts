@@ -13,16 +13,18 @@ const QUIET_MS = 5_000
 const BATCH = 100
 
 /** Runs one round. A failing transfer does not block the others. @param signal stops the round early. */
-export async function settlePending(sending: TransferDependencies, signal: AbortSignal): Promise<void> {
+export async function settlePending(sending: TransferDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = sending
   const before = new Date(clock().getTime() - QUIET_MS)
   await releaseOrphans(sending, before)
-  for (const transfer of await openTransfers(database, before, BATCH)) {
-    if (signal.aborted) return
+  const transfers = await openTransfers(database, before, BATCH)
+  for (const transfer of transfers) {
+    if (signal.aborted) break
     // Another process may work on the same list; a claimed transfer moves to the end of the queue.
     if (!(await claimTransfer(database, transfer.id, before, clock()))) continue
     await resumeTransfer(sending, transfer).catch((err: unknown) =>
       log.error({ err, transferId: transfer.id }, 'finishing a transfer failed'),
     )
   }
+  return transfers.length
 }

@@ -8,14 +8,16 @@ const QUIET_MS = 10_000
 const BATCH = 100
 
 /** Runs one round. @param signal stops the round early. */
-export async function settleRelays(relaying: RelayDependencies, signal: AbortSignal): Promise<void> {
+export async function settleRelays(relaying: RelayDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = relaying
   const before = new Date(clock().getTime() - QUIET_MS)
-  for (const relay of await openRelays(database, before, BATCH)) {
-    if (signal.aborted) return
+  const relays = await openRelays(database, before, BATCH)
+  for (const relay of relays) {
+    if (signal.aborted) break
     if (!(await claimRelay(database, relay.id, before, clock()))) continue
     await resumeRelay(relaying, relay).catch((err: unknown) =>
       log.error({ err, relayId: relay.id }, 'finishing a relay failed'),
     )
   }
+  return relays.length
 }

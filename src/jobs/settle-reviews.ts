@@ -13,15 +13,17 @@ const BATCH = 50
 export async function settleReviews(
   verifying: KycDependencies & { readonly clock: Clock },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { database, settings, clock, log } = verifying
   const at = clock()
   const keeping = { database, dataKey: settings.dataKey }
-  for (const application of await pendingApplications(keeping, new Date(at.getTime() - QUIET_MS), BATCH)) {
-    if (signal.aborted) return
+  const applications = await pendingApplications(keeping, new Date(at.getTime() - QUIET_MS), BATCH)
+  for (const application of applications) {
+    if (signal.aborted) break
     if (await isStopped(database, { domain: 'compliance', objectId: application.id })) continue
     await followUp(verifying, application, at).catch((err: unknown) =>
       log.warn({ err, applicationId: application.id }, 'reading an identity review failed'),
     )
   }
+  return applications.length
 }

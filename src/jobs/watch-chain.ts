@@ -33,20 +33,29 @@ const VERIFY_MS = 5_000
 /** Maximum delay between reading evidence and booking it, across a reorganization or a crash. */
 const BOOKED_WITHIN_MS = 60_000
 
-/** Creates the job's round, which remembers the block range that the node accepts. */
-export function createWatchChain(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
+/**
+ * Creates the job's round, which remembers the block range that the node accepts. A round on a chain that has not moved
+ * since the last one reads nothing from the database. @returns the number of transfers that were booked.
+ */
+export function createWatchChain(
+  parts: ReconciliationDependencies,
+): (signal: AbortSignal) => Promise<number> {
   const { database, chain, clock } = parts
   let width = MAX_RANGE_BLOCKS
   let verification: Verification | undefined
   let isFirst = true
+  let quiet: ChainBlock | undefined
   return async (signal) => {
+    if (quiet !== undefined && verification === undefined && (await isUnmoved(chain, quiet))) return 0
+    quiet = undefined
+    let booked = 0
     const cursor = await findCursor(database, chain)
     const identity = await chain.identity()
     if (cursor === undefined || cursor.identity !== identity) {
       // The sandbox adopts a replaced development chain after restoring its balances.
       if (cursor === undefined || !chain.isGasFree)
         await adoptChain(database, chain, { ...(await readHead(chain)), at: clock() })
-      return
+      return 1
     }
     const from = await startAfter(chain, cursor)
     const areReplaced = await chain.areBlocksReplaced()
@@ -82,20 +91,29 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
     for (let next = from, seen: ChainBlock = cursor; next <= last && !signal.aborted; ) {
       const to = next + width - 1n < last ? next + width - 1n : last
       try {
-        await search(parts, next, to)
+        booked += await search(parts, next, to)
       } catch (error) {
         if (width === 1n) throw error
         width = width > 4n ? width / 4n : 1n
         throw error
       }
       const block = await chain.block(to)
-      if (block === undefined) return
+      if (block === undefined) return booked
       await moveCursor(database, chain, { block, from: seen, at: clock() })
       seen = { identity, block }
       next = to + 1n
       width = width * 2n < MAX_RANGE_BLOCKS ? width * 2n : MAX_RANGE_BLOCKS
+      if (to === last && last === latest) quiet = seen
     }
+    if (from > last && last === latest) quiet = cursor
+    return booked
   }
+}
+
+/** Checks whether a block is still the head of the same chain. */
+async function isUnmoved(chain: Chain, { identity, block }: ChainBlock): Promise<boolean> {
+  if ((await chain.blockNumber()) !== block.number || (await chain.identity()) !== identity) return false
+  return (await chain.block(block.number))?.hash === block.hash
 }
 
 /**
@@ -116,7 +134,11 @@ async function startAfter(chain: Chain, { block }: ChainBlock): Promise<bigint> 
   return number > REORGANIZED_BLOCKS ? number - REORGANIZED_BLOCKS : 0n
 }
 
-async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBlock: bigint): Promise<void> {
+async function search(
+  parts: ReconciliationDependencies,
+  fromBlock: bigint,
+  toBlock: bigint,
+): Promise<number> {
   const { database, chain, log } = parts
   const found = await chain.findTransfers({ fromBlock, toBlock })
   const wallets = await findWalletsByAddress(
@@ -124,7 +146,8 @@ async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBl
     found.flatMap(({ from, to }) => [from, to]),
   )
   const relevant = found.filter(({ from, to }) => wallets.has(from) || wallets.has(to))
-  for (const hash of await findUnexplainedTransfers(parts, relevant))
+  const unexplained = await findUnexplainedTransfers(parts, relevant)
+  for (const hash of unexplained)
     for (const address of await bookMovements(parts, hash)) {
       const accountId = wallets.get(address)
       if (accountId === undefined) continue
@@ -132,4 +155,5 @@ async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBl
         log.warn({ err, address }, 'comparing a wallet failed'),
       )
     }
+  return unexplained.size
 }

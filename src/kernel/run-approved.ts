@@ -69,10 +69,11 @@ export async function finishApprovals(
   services: Services,
   findKey: FindKey,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const before = new Date(services.clock().getTime() - QUIET_MS)
-  for (const approval of await unfinishedApprovals(services.database, before, BATCH)) {
-    if (signal.aborted) return
+  const approvals = await unfinishedApprovals(services.database, before, BATCH)
+  for (const approval of approvals) {
+    if (signal.aborted) break
     const now = services.clock()
     const context = { ...services, requestId: services.newId('req', now), now }
     await services
@@ -81,4 +82,5 @@ export async function finishApprovals(
         services.log.warn({ err, approvalId: approval.id }, 'finishing an approved call failed'),
       )
   }
+  return approvals.length
 }

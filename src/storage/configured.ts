@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/read-config.ts'
-import type { Database } from './database.ts'
+import type { Database, Doorbell } from './database.ts'
 
 /** Opens the database of a configuration; each engine is loaded only when it is used. @throws Error that says what to do. */
 export async function openDatabase(
@@ -10,6 +10,15 @@ export async function openDatabase(
 ): Promise<Database> {
   if (databaseUrl !== null) return (await import('./postgres.ts')).openPostgres({ url: databaseUrl })
   return (await import('./pglite.ts')).openPglite({ directory: dataDirectory, now: systemClock, log })
+}
+
+/** Opens the doorbell of a configuration. The embedded database serves one process, which needs none. */
+export async function openConfiguredDoorbell(
+  { databaseUrl: url }: Pick<Config, 'databaseUrl'>,
+  { onRing, log }: { readonly onRing: () => void; readonly log: Log },
+): Promise<Doorbell> {
+  if (url === null) return { ring: () => {}, close: async () => {} }
+  return (await import('./doorbell.ts')).openDoorbell({ url, onRing, log })
 }
 
 /** Opens the database with all migrations and functions applied; the sandbox applies them itself. @throws Error where some are missing. */

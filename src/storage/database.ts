@@ -44,6 +44,13 @@ export interface Database extends Connection {
   close(): Promise<void>
 }
 
+/** Announces activity to the other gateways on one database. */
+export interface Doorbell {
+  /** Never fails and never waits: a sweep finds the work behind a lost announcement. */
+  ring(): void
+  close(): Promise<void>
+}
+
 /** Returns the row of a statement that always returns one. @throws Error when there is none, which is a bug. */
 export async function callForRow<Row>(
   connection: Pick<Connection, 'call'>,

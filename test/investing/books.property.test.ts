@@ -81,7 +81,8 @@ onBothEngines('investing’s books', (database) => {
         return
       case 'wait':
         clock.forward(step.seconds * 1_000)
-        return settleOrders(services, quiet)
+        await settleOrders(services, quiet)
+        return
       case 'cancel': {
         const id = placed[step.which % Math.max(1, placed.length)]
         if (id !== undefined) await investor.call(cancel, { id }, { at: clock() }).catch(expectRefusal)

@@ -2,6 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { every } from '../../src/jobs/every.ts'
+import { createPace } from '../../src/jobs/pace.ts'
+
+const pace = createPace({ announce: () => {} })
 
 it('continues after a failed round, and leaves no listener behind', async () => {
   const warnings: Error[] = []
@@ -11,8 +14,9 @@ it('continues after a failed round, and leaves no listener behind', async () => 
   const round = async () => {
     rounds += 1
     if (rounds % 2 === 0) throw new Error('a bad round')
+    return 0
   }
-  const job = every(1, { name: 'test', round, log: silentLog })
+  const job = every(1, { name: 'test', round, log: silentLog, pace })
   while (rounds < 30) await pause(1)
   await job.stop()
   process.off('warning', hear)
@@ -23,8 +27,9 @@ it('stops at once between rounds, and waits for a running one', async () => {
   let rounds = 0
   const count = async () => {
     rounds += 1
+    return 0
   }
-  await every(60_000, { name: 'test', round: count, log: silentLog }).stop()
+  await every(60_000, { name: 'test', round: count, log: silentLog, pace }).stop()
   expect(rounds).toBe(0)
   let isDone = false
   let started = () => {}
@@ -35,8 +40,9 @@ it('stops at once between rounds, and waits for a running one', async () => {
     started()
     await pause(20)
     isDone = true
+    return 0
   }
-  const job = every(1, { name: 'test', round, log: silentLog })
+  const job = every(1, { name: 'test', round, log: silentLog, pace })
   await underWay
   await job.stop()
   expect(isDone).toBe(true)

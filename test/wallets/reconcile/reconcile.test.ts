@@ -31,7 +31,7 @@ onBothEngines('ledger and chain', (database) => {
   const payer = privateKeyToAccount(generatePrivateKey())
   let chain: Chain
   let sending: TransferDependencies & ReconciliationDependencies
-  let watch: (signal: AbortSignal) => Promise<void>
+  let watch: (signal: AbortSignal) => Promise<number>
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
     sending = sendingDependencies(database(), chain)

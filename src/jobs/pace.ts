@@ -1,0 +1,73 @@
+/** Jobs run at their own interval for this long after the last activity. */
+const ACTIVE_MS = 60_000
+
+/** Pause between sweeps at rest. They find work whose announcement was lost. */
+const REST_MS = 30_000
+
+/** Shortest time between two announcements to other gateways. */
+const ANNOUNCE_MS = 10_000
+
+/** Decides how often jobs run: at their interval while work may be open, and rarely at rest. */
+export interface Pace {
+  /** Records a write by a client of this gateway, and announces it to the other gateways. */
+  noteWrite(): void
+  /** Records activity elsewhere: another gateway's announcement, or open work that a job found. */
+  noteActivity(): void
+  /** Waits until a job's next round. @returns false when the signal was aborted. */
+  wait(intervalMs: number, signal: AbortSignal): Promise<boolean>
+}
+
+/** @param announce tells the other gateways that work may be open. @param now monotonic milliseconds. */
+export function createPace(
+  { announce, now = () => performance.now() }: { announce: () => void; now?: () => number },
+  { activeMs = ACTIVE_MS, restMs = REST_MS }: { activeMs?: number; restMs?: number } = {},
+): Pace {
+  // A start is activity: its predecessor may have left work open.
+  let activeUntil = now() + activeMs
+  let announcedAt = Number.NEGATIVE_INFINITY
+  const resting = new Set<() => void>()
+  const noteActivity = () => {
+    activeUntil = now() + activeMs
+    for (const wake of [...resting]) wake()
+  }
+  return {
+    noteActivity,
+    noteWrite: () => {
+      noteActivity()
+      if (now() - announcedAt < ANNOUNCE_MS) return
+      announcedAt = now()
+      announce()
+    },
+    wait: async (intervalMs, signal) => {
+      const isActive = now() < activeUntil
+      if (isActive) return steadyWait(intervalMs, signal)
+      // Activity ends a rest early; the round then keeps its interval.
+      const isWoken = await pauseUntilWoken(Math.max(restMs, intervalMs), signal, resting)
+      return isWoken ? steadyWait(intervalMs, signal) : !signal.aborted
+    },
+  }
+}
+
+/** Waits an interval without regard to activity. @returns false when the signal was aborted. */
+export async function steadyWait(ms: number, signal: AbortSignal): Promise<boolean> {
+  await pauseUntilWoken(ms, signal, new Set())
+  return !signal.aborted
+}
+
+/** @returns whether it was woken before the time had passed. */
+function pauseUntilWoken(ms: number, signal: AbortSignal, sleepers: Set<() => void>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isWoken: boolean) => {
+      clearTimeout(timer)
+      sleepers.delete(wake)
+      signal.removeEventListener('abort', stop)
+      resolve(isWoken)
+    }
+    const wake = () => end(true)
+    const stop = () => end(false)
+    const timer = setTimeout(stop, ms)
+    sleepers.add(wake)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+}

@@ -1,0 +1,63 @@
+import pg from 'pg'
+import type { Log } from '../base/log.ts'
+import type { Doorbell } from './database.ts'
+
+const CHANNEL = 'bursar_activity'
+const RETRY_MS = 2_000
+const CONNECT_TIMEOUT_MS = 3_000
+
+/**
+ * Listens on a connection of its own, which is opened again whenever it is lost.
+ * @param url direct connection; a pooler in transaction mode delivers no notifications.
+ * @param onRing called for announcements of other gateways, and after every reconnection.
+ */
+export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => void; log: Log }): Doorbell {
+  let client: pg.Client | undefined
+  let retry: NodeJS.Timeout | undefined
+  let isClosed = false
+  const connect = async () => {
+    const connecting = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      application_name: 'bursar doorbell',
+    })
+    const lose = () => {
+      if (client === connecting) client = undefined
+      if (isClosed || retry !== undefined) return
+      retry = setTimeout(() => {
+        retry = undefined
+        void connect()
+      }, RETRY_MS)
+      retry.unref()
+    }
+    connecting.on('error', lose)
+    connecting.on('end', lose)
+    connecting.on('notification', ({ payload }) => {
+      if (payload !== String(process.pid)) onRing()
+    })
+    try {
+      await connecting.connect()
+      await connecting.query(`listen ${CHANNEL}`)
+      client = connecting
+      onRing()
+      if (isClosed) await connecting.end()
+    } catch (err) {
+      log.debug({ err }, 'listening for activity of other gateways failed and will be retried')
+      await connecting.end().catch(() => {})
+      lose()
+    }
+  }
+  const connecting = connect()
+  return {
+    ring: () => {
+      client?.query(`notify ${CHANNEL}, '${process.pid}'`).catch(() => {})
+    },
+    close: async () => {
+      isClosed = true
+      clearTimeout(retry)
+      await connecting
+      await client?.end().catch(() => {})
+    },
+  }
+}
