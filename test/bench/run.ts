@@ -14,6 +14,7 @@ import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
+import { benchRest } from './rest.ts'
 import { benchScaling } from './scaling.ts'
 import { benchSpend } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
@@ -181,6 +182,18 @@ add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench 
     ratio: null,
   },
 ])
+
+progress('rest')
+const rest = [await benchRest(serverUrl, 1), await benchRest(serverUrl, 1_000)]
+add(
+  'A gateway at rest on PostgreSQL: statements a second',
+  rest.map(({ wallets, startMs, statementsPerSecond, memoryMb }) => ({
+    what: `${wallets} wallets; started in ${(startMs / 1_000).toFixed(1)} s, holds ${memoryMb.toFixed(0)} MB`,
+    ours: perSecond(statementsPerSecond),
+    floor: '',
+    ratio: null,
+  })),
+)
 
 progress('scaling')
 const scaling = await benchScaling(serverUrl, progress)

@@ -1,0 +1,69 @@
+/** A gateway at rest: start time, statements per second, and memory, with few and with many wallets. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+import { createTestDatabase } from '../engines.ts'
+import { startGateway } from '../journeys/gateway.ts'
+
+/** Until jobs rest after the last write. */
+const UNTIL_REST_MS = 65_000
+const MEASURED_MS = 30_000
+
+export interface RestFigures {
+  readonly wallets: number
+  readonly startMs: number
+  readonly statementsPerSecond: number
+  readonly memoryMb: number
+}
+
+/** Measures a gateway on PostgreSQL. @param wallets number of guest accounts, each with a wallet. */
+export async function benchRest(serverUrl: string, wallets: number): Promise<RestFigures> {
+  const { url, drop } = await createTestDatabase(serverUrl)
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  const startedAt = performance.now()
+  const gateway = await startGateway({
+    DATABASE_URL: url,
+    RATE_GUESTS: '100000/60',
+    RATE_MUTATIONS: '100000/60',
+  })
+  const startMs = performance.now() - startedAt
+  try {
+    for (let done = 0; done < wallets; done += 16)
+      await Promise.all(
+        Array.from({ length: Math.min(16, wallets - done) }, async () => {
+          const { status } = await fetch(`${gateway.origin}/api/auth/guest`, { method: 'POST' })
+          if (status !== 200) throw new Error(`a guest was answered ${status}`)
+        }),
+      )
+    await pause(UNTIL_REST_MS)
+    const name = new URL(url).pathname.slice(1)
+    const before = await transactions(client, name)
+    await pause(MEASURED_MS)
+    const after = await transactions(client, name)
+    const status = readFileSync(`/proc/${gateway.process.pid}/status`, 'utf8')
+    return {
+      wallets,
+      startMs,
+      statementsPerSecond: ((after - before) * 1_000) / MEASURED_MS,
+      memoryMb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024,
+    }
+  } finally {
+    await gateway.stop()
+    await client.end()
+    await drop()
+  }
+}
+
+/** Transactions of a database so far. A statement outside a transaction is one. */
+async function transactions(client: pg.Client, name: string): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(
+    'select xact_commit + xact_rollback as count from pg_stat_database where datname = $1',
+    [name],
+  )
+  return Number(rows[0]?.count ?? 0)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  for (const wallets of [1, 1_000]) console.log(await benchRest(process.env.TEST_DATABASE_URL ?? '', wallets))
