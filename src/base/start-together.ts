@@ -1,5 +1,7 @@
 /** Starts slow dependencies in parallel, with errors that name the failing one. */
+
 import { rootCause } from '../failures/root-cause.ts'
+import { urlsOfHosts } from './host-urls.ts'
 
 interface Closable {
   close(): Promise<void>
@@ -7,7 +9,11 @@ interface Closable {
 
 /** The variable and the host of its URL; the rest of the URL may be secret. */
 export function describeVariable(variable: string, url: string | null): string | undefined {
-  return url === null ? undefined : `${variable} (${new URL(url).host})`
+  return url === null
+    ? undefined
+    : `${variable} (${urlsOfHosts(url)
+        .map((one) => new URL(one).host)
+        .join(', ')})`
 }
 
 /** Prefixes a startup error with its variable and adds the root cause. */

@@ -1,8 +1,10 @@
 /** Doctor checks of dependencies: database, rate limits, chain, providers and clocks. */
+
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { deploymentFaults } from '../audit/deployment.ts'
 import { systemClock } from '../base/clock.ts'
+import { urlsOfHosts } from '../base/host-urls.ts'
 import { silentLog } from '../base/log.ts'
 import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
@@ -44,7 +46,9 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
       const name =
         databaseUrl === null
           ? `embedded, in ${dataDirectory}`
-          : `PostgreSQL ${version} at ${new URL(databaseUrl).host}`
+          : `PostgreSQL ${version} at ${urlsOfHosts(databaseUrl)
+              .map((one) => new URL(one).host)
+              .join(', ')}`
       if (version < MIN_POSTGRES_VERSION)
         return fail('database', name, `Use PostgreSQL ${MIN_POSTGRES_VERSION} or newer.`)
       const pending = await database.pendingMigrations()

@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
+import { urlsOfHosts } from '../base/host-urls.ts'
 import { logLevels } from '../base/log.ts'
 import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
@@ -22,6 +23,13 @@ import { type ObservabilityConfig, observabilityOf, observabilityVariables } fro
 import { productionErrors } from './production.ts'
 import { secretsFromFiles } from './secret-files.ts'
 
+const isDatabaseUrl = (text: string) => {
+  try {
+    return urlsOfHosts(text).every((one) => /^postgres(ql)?:$/.test(new URL(one).protocol))
+  } catch {
+    return false
+  }
+}
 const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
 const refuseMismatch = (price: string, context: z.core.$RefinementCtx<string>) => {
   const mismatch = amountMismatch(price, 'USDC')
@@ -46,7 +54,10 @@ const environment = z.object({
     .refine((text) => new URL(text).href === `${new URL(text).origin}/`, 'must be an origin without a path')
     .optional(),
   DATA_DIR: z.string().min(1).default('.bursar'),
-  DATABASE_URL: url(/^postgres(ql)?$/).optional(),
+  DATABASE_URL: z
+    .string()
+    .refine(isDatabaseUrl, 'must be a postgres:// URL; separate several hosts by commas')
+    .optional(),
   REDIS_URL: url(/^rediss?$/).optional(),
   CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
   CHAIN_RPC_URL: url(/^https?$/).optional(),

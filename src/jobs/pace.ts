@@ -2,7 +2,7 @@
 const ACTIVE_MS = 60_000
 
 /** Pause between sweeps at rest. They find work whose announcement was lost. */
-const REST_MS = 30_000
+const REST_MS = 60_000
 
 /** Shortest time between two announcements to other gateways. */
 const ANNOUNCE_MS = 10_000

@@ -1,6 +1,8 @@
 import pg from 'pg'
+import { urlsOfHosts } from '../base/host-urls.ts'
 import type { Log } from '../base/log.ts'
 import type { Doorbell } from './database.ts'
+import { findWritableHost } from './postgres-hosts.ts'
 
 const CHANNEL = 'bursar_activity'
 const RETRY_MS = 2_000
@@ -12,12 +14,14 @@ const CONNECT_TIMEOUT_MS = 3_000
  * @param onRing called for announcements of other gateways, and after every reconnection.
  */
 export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => void; log: Log }): Doorbell {
+  const urls = urlsOfHosts(url)
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let isClosed = false
   const connect = async () => {
+    const writable = await findWritableHost(urls).catch(() => ({ url }))
     const connecting = new pg.Client({
-      connectionString: url,
+      connectionString: writable.url,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       application_name: 'bursar doorbell',

@@ -1,6 +1,8 @@
 /** Detects several gateways with their own local chains on one database: each would miss the other's transfers. */
 import pg from 'pg'
+import { urlsOfHosts } from '../base/host-urls.ts'
 import type { Log } from '../base/log.ts'
+import { findWritableHost } from './postgres-hosts.ts'
 import { asUnavailable } from './unavailable.ts'
 
 /** Gives a gateway that is shutting down time to exit. */
@@ -20,7 +22,10 @@ export async function claimForOwnChain({
   url: string
   log: Pick<Log, 'error'>
 }): Promise<() => Promise<void>> {
-  const client = new pg.Client({ connectionString: url, lock_timeout: WAIT_MS, keepAlive: true })
+  const writable = await findWritableHost(urlsOfHosts(url)).catch((error: unknown) => {
+    throw asUnavailable(error)
+  })
+  const client = new pg.Client({ connectionString: writable.url, lock_timeout: WAIT_MS, keepAlive: true })
   // Losing the connection later only loses the claim.
   client.on('error', () => {})
   try {

@@ -3,10 +3,13 @@
  * are bounded; a lost connection fails only the calls on it.
  */
 import pg from 'pg'
+import { urlsOfHosts } from '../base/host-urls.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
+import { findWritableHost } from './postgres-hosts.ts'
 import { changesRows, type Session, type SessionPool } from './session-pool.ts'
-import { asUnavailable, isConnectionLost } from './unavailable.ts'
+import { asUnavailable, isConnectionLost, isReadOnly } from './unavailable.ts'
 
 /** After a failed statement, a request makes one more query for its outcome; all limits together stay below 10 s. */
 const STATEMENT_TIMEOUT_MS = 5_000
@@ -26,7 +29,10 @@ const parsers = new Map<number, (text: string) => unknown>([
   [DATE, (text) => text],
 ])
 
-/** Connects on the first call. @param url `postgres://…` @param poolSize maximum connections, 10 by default. */
+/**
+ * Connects on the first call. @param url `postgres://…`, with several hosts separated by commas where the database may
+ * fail over. @param poolSize maximum connections, 10 by default.
+ */
 export async function openPostgres({
   url,
   poolSize = 10,
@@ -34,7 +40,7 @@ export async function openPostgres({
   url: string
   poolSize?: number
 }): Promise<Database> {
-  const bounded = poolOn(url, {
+  const bounded = failoverPool(urlsOfHosts(url), {
     max: poolSize,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
@@ -42,7 +48,72 @@ export async function openPostgres({
     // Transactions orphaned by a lost connection must not keep their locks.
     idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
   })
-  return databaseOnPool('postgres', bounded, () => poolOn(url, { max: 1 }))
+  return databaseOnPool('postgres', bounded, () => failoverPool(urlsOfHosts(url), { max: 1 }))
+}
+
+/** A pool on the writable one of several hosts; it moves when that host is lost or became a standby. */
+function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPool {
+  const [only, second] = urls
+  if (only !== undefined && second === undefined) return poolOn(only, config)
+  let current: SessionPool | undefined
+  // A host of an earlier timeline is a former primary, even if it is the only one that answers.
+  let timeline = ''
+  let searching: Promise<SessionPool> | undefined
+  const search = () => {
+    searching ??= findWritableHost(urls, timeline)
+      .then((host) => {
+        timeline = host.timeline
+        current = poolOn(host.url, config)
+        return current
+      })
+      .finally(() => {
+        searching = undefined
+      })
+    return searching
+  }
+  const leave = (pool: SessionPool) => {
+    if (current !== pool) return
+    current = undefined
+    // Its sessions end by their own limits.
+    pool.end().catch(() => {})
+  }
+  return {
+    acquire: async () => {
+      try {
+        const pool = current ?? (await search())
+        try {
+          return watched(await pool.acquire(), () => leave(pool))
+        } catch {
+          // Refused before anything was sent: another host may accept it.
+          leave(pool)
+          const next = await search()
+          return watched(await next.acquire(), () => leave(next))
+        }
+      } catch (error) {
+        throw asUnavailable(error)
+      }
+    },
+    count: () => current?.count() ?? { busy: 0, idle: 0, waiting: 0 },
+    end: async () => {
+      await (current ?? (await searching?.catch(() => undefined)))?.end()
+    },
+  }
+}
+
+/** @param leave called when a statement shows that the host is lost or does not accept writes. */
+function watched(session: Session, leave: () => void): Session {
+  return {
+    query: async (text, parameters, name) => {
+      try {
+        return await session.query(text, parameters, name)
+      } catch (error) {
+        const cause = error instanceof Failure ? error.cause : error
+        if (isConnectionLost(cause) || isReadOnly(cause)) leave()
+        throw error
+      }
+    },
+    release: (broken) => session.release(broken),
+  }
 }
 
 function poolOn(url: string, config: pg.PoolConfig): SessionPool {

@@ -9,9 +9,12 @@ const CONFLICT_STATES = ['40P01', '40001']
  * conflicts.
  */
 const RETRIABLE_STATES = new Set([
-  ...['53100', '53200', '53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03'],
+  ...['53100', '53200', '53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03', '25006'],
   ...CONFLICT_STATES,
 ])
+
+/** SQLSTATE of a write on a standby. Nothing was done, so another host may do it. */
+const READ_ONLY_STATE = '25006'
 
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
@@ -35,6 +38,11 @@ export function isConnectionLost(error: unknown): boolean {
   if (code !== undefined)
     return NETWORK_CODES.has(code) || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   return error instanceof Error && LOST.test(error.message)
+}
+
+/** True if the server is a standby, or was demoted: it accepts no writes. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === READ_ONLY_STATE
 }
 
 /** True if the server rolled back the transaction because of a concurrent one; it can be retried immediately. */

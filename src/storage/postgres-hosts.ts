@@ -1,0 +1,58 @@
+/** Finds the one of several PostgreSQL hosts that accepts writes. */
+import pg from 'pg'
+
+const PROBE_TIMEOUT_MS = 2_000
+
+interface Probe {
+  readonly url: string
+  readonly is_standby: boolean
+  /** Hexadecimal, of fixed length; a promotion raises it. */
+  readonly timeline: string
+}
+
+/** A host that accepts writes, and the timeline of its log. */
+export type WritableHost = Pick<Probe, 'url' | 'timeline'>
+
+/**
+ * Asks all hosts at once and returns the writable one. Of several, that is the one with the highest timeline: a former
+ * primary that comes back also reports itself writable.
+ * @param atLeast timeline below which a host is a former primary.
+ * @throws the error of the first host if none is writable.
+ */
+export async function findWritableHost(urls: readonly string[], atLeast = ''): Promise<WritableHost> {
+  const results = await Promise.allSettled(urls.map(probe))
+  const writable = results
+    .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    .filter((host) => !host.is_standby && host.timeline >= atLeast)
+    .sort((one, other) => (one.timeline < other.timeline ? 1 : -1))
+  const [found] = writable
+  if (found !== undefined) return found
+  const failed = results.find((result) => result.status === 'rejected')
+  throw failed?.reason ?? noPrimary()
+}
+
+/** A standby answers, but no primary: the SQLSTATE of a server that is starting up. */
+function noPrimary(): Error {
+  return Object.assign(new Error('no host of DATABASE_URL accepts writes'), { code: '57P03' })
+}
+
+async function probe(url: string): Promise<Probe> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+    query_timeout: PROBE_TIMEOUT_MS,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query<Omit<Probe, 'url'>>(
+      `select pg_is_in_recovery() as is_standby,
+        case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`,
+    )
+    const [row] = rows
+    if (row === undefined) throw noPrimary()
+    return { url, ...row }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
