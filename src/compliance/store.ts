@@ -3,7 +3,6 @@ import { type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TravelRuleTable } from '../storage/schema.ts'
-import { unusedTravelRuleCondition } from './transfer-facts.ts'
 
 /** A record to store. @property payload personal data, stored sealed. */
 export interface TravelRuleRecord {
@@ -74,7 +73,7 @@ export async function claimTravelRule(
   const rows = await database.call<{ id: string }>(
     {
       name: 'compliance_claim_travel_rule',
-      text: `update travel_rule set decision_id = $2 where id = $1 and ${unusedTravelRuleCondition} returning id`,
+      text: 'update travel_rule set decision_id = $2 where id = $1 and travel_rule_is_unused(decision_id) returning id',
     },
     [id, decisionId],
   )

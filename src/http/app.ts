@@ -10,7 +10,7 @@ import { Failure } from '../failures/failure.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
-import { countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
+import { countCaller, countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { ListedSeller } from '../x402/sale.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import {
@@ -248,11 +248,8 @@ async function limitCaller(services: Services, c: HttpContext): Promise<void> {
     ...(principal.kind === 'key' ? [{ rateClass: 'key', client: principal.key.id }] : []),
     { rateClass: 'account', client: principal.account.id },
   ]
-  const readings = await Promise.all(
-    counted.map((each) => countRequest(services, { ...each, now: c.get('now'), failClosed: false })),
-  )
-  for (const reading of readings) {
-    if (reading === null || reading.allowed) continue
+  for (const reading of await countCaller(services, counted, c.get('now'))) {
+    if (reading.allowed) continue
     c.set('reading', reading)
     requireWithinLimit(reading)
   }

@@ -2,7 +2,7 @@
 import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
 import type { Page } from '../base/page.ts'
 import type { AccessKey, Account } from '../base/principal.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Statement } from '../storage/database.ts'
 import type { AccessKeyTable, Schema } from '../storage/schema.ts'
 
 const accountColumns = [
@@ -200,6 +200,37 @@ export function keyOf(row: KeyRow): AccessKey {
   }
 }
 
+const authenticateStatement: Statement = {
+  name: 'identity_authenticate',
+  text: 'select * from authenticate($1, $2, $3, $4, $5)',
+}
+
+interface AuthenticatedRow extends KeyRow, Omit<AccountRow, 'mfa_enrolled'> {
+  readonly mfa_enrolled: boolean
+  readonly is_nonce_new: boolean
+}
+
+/**
+ * Finds an unrevoked key with its owner, as {@link findKey}, and consumes the nonce of a signed request, in one round trip.
+ * @returns `isNonceNew` false for a repeated nonce. An expired key or a locked account consumes nothing.
+ */
+export async function authenticateKey(
+  database: Connection,
+  by: { thumbprint: string; nonce: string; nonceExpiresAt: Date } | { secretHash: Uint8Array },
+  now: Date,
+): Promise<{ account: Account; key: AccessKey; isNonceNew: boolean } | undefined> {
+  const isSigned = 'thumbprint' in by
+  const [row] = await database.call<AuthenticatedRow>(authenticateStatement, [
+    isSigned ? by.thumbprint : null,
+    isSigned ? null : by.secretHash,
+    isSigned ? by.nonce : null,
+    isSigned ? by.nonceExpiresAt : null,
+    now,
+  ])
+  if (row === undefined) return undefined
+  return { account: accountOf(row), key: keyOf(row), isNonceNew: row.is_nonce_new }
+}
+
 /** @returns false if the thumbprint or secret is already registered. */
 export async function insertKey(
   database: Connection,
@@ -228,23 +259,6 @@ export async function insertKey(
     .returning('id')
     .executeTakeFirst()
   return inserted !== undefined
-}
-
-/** Consumes a nonce of a key. @returns false if it was already used. */
-export async function consumeNonce(
-  database: Connection,
-  keyId: string,
-  nonce: string,
-  expiresAt: Date,
-): Promise<boolean> {
-  const rows = await database.call<{ nonce: string }>(
-    {
-      name: 'identity_spend_nonce',
-      text: 'insert into signature_nonce (key_id, nonce, expires_at) values ($1, $2, $3) on conflict do nothing returning nonce',
-    },
-    [keyId, nonce, expiresAt],
-  )
-  return rows.length === 1
 }
 
 /** Deletes nonces of expired signatures. @returns how many. */

@@ -23,8 +23,8 @@ import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
 import { createWatchChain } from './watch-chain.ts'
 
-/** A round's result is the number of open items it found, or nothing where that is not activity. */
-type JobRound = (services: Services, signal: AbortSignal) => Promise<number | void>
+/** The result is the number of open items that were found; any other result is not activity. */
+type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
 
 interface JobRow {
   readonly name: string
@@ -35,9 +35,7 @@ interface JobRow {
 }
 
 /** Creates the round of a job that keeps state between rounds. */
-const stateful = (
-  create: (services: Services) => (signal: AbortSignal) => Promise<number | void>,
-): JobRound => {
+const stateful = (create: (services: Services) => (signal: AbortSignal) => Promise<unknown>): JobRound => {
   let round: ReturnType<typeof create> | undefined
   return (services, signal) => {
     round ??= create(services)
@@ -80,7 +78,10 @@ export function startJobs(services: Services, pace: Pace, setClock: () => Promis
   return rows.map(({ name, everyMs, round, isSteady }) =>
     every(everyMs, {
       name,
-      round: async (signal) => (await round(services, signal)) ?? 0,
+      round: async (signal) => {
+        const found = await round(services, signal)
+        return typeof found === 'number' ? found : 0
+      },
       log,
       pace: isSteady ? steady : pace,
     }),

@@ -1,7 +1,7 @@
 /** Wraps providers with metrics and traces. */
 import { Failure } from '../failures/failure.ts'
 import type { Metrics } from '../providers/metrics.ts'
-import type { RateLimiter } from '../providers/rate-limiter.ts'
+import type { RateLimiter, RateVerdict } from '../providers/rate-limiter.ts'
 import type { Tracing } from '../providers/tracing.ts'
 
 export interface DecisionObserver {
@@ -72,13 +72,21 @@ function watch(
 
 /** Counts refusals by rate class, the prefix of the key. */
 export function countRefusals(rateLimiter: RateLimiter, metrics: Pick<Metrics, 'rateLimited'>): RateLimiter {
+  const note = (key: string, { allowed }: RateVerdict) => {
+    const [rateClass = ''] = key.split(':')
+    if (!allowed) metrics.rateLimited(rateClass)
+  }
   return {
     ...rateLimiter,
     async take(key, limit, now) {
       const verdict = await rateLimiter.take(key, limit, now)
-      const [rateClass = ''] = key.split(':')
-      if (!verdict.allowed) metrics.rateLimited(rateClass)
+      note(key, verdict)
       return verdict
+    },
+    async takeAll(windows, now) {
+      const verdicts = await rateLimiter.takeAll(windows, now)
+      for (const [index, verdict] of verdicts.entries()) note(windows[index]?.key ?? '', verdict)
+      return verdicts
     },
   }
 }

@@ -50,16 +50,21 @@ export async function findReviewVerdict(
   connection: Connection,
   { accountId, subject, at }: { accountId: string; subject: string; at: Date },
 ): Promise<ReviewVerdict> {
-  const [row] = await connection.call<{
-    id: string
-    status: 'released' | 'blocked'
-    lists: readonly string[]
-    is_released: boolean
-  }>(latest, [accountId, subject, at])
-  if (row === undefined) return null
-  const { id, status, lists } = row
+  const [row] = await connection.call<ReviewRow>(latest, [accountId, subject, at])
+  return row === undefined ? null : verdictOfReview(row)
+}
+
+/** The newest decided review of a spend. */
+export interface ReviewRow {
+  readonly id: string
+  readonly status: 'released' | 'blocked'
+  readonly lists: readonly string[]
+  readonly is_released: boolean
+}
+
+export function verdictOfReview({ id, status, lists, is_released }: ReviewRow): ReviewVerdict {
   if (status === 'blocked') return { status, lists }
-  return row.is_released ? { status, id, lists } : null
+  return is_released ? { status, id, lists } : null
 }
 
 /**

@@ -66,4 +66,5 @@ async function transactions(client: pg.Client, name: string): Promise<number> {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  for (const wallets of [1, 1_000]) console.log(await benchRest(process.env.TEST_DATABASE_URL ?? '', wallets))
+  for (const wallets of [1, 1_000])
+    process.stdout.write(`${JSON.stringify(await benchRest(process.env.TEST_DATABASE_URL ?? '', wallets))}\n`)

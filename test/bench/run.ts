@@ -15,6 +15,7 @@ import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
 import { benchRest } from './rest.ts'
+import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
 import { benchSpend } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
@@ -88,7 +89,7 @@ progress('transfers')
 const [bare, ...transfers] = await benchTransfer(serverUrl)
 if (bare === undefined) throw new Error('the bare route was not measured')
 add(
-  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route with the same body',
+  'Signed transfers a second (simulated chain; 64 connections, PGlite 16), to a bare Hono route with the same body',
   transfers.map(({ name, rate, p50, p99 }) => ({
     what: `${name}; p50 ${p50} ms, p99 ${p99} ms`,
     ours: perSecond(rate),
@@ -106,6 +107,17 @@ if (whole !== undefined)
       ratio: whole.rate / pgbench,
     },
   ])
+
+progress('round trips')
+add(
+  'Round trips to PostgreSQL of one transfer, one caller',
+  (await benchRoundTrips(serverUrl)).map((line) => ({
+    what: `${line.name}; ${line.statements} statements, ${line.transactions} transactions, ${(line.walBytes / 1024).toFixed(1)} KB WAL, ${line.walSyncs.toFixed(1)} syncs, p50 ${ms(line.p50)}`,
+    ours: String(line.roundTrips),
+    floor: '',
+    ratio: null,
+  })),
+)
 
 progress('confirmed transfers on the local chain')
 add(

@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
 import autocannon from 'autocannon'
 import { z } from 'zod'
 import { createTestDatabase } from '../engines.ts'
@@ -12,7 +13,9 @@ import { startGateway } from '../journeys/gateway.ts'
 
 const REQUESTS = 2_000
 const WARM_UP = 400
-const CONNECTIONS = 16
+const CONNECTIONS = 64
+/** The embedded database has a single session; more callers would only wait for it. */
+const EMBEDDED_CONNECTIONS = 16
 const body = JSON.stringify({
   destination: '0x000000000000000000000000000000000000dEaD',
   amount: '0.001',
@@ -32,11 +35,11 @@ export interface TransferLine {
  */
 export async function benchTransfer(serverUrl: string | undefined): Promise<readonly TransferLine[]> {
   const lines = [await benchBare()]
-  lines.push(await benchGateway('signed transfer, PGlite in memory', {}))
+  lines.push(await benchGateway('signed transfer, PGlite in memory', EMBEDDED_CONNECTIONS, {}))
   if (serverUrl === undefined) return lines
   const database = await createTestDatabase(serverUrl)
   try {
-    lines.push(await benchGateway('signed transfer, PostgreSQL', { DATABASE_URL: database.url }))
+    lines.push(await benchGateway('signed transfer, PostgreSQL', CONNECTIONS, { DATABASE_URL: database.url }))
   } finally {
     await database.drop()
   }
@@ -52,7 +55,7 @@ async function benchBare(): Promise<TransferLine> {
     const headers = { 'content-type': 'application/json' }
     return await load(
       'bare Hono route',
-      origin,
+      { origin, connections: CONNECTIONS },
       Array.from({ length: REQUESTS + WARM_UP }, () => headers),
     )
   } finally {
@@ -69,7 +72,11 @@ function originOf({ stdout }: ChildProcess): Promise<string> {
   })
 }
 
-async function benchGateway(name: string, env: Record<string, string>): Promise<TransferLine> {
+async function benchGateway(
+  name: string,
+  connections: number,
+  env: Record<string, string>,
+): Promise<TransferLine> {
   const gateway = await startGateway({ ...env, CHAIN: 'simulated', RATE_MUTATIONS: '1000000/60' })
   try {
     const agent = await newAgent()
@@ -78,7 +85,7 @@ async function benchGateway(name: string, env: Record<string, string>): Promise<
     const signed = []
     for (let count = 0; count < REQUESTS + WARM_UP; count += 1)
       signed.push(await agent.sign({ method: 'POST', url, body, idempotencyKey: randomUUID() }))
-    return await load(name, gateway.origin, signed)
+    return await load(name, { origin: gateway.origin, connections }, signed)
   } finally {
     await gateway.stop()
   }
@@ -107,22 +114,28 @@ async function register(origin: string, publicKey: object): Promise<void> {
   if (!registered.ok) throw new Error(`the bench could not register its agent: ${await registered.text()}`)
 }
 
+/** A server and the connections that send to it. */
+interface Target {
+  readonly origin: string
+  readonly connections: number
+}
+
 async function load(
   name: string,
-  origin: string,
+  target: Target,
   headers: readonly Record<string, string>[],
 ): Promise<TransferLine> {
   const path = '/api/wallets/transfer'
   const signed = headers.map((mine) => ({ method: 'POST' as const, path, body, headers: mine }))
-  await shoot(origin, signed.slice(0, WARM_UP))
-  const { result, seconds } = await shoot(origin, signed.slice(WARM_UP))
+  await shoot(target, signed.slice(0, WARM_UP))
+  const { result, seconds } = await shoot(target, signed.slice(WARM_UP))
   if (result['2xx'] !== REQUESTS)
     throw new Error(`${name}: ${REQUESTS - result['2xx']} of ${REQUESTS} requests failed`)
   return { name, rate: REQUESTS / seconds, p50: result.latency.p50, p99: result.latency.p99 }
 }
 
 /** Sends each request once. The time runs to the last answer: autocannon's own ends with its sampling interval. */
-async function shoot(origin: string, requests: readonly autocannon.Request[]) {
+async function shoot({ origin, connections }: Target, requests: readonly autocannon.Request[]) {
   let next = 0
   const setupRequest = (request: autocannon.Request) => {
     const mine = requests[next] ?? {}
@@ -131,7 +144,7 @@ async function shoot(origin: string, requests: readonly autocannon.Request[]) {
   }
   const options = {
     url: origin,
-    connections: CONNECTIONS,
+    connections,
     amount: requests.length,
     requests: [{ setupRequest }],
   }
@@ -145,3 +158,7 @@ async function shoot(origin: string, requests: readonly autocannon.Request[]) {
   })
   return { result, seconds: (end - start) / 1_000 }
 }
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  for (const { name, rate, p50, p99 } of await benchTransfer(process.env.TEST_DATABASE_URL))
+    process.stdout.write(`${name}: ${rate.toFixed(0)}/s, p50 ${p50} ms, p99 ${p99} ms\n`)

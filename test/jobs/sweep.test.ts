@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { consumeNonce } from '../../src/identity/store.ts'
 import { sweep } from '../../src/jobs/sweep.ts'
 import { onBothEngines } from '../engines.ts'
 
@@ -8,16 +7,25 @@ const hoursAgo = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
 
 onBothEngines('the sweep', (database) => {
   it('deletes expired rows and nothing else', async () => {
-    await consumeNonce(database(), 'key_1', 'old', hoursAgo(1))
-    await consumeNonce(database(), 'key_1', 'live', new Date(now.getTime() + 1))
+    for (const [nonce, expires_at] of [
+      ['old', hoursAgo(1)],
+      ['live', new Date(now.getTime() + 1)],
+    ] as const)
+      await database()
+        .kysely.insertInto('signature_nonce')
+        .values({ key_id: 'key_1', nonce, expires_at })
+        .execute()
     for (const [key, opened_at] of [
       ['old', hoursAgo(25)],
       ['live', hoursAgo(1)],
     ] as const)
       await database().kysely.insertInto('rate_window').values({ key, opened_at, count: 1 }).execute()
     await sweep({ database: database(), clock: () => now })
-    expect(await consumeNonce(database(), 'key_1', 'live', now)).toBe(false)
-    expect(await consumeNonce(database(), 'key_1', 'old', now)).toBe(true)
+    expect(
+      (await database().kysely.selectFrom('signature_nonce').select('nonce').execute()).map(
+        ({ nonce }) => nonce,
+      ),
+    ).toEqual(['live'])
     expect(
       (await database().kysely.selectFrom('rate_window').select('key').execute()).map(({ key }) => key),
     ).toEqual(['live'])

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
+import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
@@ -7,7 +7,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { intentView, makeTransferIntent } from '../../src/wallets/signing/make-intent.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
-import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
 import {
   refineAmount,
   transferMembers,
@@ -33,12 +33,12 @@ export default defineTool({
   run: async (context, { money, destination, chain, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
-    const parties = await loadTransferParties(context.database, { accountId, destination })
     const keyId = caller.kind === 'key' ? caller.key.id : null
-    const { aml } = await admitTransfer(
-      { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, keyId, parties, destination, chain, safeAddress, money },
-    )
+    const request = { accountId, keyId, destination, chain, money }
+    const known = await loadTransferFacts(context, request)
+    const { parties } = known
+    const facts = complianceFactsFrom(known.compliance, destination)
+    const { aml } = await admitTransfer(context, { ...known, ...request, facts, safeAddress })
     if (aml.screening.result !== 'clear')
       await denyUnscreened(
         'wallets.transfer_intent',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
-import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
+import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
 import { passkeySigners, recordSignature } from '../../src/identity/passkeys/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
@@ -18,7 +18,7 @@ import {
   sandboxAuthorization,
 } from '../../src/wallets/transfers/authorize-transfer.ts'
 import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
-import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/transfers/send-transfer.ts'
 import {
   refineAmount,
@@ -118,7 +118,8 @@ export default defineTool({
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
-    const parties = await loadTransferParties(context.database, { accountId, destination })
+    const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
+    const known = await loadTransferFacts(context, request)
     const authorized = await authorizeTransfer(
       {
         ...context,
@@ -130,7 +131,7 @@ export default defineTool({
       },
       {
         accountId,
-        parties,
+        parties: known.parties,
         key,
         transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
         signature: input.signature,
@@ -139,10 +140,12 @@ export default defineTool({
       },
     )
     // Some screening lists charge per query, so only authorized transfers are screened.
-    const { travelRuleId, aml } = await admitTransfer(
-      { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, keyId: key?.id ?? null, parties, destination, chain, safeAddress, money },
-    )
+    const { travelRuleId, aml } = await admitTransfer(context, {
+      ...known,
+      ...request,
+      facts: complianceFactsFrom(known.compliance, destination),
+      safeAddress,
+    })
     const { result, lists } = aml.screening
     return {
       category: 'transfer',

@@ -10,7 +10,7 @@ import type { AccessKey, Principal } from '../../base/principal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
-import { findKey, insertKey } from '../store.ts'
+import { authenticateKey, insertKey } from '../store.ts'
 import { policyHashOf } from './agent-keys.ts'
 
 export const API_KEY_PREFIX = 'bsk_'
@@ -61,7 +61,7 @@ export async function authenticateApiKey(
   secret: string,
   now: Date,
 ): Promise<Principal> {
-  const found = await findKey(database, { secretHash: hashApiKey(secret) })
+  const found = await authenticateKey(database, { secretHash: hashApiKey(secret) }, now)
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
     throw new Failure('unknown_key', 'The API key is unknown, revoked or expired.', {
       hint: 'Use an active key of the owner.',

@@ -4,13 +4,14 @@ import { promisify } from 'node:util'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
 import { matchOriginName, namesOfOrigin } from '../../base/origins.ts'
-import type { AccessKey, Account, Principal } from '../../base/principal.ts'
+import type { Principal } from '../../base/principal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
-import { consumeNonce, findKey } from '../store.ts'
+import { authenticateKey, findKey } from '../store.ts'
 import { fitsDigest } from './content-digest.ts'
 import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
+import { thumbprintOf } from './thumbprint.ts'
 
 /** A raw request: the unmodified target and all header lines, in order. */
 export interface RawRequest {
@@ -38,12 +39,15 @@ const verifyEd25519 = promisify(
     done: (error: Error | null, isValid: boolean) => void,
   ) => verify(null, data, key, signature, done),
 )
+/** Public keys by thumbprint, their own hash, so that they are never stale. The key's state is read for every request. */
 const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
 
-function publicKeyObject(x: string): KeyObject {
-  const known =
-    publicKeys.get(x) ?? createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
-  publicKeys.set(x, known)
+/** @throws Failure `unknown_key`. */
+async function findPublicKey(database: Connection, thumbprint: string): Promise<KeyObject> {
+  const x = (await findKey(database, { thumbprint }))?.key.publicKey
+  if (x === undefined || x === null || thumbprintOf(x) !== thumbprint) throw unknownKey()
+  const known = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
+  publicKeys.set(thumbprint, known)
   return known
 }
 
@@ -62,12 +66,13 @@ export async function authenticateSignature(
     throw new Failure('digest_mismatch', 'The body does not match its Content-Digest.', {
       hint: 'Compute Content-Digest (sha-256 or sha-512) over exactly the bytes that are sent.',
     })
-  const { found, parameters } = await verifyByAnyName(database, origin, request)
-  requireCurrent(parameters, now)
-  if (found.key.expiresAt !== null && found.key.expiresAt <= now) throw unknownKey()
+  const { expires, nonce, thumbprint, ...times } = await verifyByAnyName(database, origin, request)
+  requireCurrent({ expires, ...times }, now)
+  const nonceExpiresAt = new Date((expires + NONCE_MARGIN_SECONDS) * 1000)
+  const found = await authenticateKey(database, { thumbprint, nonce, nonceExpiresAt }, now)
+  if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now)) throw unknownKey()
   requireUnlocked(found.account)
-  const expiresAt = new Date((parameters.expires + NONCE_MARGIN_SECONDS) * 1000)
-  if (!(await consumeNonce(database, found.key.id, parameters.nonce, expiresAt)))
+  if (!found.isNonceNew)
     throw new Failure('signature_replayed', 'This signature was already used.', {
       hint: 'Sign every request with a new nonce.',
     })
@@ -77,11 +82,20 @@ export async function authenticateSignature(
 interface SignatureTimes {
   readonly created: number
   readonly expires: number
+}
+
+/** A verified signature. @property thumbprint names the key that made it. */
+interface VerifiedSignature extends SignatureTimes {
   readonly nonce: string
+  readonly thumbprint: string
 }
 
 /** Verifies with the origin name of the Host header first, then with its aliases. */
-async function verifyByAnyName(database: Connection, origin: string, request: RawRequest) {
+async function verifyByAnyName(
+  database: Connection,
+  origin: string,
+  request: RawRequest,
+): Promise<VerifiedSignature> {
   const used = matchOriginName(origin, headerOf(request, 'host'))
   const others = namesOfOrigin(origin).filter((name) => name !== used)
   try {
@@ -95,8 +109,12 @@ async function verifyByAnyName(database: Connection, origin: string, request: Ra
   }
 }
 
-async function verifyMessage(database: Connection, origin: string, request: RawRequest) {
-  let found: { account: Account; key: AccessKey } | undefined
+async function verifyMessage(
+  database: Connection,
+  origin: string,
+  request: RawRequest,
+): Promise<VerifiedSignature> {
+  let thumbprint: string | undefined
   try {
     const { parameters } = await verifySignature(
       {
@@ -115,20 +133,19 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
           clockSkew: Number.MAX_SAFE_INTEGER,
         },
         resolveVerifier: async ({ parameters: { keyid = '' } }) => {
-          found = await findKey(database, { thumbprint: keyid })
-          if (found === undefined || found.key.publicKey === null) throw unknownKey()
-          const key = publicKeyObject(found.key.publicKey)
+          thumbprint = keyid
+          const key = publicKeys.get(keyid) ?? (await findPublicKey(database, keyid))
           return { algorithm: 'ed25519', verify: (data, signature) => verifyEd25519(key, data, signature) }
         },
       },
     )
     const { created, expires, nonce, tag } = parameters
-    if (found === undefined || created === undefined || expires === undefined || nonce === undefined)
+    if (thumbprint === undefined || created === undefined || expires === undefined || nonce === undefined)
       throw new Error('unreachable')
     if (tag !== TAG) throw invalid(`its tag is not "${TAG}"`)
     if (nonce.length < MIN_NONCE_LENGTH || nonce.length > MAX_NONCE_LENGTH)
       throw invalid('its nonce must have 16 bytes or more')
-    return { found, parameters: { created, expires, nonce } }
+    return { created, expires, nonce, thumbprint }
   } catch (error) {
     if (!isSignatureError(error)) throw error
     if (error.code === 'ResolverFailed' && error.cause !== undefined) throw error.cause

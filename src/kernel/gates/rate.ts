@@ -53,6 +53,35 @@ export async function countRequest(
   }
 }
 
+/**
+ * Counts one request in several classes, in one round trip. Classes without a limit are skipped; an unreachable store counts
+ * nothing.
+ */
+export async function countCaller(
+  { settings, rateLimiter, log }: Parameters<typeof countRequest>[0],
+  counted: readonly { readonly rateClass: string; readonly client: string }[],
+  now: Date,
+): Promise<readonly RateReading[]> {
+  const windows = counted.flatMap(({ rateClass, client }) => {
+    const limit = settings.rateLimits.get(rateClass)
+    return limit === undefined ? [] : [{ rateClass, key: `${rateClass}:${client}`, limit }]
+  })
+  if (windows.length === 0) return []
+  try {
+    const verdicts = await rateLimiter.takeAll(windows, now)
+    return windows.flatMap(({ rateClass, limit }, index) => {
+      const verdict = verdicts[index]
+      return verdict === undefined ? [] : [{ ...verdict, rateClass, ...limit }]
+    })
+  } catch (cause) {
+    log.error(
+      { err: cause, classes: windows.map(({ rateClass }) => rateClass) },
+      'reading rate limits failed',
+    )
+    return []
+  }
+}
+
 /** Refunds a count. If the store is unreachable, the count remains until its window ends. */
 export async function refundRequest(
   { settings, rateLimiter, log }: Parameters<typeof countRequest>[0],

@@ -6,23 +6,18 @@ import { callForRow, type Database, type Statement } from '../../storage/databas
 import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
-/**
- * $1 key, $2 count, $3 seconds, $4 now, $5 whether rejected requests restart the window; the first rejection never
- * does.
- */
 const take: Statement = {
   name: 'rate_window_take',
-  text: `
-    insert into rate_window as w (key, opened_at, count) values ($1::text, $4::timestamptz, 1)
-    on conflict (key) do update set
-      opened_at = case
-        when $4::timestamptz < w.opened_at + make_interval(secs => $3::int) and not ($5::boolean and w.count > $2::int)
-          then w.opened_at
-        else $4::timestamptz end,
-      count = case
-        when $4::timestamptz >= w.opened_at + make_interval(secs => $3::int) then 1
-        else least(w.count, $2::int + 1) + 1 end
-    returning opened_at, count`,
+  text: 'select opened_at, count from rate_window_take($1, $2, $3, $4, $5)',
+}
+
+/** $1 keys, $2 counts, $3 seconds, $4 now. */
+const takeAll: Statement = {
+  name: 'rate_window_take_all',
+  text: `select w.opened_at, w.count
+    from unnest($1::text[], $2::bigint[], $3::bigint[]) with ordinality as q (key, count, seconds, place)
+    cross join lateral rate_window_take(q.key, q.count::int, q.seconds::int, $4, true) w
+    order by q.place`,
 }
 
 /** $1 key, $2 seconds, $3 now. */
@@ -31,6 +26,11 @@ const giveBack: Statement = {
   text: `
     update rate_window set count = greatest(count - 1, 0)
     where key = $1::text and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
+}
+
+interface WindowRow {
+  readonly opened_at: Date
+  readonly count: number
 }
 
 /** The rate limiter port over the table `rate_window`. */
@@ -43,8 +43,21 @@ export function createDatabaseRateLimiter({
     take: async (key, limit, now) => {
       const restarts = limit.restarts !== false
       const given = [key, limit.count, limit.seconds, now, restarts]
-      const row = await callForRow<{ opened_at: Date; count: number }>(database, take, given)
+      const row = await callForRow<WindowRow>(database, take, given)
       return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
+    },
+    takeAll: async (windows, now) => {
+      const rows = await database.call<WindowRow>(takeAll, [
+        windows.map(({ key }) => key),
+        windows.map(({ limit }) => String(limit.count)),
+        windows.map(({ limit }) => String(limit.seconds)),
+        now,
+      ])
+      return windows.map(({ limit }, index) => {
+        const row = rows[index]
+        if (row === undefined) throw new Error('rate_window_take_all returned too few rows')
+        return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
+      })
     },
     giveBack: async (key, limit, now) => {
       await database.call(giveBack, [key, limit.seconds, now])

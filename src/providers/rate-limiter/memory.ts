@@ -9,12 +9,14 @@ import { verdictOf, type Window } from './verdict.ts'
 /** The rate limiter port in memory. @param capacity maximum number of windows. */
 export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
   const windows = new LRUCache<string, Window>({ max: capacity })
+  const take = (key: string, limit: RateLimit, now: Date) => {
+    const window = after(windows.get(key), limit, now.getTime())
+    windows.set(key, window)
+    return verdictOf(window, limit, now)
+  }
   return {
-    take: async (key, limit, now) => {
-      const window = after(windows.get(key), limit, now.getTime())
-      windows.set(key, window)
-      return verdictOf(window, limit, now)
-    },
+    take: async (key, limit, now) => take(key, limit, now),
+    takeAll: async (taken, now) => taken.map(({ key, limit }) => take(key, limit, now)),
     giveBack: async (key, limit, now) => {
       const window = windows.get(key)
       if (window === undefined || now.getTime() >= window.openedMs + limit.seconds * 1000) return

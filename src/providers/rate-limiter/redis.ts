@@ -55,16 +55,19 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
   // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
   // error.
   redis.on('error', () => {})
+  const take: RateLimiter['take'] = async (key, limit, now) => {
+    const windowMs = limit.seconds * 1000
+    // Generous, because windows use the gateway's clock and only the expiry uses that of Redis.
+    const expiryMs = 2 * windowMs + 60_000
+    const restarts = limit.restarts === false ? 'stays' : 'restarts'
+    const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
+    const [openedMs, count] = answer.parse(await evaluate(redis, TAKE, given))
+    return verdictOf({ openedMs, count }, limit, now)
+  }
   return {
-    take: async (key, limit, now) => {
-      const windowMs = limit.seconds * 1000
-      // Generous, because windows use the gateway's clock and only the expiry uses that of Redis.
-      const expiryMs = 2 * windowMs + 60_000
-      const restarts = limit.restarts === false ? 'stays' : 'restarts'
-      const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
-      const [openedMs, count] = answer.parse(await evaluate(redis, TAKE, given))
-      return verdictOf({ openedMs, count }, limit, now)
-    },
+    take,
+    // Commands of one turn share a round trip.
+    takeAll: (windows, now) => Promise.all(windows.map(({ key, limit }) => take(key, limit, now))),
     giveBack: async (key, limit, now) => {
       await evaluate(redis, GIVE_BACK, [1, key, limit.seconds * 1000, now.getTime()])
     },

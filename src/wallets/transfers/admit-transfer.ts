@@ -1,6 +1,11 @@
 /** Admission checks of a transfer: chain, wallet and AML. Read-only; runs before anything is reserved. */
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
-import { type OutflowWindow, outflowRules, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
+import {
+  type OutflowRule,
+  type OutflowWindow,
+  outflowRules,
+  outflowWindows,
+} from '../../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../../policies/aml/screen-address.ts'
 import { type Screening, worstOf } from '../../../policies/aml/screening.ts'
 import { bandBelow } from '../../../policies/aml/structuring.ts'
@@ -12,11 +17,9 @@ import { usdMicrosAt } from '../../money/usd-value.ts'
 import type { Address, Chain } from '../../providers/chain.ts'
 import type { Rates } from '../../providers/rates.ts'
 import type { AddressScreening } from '../../providers/screening.ts'
-import { exceededOutflows } from '../../spending/outflows.ts'
-import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../spending/reviews.ts'
-import type { Connection } from '../../storage/database.ts'
+import { applyReview, REVIEW_HINT, type ReviewVerdict, reviewSubject } from '../../spending/reviews.ts'
 import { lowerCase } from '../store.ts'
-import type { TransferParties } from './load-transfer-parties.ts'
+import type { TransferParties } from './load-transfer-facts.ts'
 
 export interface TransferRequest {
   readonly accountId: string
@@ -43,15 +46,22 @@ export interface ComplianceFacts {
   readonly listedDataId: string | null
 }
 
-/** Dependencies of admission. @property complianceFacts loads the facts from the compliance store. */
+/**
+ * A transfer and what the database knows of it.
+ * @property exceeded AML rules that it would break if they applied to it.
+ */
+interface KnownTransfer extends TransferRequest {
+  readonly facts: ComplianceFacts
+  readonly review: ReviewVerdict
+  readonly exceeded: readonly OutflowRule[]
+}
+
 export interface Admission {
-  readonly database: Connection
   readonly chain: Pick<Chain, 'name'>
   readonly screening: AddressScreening
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
   readonly now: Date
-  readonly complianceFacts: (transfer: TransferRequest) => Promise<ComplianceFacts>
 }
 
 /** A screened transfer and the Travel Rule data it must carry. A transfer that is not cleared must be denied. */
@@ -76,7 +86,7 @@ type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
  */
 export async function admitTransfer(
   admission: Admission,
-  request: TransferRequest & { safeAddress: Address | undefined; parties: TransferParties },
+  request: KnownTransfer & { safeAddress: Address | undefined; parties: TransferParties },
 ): Promise<Admitted> {
   const { chain } = admission
   if (request.chain !== chain.name)
@@ -104,18 +114,13 @@ export async function admitTransfer(
 /** Evaluates the complete AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
 async function screenTransfer(
   admission: Admission,
-  transfer: TransferRequest,
+  transfer: KnownTransfer,
   { payer, isOwnWallet }: { payer: string; isOwnWallet: boolean },
 ): Promise<Admitted> {
-  const { database, screening, rates, settings, now } = admission
-  const { accountId, keyId, destination, chain, money } = transfer
+  const { screening, rates, settings, now } = admission
+  const { keyId, destination, chain, money, facts, review } = transfer
   const subject = reviewSubject({ keyId, category: 'transfer', money, chain, payer, payee: destination })
-  const [listed, facts, table, verdict] = await Promise.all([
-    screening.screen(destination),
-    admission.complianceFacts(transfer),
-    rates.latest(now),
-    findReviewVerdict(database, { accountId, subject, at: now }),
-  ])
+  const [listed, table] = await Promise.all([screening.screen(destination), rates.latest(now)])
   const { usdMicros } = usdMicrosAt(table, money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const { country, blocked, travelRuleId } = facts
@@ -131,11 +136,11 @@ async function screenTransfer(
     ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
     ...outflowScreenings(
       isOwnWallet || travelRuleId !== null ? ['velocity'] : outflowRules,
-      await exceededOutflows(database, { accountId, windows, at: now }),
+      transfer.exceeded.filter((rule) => windows.some((window) => window.rule === rule && window.isJudged)),
     ),
     screenTravelRule({ isRequired, isOnRecord: travelRuleId !== null }),
   ])
-  const reviewed = applyReview(found, verdict)
+  const reviewed = applyReview(found, review)
   return {
     travelRuleId,
     aml: {

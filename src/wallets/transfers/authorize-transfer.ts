@@ -19,7 +19,7 @@ import {
   safeSignature,
   verifySignature,
 } from '../signing/verify-signature.ts'
-import type { TransferParties } from './load-transfer-parties.ts'
+import type { TransferParties } from './load-transfer-facts.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
 
 /** How long the chain accepts a transfer that the gateway itself signs. */
@@ -76,12 +76,11 @@ export async function authorizeTransfer(
   dependencies: TransferAuthorizationDependencies,
   signed: SignedTransfer,
 ): Promise<AuthorizedTransfer> {
-  const { passkeys, settings } = dependencies
-  const { accountId, key, signature, intentId } = signed
-  const { wallet, hasEvmKey } = signed.parties
+  const { settings } = dependencies
+  const { key, signature, intentId } = signed
+  const { wallet, hasEvmKey, hasPasskey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
-  const guarded = hasEvmKey || (await passkeys.has(accountId))
-  const mustSign = guarded || settings.mode === 'production'
+  const mustSign = hasEvmKey || hasPasskey || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
   if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
   // An OAuth client has no key to sign with. Its owner set its limits on the consent page, and the chain enforces

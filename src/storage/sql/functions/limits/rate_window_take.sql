@@ -1,0 +1,17 @@
+-- Counts a request in a window, which opens with its first request. The count is one above the limit after the first rejection and
+-- two above it after further ones, which restart the window if p_restarts.
+--
+-- Locks: the window's row.
+create or replace function rate_window_take(p_key text, p_count int, p_seconds int, p_now timestamptz, p_restarts boolean,
+  out opened_at timestamptz, out count int
+) language sql volatile as $$
+  insert into rate_window as w (key, opened_at, count) values (p_key, p_now, 1)
+  on conflict (key) do update set
+    opened_at = case
+      when p_now < w.opened_at + make_interval(secs => p_seconds) and not (p_restarts and w.count > p_count) then w.opened_at
+      else p_now end,
+    count = case
+      when p_now >= w.opened_at + make_interval(secs => p_seconds) then 1
+      else least(w.count, p_count + 1) + 1 end
+  returning w.opened_at, w.count
+$$;
