@@ -5,4 +5,6 @@ export interface McpCaller {
   readonly requestId: string
   readonly now: Date
   readonly clientAddress: string
+  /** Rooms whose tools are offered; null: all. */
+  readonly toolsets: ReadonlySet<string> | null
 }

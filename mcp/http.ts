@@ -55,7 +55,7 @@ export function mcpHandler(
   return async ({ request, body, principal, ...from }) => {
     requireOwnOrigin(request, origins)
     if (principal.kind !== 'key') throw keyRequired(principal)
-    const caller = { principal, ...from }
+    const caller = { principal, ...from, toolsets: toolsetsIn(request, offer.rooms) }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
     const message = parsedBodyOf(body)
     // Protocols since 2025-06-18 have no batches, and a batch would count as one request against the limits.
@@ -64,7 +64,7 @@ export function mcpHandler(
         'invalid_request',
         'Batches are not supported: send one JSON-RPC message per request.',
       )
-    requireGrantedScope(offer, principal, message)
+    requireGrantedScope(offer, caller, message)
     const era = (await is2026(request, message)) ? '2026' : '2025'
     const refused = malformed(message, { era })
     if (refused !== null) return Response.json(refused)
@@ -77,13 +77,10 @@ export function mcpHandler(
  * OAuth clients can request more scopes, so a missing scope is an HTTP challenge, not a tool result.
  * @throws Failure `insufficient_scope`.
  */
-function requireGrantedScope(
-  offer: Offer,
-  principal: Extract<Principal, { kind: 'key' }>,
-  message: unknown,
-): void {
+function requireGrantedScope(offer: Offer, caller: McpCaller, message: unknown): void {
   const called = toolCall.safeParse(message)
-  if (principal.key.kind === 'grant' && called.success) offer.requireScope(principal, called.data.params.name)
+  if (caller.principal.key.kind === 'grant' && called.success)
+    offer.requireScope(caller, called.data.params.name)
 }
 
 const toolCall = z.looseObject({
@@ -100,6 +97,23 @@ function parsedBodyOf(body: Uint8Array): unknown {
       issues: [{ path: '', message: 'not valid JSON' }],
     })
   }
+}
+
+/**
+ * The rooms that the client asks for in `?toolsets=wallets,cards`, or null for all.
+ * @throws Failure `invalid_request` for an unknown room, which would otherwise look like a gateway without tools.
+ */
+function toolsetsIn(request: Request, rooms: readonly string[]): ReadonlySet<string> | null {
+  const given = new URL(request.url).searchParams.getAll('toolsets')
+  if (given.length === 0) return null
+  const asked = given.flatMap((text) => text.split(',')).map((room) => room.trim())
+  const unknown = asked.filter((room) => !rooms.includes(room))
+  if (unknown.length === 0) return new Set(asked)
+  const message = `there is no toolset ${unknown.map((room) => JSON.stringify(room.slice(0, 40))).join(', ')}`
+  throw new Failure('invalid_request', `toolsets: ${message}.`, {
+    issues: [{ path: 'toolsets', message }],
+    hint: `The toolsets are ${rooms.join(', ')}; without the parameter all tools are offered.`,
+  })
 }
 
 /** Rejects DNS rebinding and cross-site requests. @throws Failure `cross_site_request`. */

@@ -1,6 +1,7 @@
 /** Builds the tools/list entry of a tool from its effect and schemas. */
-import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
+import type { CatalogueEntry, JsonSchema } from '../src/kernel/catalogue.ts'
 import type { Tool } from '../src/kernel/tool.ts'
+import { compactSchema, shareShapes } from './compact-schema.ts'
 import { idempotencyKeySchema } from './idempotency-key.ts'
 import { untrustedNote } from './untrusted-members.ts'
 
@@ -27,9 +28,11 @@ export function toListedTool(
   untrusted: readonly string[],
   inToolTerms: (text: string) => string,
 ): ListedTool {
-  const { properties, required, ...rest } = input
+  const { properties, required, ...rest } = compactSchema(input)
   const key = idempotencyKeySchema(tool)
-  const members = { ...asRecord(properties), ...(key === null ? {} : { idempotency_key: key }) }
+  const omitted = new Set(tool.mcpOmits ?? [])
+  const shown = Object.entries(asRecord(properties)).filter(([name]) => !omitted.has(name))
+  const members = { ...Object.fromEntries(shown), ...(key === null ? {} : { idempotency_key: key }) }
   const isSpend = tool.effect === 'spend'
   const needed = [...asNames(required), ...(isSpend ? ['idempotency_key'] : [])]
   return {
@@ -43,7 +46,7 @@ export function toListedTool(
       properties: described(members, inToolTerms),
       ...(needed.length > 0 ? { required: needed } : {}),
     },
-    outputSchema: { ...described(output, inToolTerms), type: 'object' },
+    outputSchema: { ...described(outputOf(tool, output), inToolTerms), type: 'object' },
     annotations: {
       title: tool.title,
       readOnlyHint: tool.effect === 'read',
@@ -57,6 +60,19 @@ export function toListedTool(
 /** True if repeating a call has no further effect: spends have their key, and other writes follow their HTTP method. */
 function isIdempotent({ effect, route }: Tool): boolean {
   return effect !== 'write' || !route.startsWith('POST ')
+}
+
+/** The answer of a tool that writes says whether it is the stored one of an earlier call. */
+function outputOf({ effect }: Tool, output: JsonSchema): object {
+  if (effect === 'read') return shareShapes(compactSchema(output))
+  const replayed = { type: 'boolean', description: 'True for the stored answer of an earlier call.' }
+  return shareShapes(
+    compactSchema({
+      ...output,
+      properties: { ...asRecord(output.properties), replayed },
+      required: [...asNames(output.required), 'replayed'],
+    }),
+  )
 }
 
 function asRecord(value: unknown): Record<string, object> {

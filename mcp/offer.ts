@@ -33,6 +33,8 @@ export interface ListedResource {
 
 /** Protocol errors, such as an unknown name, are thrown with a JSON-RPC `code`. */
 export interface Offer {
+  /** First parts of the tools’ names, such as `wallets`. */
+  readonly rooms: readonly string[]
   tools(caller: McpCaller): ListedTool[]
   /** @param meta request metadata, such as a payment. */
   call(
@@ -42,7 +44,7 @@ export interface Offer {
     meta?: Readonly<Record<string, unknown>>,
   ): Promise<ToolResult>
   /** @throws Failure `insufficient_scope`. */
-  requireScope(caller: McpCaller['principal'], name: string): void
+  requireScope(caller: McpCaller, name: string): void
   readonly resources: readonly ListedResource[]
   read(caller: McpCaller, uri: string): Promise<{ uri: string; mimeType: string; text: string }>
   readonly prompts: typeof prompts
@@ -107,9 +109,10 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   const buyer = createBuyer(services, seller)
   const call: Offer['call'] = async (caller, name, given, meta) => {
     const found = served.get(name)
-    if (found === undefined)
+    if (found === undefined || !isOffered(caller, name))
       throw protocolError(`Unknown tool "${name.slice(0, 64)}"; tools/list returns all tools.`)
     const { tool, untrusted } = found
+    const isWrite = tool.effect !== 'read'
     const startedAt = performance.now()
     const recordOutcome = (outcome: string, decisionId: string | null | undefined) => {
       const seconds = (performance.now() - startedAt) / 1_000
@@ -124,12 +127,17 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       let sold: Parameters<Buyer['terms']>[0] | null = null
       let decidedBy: string | null = null
       try {
+        requireScope(tool, caller.principal)
         const { input, idempotencyKey } = splitArguments(tool, given)
         const byOwner = async () => {
           await count(found, caller)
-          const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
+          const { body, decisionId, replayed } = await run(
+            tool,
+            { ...services, ...caller, idempotencyKey },
+            input,
+          )
           decidedBy = decisionId
-          return resultOf(body, untrusted)
+          return resultOf(body, { untrusted, replayed: isWrite ? replayed : null })
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
@@ -144,6 +152,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           name,
           log: services.log,
           terms,
+          isWrite,
           inToolTerms,
         })
       }
@@ -172,19 +181,22 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       })
       return { decisions }
     }
-    const { structuredContent, content } = await call(caller, resource.tool, {})
+    // Resources are offered with every set of tools.
+    const { structuredContent, content } = await call({ ...caller, toolsets: null }, resource.tool, {})
     return structuredContent ?? JSON.parse(content[0].text)
   }
 
   return {
-    tools: ({ principal }) =>
+    rooms: [...new Set([...served.keys()].map(roomOf))].sort(),
+    tools: (caller) =>
       [...served.values()]
-        .filter(({ tool }) => missingScopes(tool, principal).length === 0)
+        .filter(({ listed }) => isOffered(caller, listed.name))
+        .filter(({ tool }) => missingScopes(tool, caller.principal).length === 0)
         .map(({ listed }) => listed),
     call,
-    requireScope: (principal, name) => {
-      const found = served.get(name)
-      if (found !== undefined) requireScope(found.tool, principal)
+    requireScope: (caller, name) => {
+      const found = isOffered(caller, name) ? served.get(name) : undefined
+      if (found !== undefined) requireScope(found.tool, caller.principal)
     },
     resources: resources.map(({ tool: _tool, ...listed }) => listed),
     async read(caller, uri) {
@@ -198,6 +210,15 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     },
     prompts,
   }
+}
+
+/** The room of a tool: the first part of its name. */
+function roomOf(name: string): string {
+  return name.split('_')[0] ?? name
+}
+
+function isOffered({ toolsets }: McpCaller, name: string): boolean {
+  return toolsets === null || toolsets.has(roomOf(name))
 }
 
 /** True if the owner's money was refused, so that a caller with its own wallet may still pay. */

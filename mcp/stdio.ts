@@ -35,9 +35,22 @@ interface Sending {
   readonly signal: AbortSignal
 }
 
-/** Runs until standard input closes. @param url gateway origin, such as `http://127.0.0.1:8787`. */
-export async function serveStdio({ url, key }: { url: string; key: SigningKey }): Promise<void> {
-  const gateway: Gateway = { endpoint: new URL('/mcp', url), key, session: null, underWay: new Map() }
+/**
+ * Runs until standard input closes. @param url gateway origin, such as `http://127.0.0.1:8787`. @param toolsets rooms whose
+ * tools are offered, such as `wallets,cards`; null: all.
+ */
+export async function serveStdio({
+  url,
+  key,
+  toolsets,
+}: {
+  url: string
+  key: SigningKey
+  toolsets: string | null
+}): Promise<void> {
+  const endpoint = new URL('/mcp', url)
+  if (toolsets !== null) endpoint.searchParams.set('toolsets', toolsets)
+  const gateway: Gateway = { endpoint, key, session: null, underWay: new Map() }
   const pending = new Set<Promise<void>>()
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
@@ -109,7 +122,7 @@ async function send(
   const signed = await signRequest(key, {
     origin: endpoint.origin,
     method,
-    target: endpoint.pathname,
+    target: `${endpoint.pathname}${endpoint.search}`,
     body,
     at: systemClock(),
   })

@@ -5,7 +5,7 @@
  */
 import { Failure } from '../src/failures/failure.ts'
 import type { ChallengeOutcome, PaidOutcome, SaleRequest, Seller, SentPayment } from '../src/x402/sale.ts'
-import type { ToolResult } from './result.ts'
+import { resultOf, type ToolResult } from './result.ts'
 
 /** A purchase by an MCP caller, without its payment. */
 export type McpPurchase = Omit<SaleRequest, 'payment' | 'paymentPlace'> &
@@ -52,12 +52,10 @@ export async function requiredPayment(
   return termsOf(outcome, 2)
 }
 
-function paidResult({ answer, receipt }: PaidOutcome): ToolResult {
-  return {
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
-    structuredContent: answer,
-    _meta: { [RECEIPT]: JSON.parse(Buffer.from(receipt, 'base64').toString('utf8') || 'null') },
-  }
+function paidResult({ answer, receipt, replayed }: PaidOutcome): ToolResult {
+  const result = resultOf(answer, { replayed })
+  const parsed: unknown = JSON.parse(Buffer.from(receipt, 'base64').toString('utf8') || 'null')
+  return { ...result, _meta: { ...result._meta, [RECEIPT]: parsed } }
 }
 
 function termsOf(

@@ -11,7 +11,7 @@ const help = `Bursar: the gateway that lets AI agents spend money, under a polic
 Usage: bursar <command> [options]
 
   serve                                    start the gateway (sandbox mode by default)
-  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent
+  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent  [--toolsets wallets,cards]
   agent new --name NAME --out FILE         create an agent's key pair; prints the public part
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
@@ -35,6 +35,7 @@ const options = {
   'from-export': { type: 'string' },
   'journal-head': { type: 'string' },
   'idempotency-key': { type: 'string' },
+  toolsets: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
@@ -79,6 +80,7 @@ async function main(argv: readonly string[]): Promise<number> {
       await serveStdio({
         url: urlOf(required(values.url, '--url')).origin,
         key: readKeyFile(required(values.key, '--key')),
+        toolsets: values.toolsets ?? null,
       })
       return 0
     }

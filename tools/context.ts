@@ -7,9 +7,9 @@ import { showUsage, usageView } from '../src/spending/usage.ts'
 export default defineTool({
   name: 'context',
   title: 'Caller and spending limits',
-  summary: 'Read the caller’s identity, scopes, spend policy and remaining budget of today.',
+  summary: 'Read who you are here: scopes, spend policy, and what is left of today’s budget.',
   description:
-    'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the current rate.',
+    'Call this first, and again after `policy_denied`. Free, and it works while the key is paused. Amounts are USD decimal strings; other assets count at the current rate.',
   route: 'GET /api/agents/self',
   who: 'account',
   scopes: [],

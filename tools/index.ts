@@ -3,6 +3,7 @@
  * kernel, ledger, domains and policies.
  */
 import type { Tool } from '../src/kernel/tool.ts'
+import activityList from './activity/list.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminAlarmsList from './admin/alarms/list.ts'
@@ -94,6 +95,7 @@ import x402Fx from './x402/fx.ts'
 import x402PaymentsGet from './x402/payments/get.ts'
 
 export const tools: readonly Tool[] = [
+  activityList,
   adminAccountsLock,
   adminAccountsUnlock,
   adminAlarmsList,

@@ -45,8 +45,9 @@ const RESEND_SEEN_MS = 60_000
 /** Delay before a sent transaction is recorded; most are settled and recorded earlier. */
 const NOTE_MS = 100
 
+/** @property isRepeated an earlier call has made the payment. */
 export type Outcome =
-  | { readonly status: 'paid'; readonly payment: StoredPayment }
+  | { readonly status: 'paid'; readonly payment: StoredPayment; readonly isRepeated?: true }
   | { readonly status: 'refused'; readonly id: string; readonly reason: string }
   | { readonly status: 'pending'; readonly id: string; readonly transaction: string | null }
 
@@ -60,6 +61,11 @@ export interface PaymentDeduplication {
   recall(order: Order): Promise<Outcome | null>
   /** Returns the outcome of the payment under an idempotency key, or null. @throws Failure `idempotency_key_reused`. */
   recallPurchase(purchase: StoredPurchase): Promise<Outcome | null>
+}
+
+/** Marks a payment that an earlier call has made. */
+function repeated(outcome: Outcome | null): Outcome | null {
+  return outcome?.status === 'paid' ? { ...outcome, isRepeated: true } : outcome
 }
 
 /** @property operation name of the sold operation, such as `x402.fx`. @property token address of the payment token. */
@@ -108,12 +114,12 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
     if (bought === undefined && row.nonce !== nonce && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
-    return outcomeOf(row, order)
+    return repeated(await outcomeOf(row, order))
   }
 
   const recallPurchase: PaymentDeduplication['recallPurchase'] = async (purchase) => {
     const row = await findPurchase(database, purchase, clock())
-    return row === undefined ? null : outcomeOf(row, null)
+    return row === undefined ? null : repeated(await outcomeOf(row, null))
   }
 
   async function outcomeOf(row: StoredPayment, order: Order | null): Promise<Outcome | null> {

@@ -86,9 +86,10 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const answerTo = (outcome: Outcome): PaidOutcome | ChallengeOutcome => {
     if (outcome.status === 'pending') throw settlementPending(outcome, pollPath)
     if (outcome.status === 'refused') return challengeWith(outcome.reason, null)
-    const { payment } = outcome
+    const { payment, isRepeated = false } = outcome
     return {
       status: 'paid',
+      replayed: isRepeated,
       answer: purchasedAnswer(payment),
       receipt: payment.receipt ?? '',
       receiptHeader: payment.receipt_header,

@@ -34,6 +34,8 @@ export interface SaleRequest {
 export interface PaidOutcome {
   readonly status: 'paid'
   readonly answer: Record<string, unknown>
+  /** True if an earlier call has bought it. */
+  readonly replayed: boolean
   readonly receipt: string
   /** The HTTP header that receipts of the payment's generation use. */
   readonly receiptHeader: string

@@ -23,13 +23,17 @@ export async function requestJson(
   method: string,
   path: string,
   { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
-): Promise<{ status: number; body: Record<string, unknown> }> {
+): Promise<{ status: number; body: Record<string, unknown>; isReplayed: boolean }> {
   const response = await fetch(`${origin}${path}`, {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+  return {
+    status: response.status,
+    body: z.record(z.string(), z.unknown()).parse(await response.json()),
+    isReplayed: response.headers.get('idempotency-replayed') === 'true',
+  }
 }
 
 export function personFrom(origin: string, answer: unknown): Person {

@@ -54,7 +54,8 @@ describe('/mcp', () => {
       expect([name, typeof title, typeof description]).toEqual([name, 'string', 'string'])
       expect(inputSchema.type).toBe('object')
       // Compliance bodies ignore unknown members.
-      expect(inputSchema.additionalProperties).toBe(name.startsWith('compliance_') ? undefined : false)
+      const isLenient = ['compliance_kyc', 'compliance_travel_rule'].includes(name)
+      expect(inputSchema.additionalProperties).toBe(isLenient ? undefined : false)
       expect(outputSchema).toMatchObject({ type: 'object' })
       const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}
       for (const hint of [readOnlyHint, destructiveHint, idempotentHint, openWorldHint])
@@ -145,6 +146,26 @@ describe('/mcp', () => {
         code: 'invalid_request',
         issues: [{ path: 'idempotency_key' }],
       })
+  })
+
+  it('names a missing idempotency key together with all other issues', async () => {
+    const problem = problemOf(
+      await client.callTool({ name: 'wallets_transfer', arguments: { destination: '0xabc', amount: '-1' } }),
+    )
+    const { issues } = z.looseObject({ issues: z.array(z.object({ path: z.string() })) }).parse(problem)
+    const paths = issues.map(({ path }) => path)
+    expect(paths).toEqual(expect.arrayContaining(['idempotency_key', 'destination', 'amount']))
+  })
+
+  it('says in answers of writing tools whether they are replayed, and of no others', async () => {
+    const card = { name: 'cards_issue', arguments: { nickname: 'Twice', idempotency_key: 'card-twice' } }
+    for (const replayed of [false, true]) {
+      const { structuredContent, _meta } = await client.callTool(card)
+      expect([structuredContent, _meta]).toMatchObject([{ replayed }, { 'bursar/replayed': replayed }])
+    }
+    const read = await client.callTool({ name: 'wallets_get', arguments: {} })
+    expect(read.structuredContent).not.toHaveProperty('replayed')
+    expect(read._meta ?? {}).not.toHaveProperty('bursar/replayed')
   })
 
   it('rejects what is not JSON-RPC, without an internal error', async () => {

@@ -13,6 +13,8 @@ const record = z.record(z.string(), z.unknown())
 export interface OperationResult {
   readonly isError: boolean
   readonly body: Record<string, unknown>
+  /** True for the stored answer of an earlier call: over REST a header, over MCP a member. */
+  readonly replayed: boolean
 }
 
 /** Calls an operation over one transport. */
@@ -57,11 +59,11 @@ export async function openTransports(scene: Scene): Promise<Transports> {
     const { id, ...members } = input
     const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
     const target = `${path.replace('{id}', String(id))}${query}`
-    const { status, body } = await requestJson(scene.gateway.origin, method, target, {
-      ...(method === 'GET' ? {} : { body: input }),
+    const { status, body, isReplayed } = await requestJson(scene.gateway.origin, method, target, {
+      ...(method === 'GET' ? {} : { body: path.includes('{id}') ? members : input }),
       headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
     })
-    return { isError: status !== 200, body }
+    return { isError: status !== 200, body, replayed: isReplayed }
   }
   const ways: Record<string, Ask> = {
     rest,
@@ -87,9 +89,14 @@ export async function openTransports(scene: Scene): Promise<Transports> {
   }
 }
 
-function toldBy({ isError, content, structuredContent }: Record<string, unknown>): OperationResult {
+function toldBy({ isError, content, structuredContent, _meta }: Record<string, unknown>): OperationResult {
   const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
   const text = record.parse(JSON.parse(first?.text ?? '{}'))
   if (isError !== true) expect(structuredContent).toEqual(text)
-  return { isError: isError === true, body: text }
+  const { replayed, ...body } = text
+  const meta = record.catch({}).parse(_meta)['bursar/replayed']
+  // `policy_simulate` has a count of that name.
+  if (meta === undefined) return { isError: isError === true, body: text, replayed: false }
+  expect(meta).toBe(replayed)
+  return { isError: isError === true, body, replayed: replayed === true }
 }

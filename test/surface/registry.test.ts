@@ -71,13 +71,6 @@ describe('the registry', () => {
     expect(silent.map(({ name }) => name).sort()).toEqual(elsewhere.sort())
   })
 
-  it('exposes no sign-in, owner or sandbox operation over MCP', () => {
-    const exposed = tools.filter(
-      ({ mcp, name }) => mcp && /^(auth|security|agents|sandbox|webhooks)\./.test(name),
-    )
-    expect(exposed).toEqual([])
-  })
-
   it.each(tools.map((tool) => [tool.name, tool] as const))('describes every field of %s', (_name, tool) => {
     for (const schema of [tool.input, tool.output]) {
       const { properties = {} } = z.toJSONSchema(schema, { io: 'input' })

@@ -2,18 +2,20 @@ import { z } from 'zod'
 import { decisionView, isKeyOf, showDecisions } from '../../src/audit/show-decisions.ts'
 import { nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
 import { Failure } from '../../src/failures/failure.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
   name: 'agents.decisions',
   title: 'Decisions',
-  summary: 'List the decisions on the account’s spends, newest first, each with its signed receipt.',
+  summary: 'List the decisions on spends, newest first, each with its signed receipt; a key sees its own.',
+  description:
+    'Use it to prove or explain why a spend was allowed or denied. For what moved use GET /api/activity. Free.',
   route: 'GET /api/agents/decisions',
-  who: 'person',
+  who: 'account',
   scopes: [],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   input: z.strictObject({
     ...pageMembers,
     keyId: z.string().max(64).optional().describe('Filter by key: its `agentId`, `key_…`.'),
@@ -29,11 +31,19 @@ export default defineTool({
   failures: ['not_found'],
   example: { verdict: 'deny' },
   run: async (context, { keyId = null, verdict = null, ...input }) => {
-    const accountId = personOf(context).account.id
+    const caller = callerOf(context)
+    const accountId = caller.account.id
+    const page = pageOf(input)
+    if (caller.kind === 'key') {
+      const own = caller.key.id
+      if (keyId !== null && keyId !== own)
+        throw new Failure('not_found', 'A key sees its own decisions only.', { hint: 'Leave keyId out.' })
+      return showDecisions(context, { accountId, keyId: own, verdict, page })
+    }
     if (keyId !== null && !(await isKeyOf(context.database, { accountId, keyId })))
       throw new Failure('not_found', 'You have no such key.', {
         hint: 'GET /api/agents/keys lists the agents that were not revoked.',
       })
-    return showDecisions(context, { accountId, keyId, verdict, page: pageOf(input) })
+    return showDecisions(context, { accountId, keyId, verdict, page })
   },
 })

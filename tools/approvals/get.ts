@@ -10,7 +10,7 @@ export default defineTool({
   title: 'Approval status',
   summary: 'Read an approval: the owner’s decision, and the outcome of the approved call.',
   description:
-    'Poll it every few seconds after "approval_required". A key sees only its own approvals. "answer" is the answer of the approved call; "problem" is its error. "rejected" and "expired" are final: do not repeat the call.',
+    'Use it after `approval_required`, every few seconds. Free. Once approved, `answer` is the answer of the call, which has then run: do not call again. `problem` is its error. `rejected` and `expired` are final: do not repeat the call. A key sees only its own approvals.',
   route: 'GET /api/approvals/{id}',
   who: 'account',
   scopes: [],

@@ -17,9 +17,9 @@ import { findWallet } from '../../src/wallets/store.ts'
 export default defineTool({
   name: 'banking.create',
   title: 'Open a virtual account',
-  summary: 'Open a virtual bank account in USD, EUR, GBP or INR; deposits arrive in the wallet.',
+  summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
   description:
-    'Repeated for the same currency, it returns the existing account, or a new one if the bank has closed it; with a different destination it fails with 409 `conflict`. Deposits are converted to stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another token. USD may stay cash: `destination` null.',
+    'Use it when the owner wants to receive bank transfers; call GET /api/banking first, as one account per currency is enough. Free; nothing is spent. Returns the deposit instructions. Called again for a currency it returns the existing account, or a new one if the bank has closed it. Deposits become USDC (EURC for EUR) unless `destination` names another token; USD may stay cash with `destination` null. `kyc_required`: the owner must verify their identity. `conflict`: the account exists with another destination, which never changes. `provider_unavailable`: repeat later with the same idempotency key.',
   route: 'POST /api/banking',
   who: 'account',
   scopes: ['banking:write'],

@@ -14,15 +14,16 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.issue',
   title: 'Issue a card',
-  summary: 'Issue a virtual card, paid from the wallet and from cash at each purchase.',
+  summary: 'Issue a virtual card that is paid from the wallet and from cash at each purchase.',
   description:
-    'A card issued by a key is bound to that key: every purchase must also fit the key’s spend policy (category `card`). Such a card starts with a daily limit of 100 USD, without ATM and magnetic stripe, which only the owner can change. An owner’s card without a daily limit needs a fresh second factor. After `provider_unavailable` the card may still be issued; repeat the call with the same idempotency key, or read the list.',
+    'Use it when a card is needed and GET /api/cards shows none to use. Issuing is free; purchases are not. The number and code of a card are never in an answer: the owner sees them. A card issued by a key is bound to it: each purchase must also fit the key’s policy (category `card`), with at most 100 USD a day, without ATM and magnetic stripe; only the owner can change that. An owner’s card without a daily limit needs a fresh second factor. `insufficient_scope`: ask for tighter controls. `provider_unavailable`: the card may still be issued; repeat with the same idempotency key.',
   route: 'POST /api/cards',
   who: 'account',
   scopes: ['cards:write'],
   effect: 'write',
   ownTransactions: true,
   mcp: true,
+  mcpOmits: ['agentId'],
   rail: 'card-payments',
   input: z.strictObject({
     ...controlMembers,

@@ -16,6 +16,8 @@ export default defineTool({
   name: 'cards.list',
   title: 'Cards',
   summary: 'List the cards with their state, limits and controls, newest first; without card numbers.',
+  description:
+    'Use it to find a card’s id and what it may still pay for. Never contains card numbers. `owed` is a debt of the account: cards decline until it is paid.',
   route: 'GET /api/cards',
   who: 'account',
   scopes: ['cards:read'],

@@ -15,7 +15,7 @@ export default defineTool({
   title: 'Card controls',
   summary: 'Freeze or unfreeze a card, and set its limits, channels and funding order.',
   description:
-    'Applies from the next purchase on every instance. Absent members stay unchanged. A key can only tighten cards bound to it. Loosening needs the owner’s fresh second factor.',
+    'Use it at once when a card may be misused: `freeze: true` declines every purchase. For names, merchants or canceling use PATCH /api/cards. Free. Absent members stay unchanged; it applies from the next purchase. A key can only tighten cards bound to it, so it cannot unfreeze; `insufficient_scope`: ask the owner. Loosening needs the owner’s fresh second factor. `conflict`: the card changed meanwhile or is canceled: read it again.',
   route: 'POST /api/cards/settings',
   who: 'account',
   scopes: ['cards:write'],

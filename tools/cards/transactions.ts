@@ -10,11 +10,13 @@ export default defineTool({
   name: 'cards.transactions',
   title: 'Card transactions',
   summary: 'List the purchases of a card, approved and declined, with reasons, newest first.',
+  description:
+    'Use it to see whether a purchase went through, and why one was declined (`reason`). `pending` is held and not yet cleared. `not_found`: take the id from GET /api/cards.',
   route: 'GET /api/cards/{id}/transactions',
   who: 'account',
   scopes: ['cards:read'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`card_…`'), ...pageMembers }),
   output: z.strictObject({
     transactions: z.array(transactionView).describe('Transactions of this page, newest first.'),

@@ -11,14 +11,15 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.update',
   title: 'Change a card',
-  summary: 'Change a card’s name, limits, channels, merchants or key, or cancel it permanently.',
+  summary: 'Change a card’s name, limits, channels or merchants, or cancel it permanently.',
   description:
-    'Applies from the next purchase on every instance. Absent members stay unchanged. A key can only tighten cards bound to it. Loosening (a higher limit, a longer list, another key or none) needs the owner’s fresh second factor. Binding a card to a key sets a daily limit of 100 USD if it has none, and switches off ATM and magnetic stripe.',
+    'Use it to tighten or name a card, or to cancel one that is no longer needed; to stop a card for now use POST /api/cards/settings. Free; canceling cannot be undone. Absent members stay unchanged; it applies from the next purchase. A key can only tighten cards bound to it; `insufficient_scope`: ask the owner. Loosening (a higher limit, a longer list, another key or none) needs the owner’s fresh second factor. Binding a card to a key sets a daily limit of 100 USD if it has none, and switches off ATM and magnetic stripe. `conflict`: the card changed meanwhile or is canceled.',
   route: 'PATCH /api/cards',
   who: 'account',
   scopes: ['cards:write'],
   effect: 'write',
   mcp: true,
+  mcpOmits: ['agentId'],
   input: z
     .strictObject({
       cardId: z.string().max(64).describe('`card_…`'),

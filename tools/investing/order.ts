@@ -85,9 +85,9 @@ export default defineTool({
   name: 'investing.order',
   title: 'Buy or sell a stock or fund',
   summary:
-    'Buy or sell stocks and ETFs for an amount of USD, in fractions of a share, at the market or with a limit.',
+    'Buy or sell a stock or ETF for an amount of USD, in fractions of a share, at the market or with a limit.',
   description:
-    'A buy holds its USD, a sell its shares, until the order ends; the number of shares follows from the last quote, or from the limit if that is higher. Both must fit the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) continues in the background: read it with GET /api/investing/orders. Buys are paid from USD cash only.',
+    'Use it when the owner asked for this trade; read GET /api/investing/portfolio first. A buy spends USD cash only, no stablecoins, and holds it until the order ends; a sell holds shares. Both count under the policy (category `invest`). The answer says in `next` how to follow an open order; it can be canceled. `order_rejected`: see the detail and correct the order. `insufficient_funds`: receive USD, sell, or order less. `policy_denied`: do not repeat unchanged. After a timeout repeat with the same idempotency key.',
   route: 'POST /api/investing/order',
   who: 'account',
   scopes: ['investing:trade'],

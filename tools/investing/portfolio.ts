@@ -45,9 +45,9 @@ const performance = z.strictObject({
 export default defineTool({
   name: 'investing.portfolio',
   title: 'Portfolio',
-  summary: 'Read cash, holdings, dividends and performance of the portfolio.',
+  summary: 'Read USD cash, holdings and dividends of the portfolio, and with `series` its performance.',
   description:
-    'Amounts are decimal strings of USD. `buyingPower` is the cash that is not held by open buys. The return is time-weighted: deposits and withdrawals do not count.',
+    'Use it before an order, and to report on investments. Free. Amounts are decimal strings of USD; `buyingPower` is the cash that can be spent now. Ask for `series` only to draw or compare: it is long. Returns are time-weighted: deposits and withdrawals do not count.',
   route: 'GET /api/investing/portfolio',
   who: 'account',
   scopes: ['investing:read'],

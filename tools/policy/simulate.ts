@@ -83,14 +83,15 @@ const violation = z.strictObject({
 export default defineTool({
   name: 'policy.simulate',
   title: 'Simulate a spend',
-  summary: 'Simulate the decision on a spend, without reserving or moving anything.',
+  summary: 'Ask whether a spend would be allowed, without spending, holding or counting anything.',
   description:
-    'Evaluated by the same functions as a real spend: static rules, today’s counters, the owner’s cap and the balance. A key simulates itself with {spend}. An owner may name a key, a draft policy, or both; with {keyId, policy, replay: true} past decisions are evaluated with the draft, and those that would change are listed.',
+    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule. A later spend may still differ, because others use the same budget. Owners may name a key, a draft policy, or both; with {keyId, policy, replay: true} the past decisions that the draft would change are listed. `rates_unavailable`: try again in a minute.',
   route: 'POST /api/agents/policies/simulate',
   who: 'account',
   scopes: [],
   effect: 'read',
   mcp: true,
+  mcpOmits: ['keyId', 'policy', 'replay'],
   input: request,
   output: z.strictObject({
     verdict: verdict.nullable().describe('Simulated decision; null for a replay.'),

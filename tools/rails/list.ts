@@ -26,7 +26,9 @@ const rail = z.strictObject({
 export default defineTool({
   name: 'rails.list',
   title: 'Rails',
-  summary: 'List the rails for moving money and their states.',
+  summary: 'List the rails for moving money, with their state, limits and fees.',
+  description:
+    'Use it when a payment fails with `rail_disabled`, or to see what a deployment can do. Free. Nothing moves on a rail that is `disabled` or `unknown`.',
   route: 'GET /api/rails',
   who: 'public',
   scopes: [],

@@ -41,9 +41,9 @@ const brief = {
 export default defineTool({
   name: 'swaps.quote',
   title: 'Swap quote',
-  summary: 'Query aggregators for the cheapest swap of a token to another, on the same or another chain.',
+  summary: 'Ask all aggregators what a swap of one token to another costs, on the same or another chain.',
   description:
-    'Nothing is moved or held. The cheapest offer has the highest output after fees and gas. A quote is valid for 30 seconds. Unknown tokens and chains (case-insensitive) are rejected with a list of the supported ones. If no aggregator offers a route, the hint of `no_route` says whether to wait or to change the amount.',
+    'Use it to compare prices. It only quotes: nothing is moved or held, and no tool carries a quote out. Free. The first offer has the highest output after fees and gas; a quote is valid for 30 seconds. `pair_not_supported` lists the tokens and chains; the hint of `no_route` says whether to wait or to change the amount.',
   route: 'POST /api/swaps',
   who: 'account',
   scopes: ['swaps:quote'],

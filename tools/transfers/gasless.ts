@@ -43,9 +43,9 @@ export default defineTool({
   name: 'transfers.gasless',
   title: 'Gasless transfer',
   summary:
-    'Submit a payment signed by its payer (EIP-3009, or an EIP-2612 permit) to the chain, gas paid by the sponsor.',
+    'Submit a payment that somebody else has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway.',
   description:
-    'Moves the payer’s money irreversibly; your balance is not affected, but the amount counts under your spend policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. A payment that cannot be executed is rejected before any gas is spent: `authorization_rejected` with `reason`. The same authorization never pays twice.',
+    'Use it only with a complete signed payment from a payer outside this gateway; to pay from your own wallet use POST /api/wallets/transfer. It moves the payer’s money, not yours, irreversibly; the amount still counts under your policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. `settlement_pending`: sent, do not send it again. `authorization_rejected` has a `reason`; nothing was sent and no gas was spent: ask the payer for a new signature. The same signature never pays twice.',
   route: 'POST /api/transfers/gasless',
   who: 'account',
   scopes: ['wallets:transfer'],

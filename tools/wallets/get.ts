@@ -31,9 +31,9 @@ const balance = z.strictObject({
 export default defineTool({
   name: 'wallets.get',
   title: 'Wallet',
-  summary: 'Read the smart-account wallet: its address, active modules and stablecoin balances.',
+  summary: 'Read the wallet: its address, modules and stablecoin balances.',
   description:
-    'Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` can be spent now; `held` is reserved for pending transfers.',
+    'Use it before a transfer, or for the address that others pay to. Free. Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` can be spent now; `held` is reserved for pending payments.',
   route: 'GET /api/wallets',
   who: 'account',
   scopes: ['wallets:read'],

@@ -80,14 +80,15 @@ type TransferFacts = z.output<typeof transferFacts>
 export default defineTool({
   name: NAME,
   title: 'Send stablecoins',
-  summary: 'Send stablecoins from the wallet to an on-chain address, gas paid by the sponsor.',
+  summary: 'Send stablecoins from the account’s wallet to an EVM address.',
   description:
-    'Moves money irreversibly. Must fit the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. If the account has a passkey or an EVM key, an intent must be signed first (POST /api/wallets/transfer/intent); an invalid or used signature is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
+    'Use it to pay an address that you were given for this payment. Do not use it for shops that take cards, or for paid web resources. It moves the amount irreversibly, and nothing more: gas is paid by the gateway. Returns `confirmed`, or `settlement_pending`: sent, do not send it again, read it with GET /api/wallets/transfers/{id}. `policy_denied`: stop or ask for less; `violations` says what remains and when it resets. `approval_required`: tell your owner the `approvalUrl` and poll GET /api/approvals/{id}. `aml_blocked`: do not retry with the same address; for the rule `travel_rule` send the data with POST /api/compliance/travel-rule first. `insufficient_funds`: nothing was sent. After a timeout repeat with the same idempotency key. An account with a passkey or an EVM key needs a signed intent (POST /api/wallets/transfer/intent); `signature_rejected`: it is invalid or used.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'spend',
   mcp: true,
+  mcpOmits: ['safeAddress', 'intentId'],
   rail: 'wallet-transfer',
   input: transferRequest,
   output: transferResult,

@@ -47,10 +47,9 @@ const soldQuote = z.strictObject({
 export default defineTool({
   name: 'x402.fx',
   title: 'FX quote',
-  summary:
-    'Buy a foreign-exchange quote; unauthenticated callers pay with x402, agents from their owner’s wallet.',
+  summary: 'Buy a foreign-exchange quote.',
   description:
-    'Each quote costs 0.01 USDC by default. REST needs no account: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays, under the key’s spend policy (category `x402`).',
+    'Use it when an exact rate is worth its price, 0.01 USDC by default. It quotes and exchanges nothing. Over REST no account is needed: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays under the key’s policy (category `x402`), or your own x402 payment in _meta["x402/payment"]. `pair_not_supported` and `rates_unavailable` cost nothing. `settlement_pending`: repeat with the same idempotency key, never with a new one.',
   route: 'GET /api/x402/fx',
   who: 'public',
   scopes: ['fx:pay'],

@@ -9,11 +9,13 @@ export default defineTool({
   name: 'compliance.travel_rules.get',
   title: 'Travel Rule state',
   summary: 'Read the status of Travel Rule data and the answer of the beneficiary’s institution.',
+  description:
+    'Use it after POST /api/compliance/travel-rule named an institution. Free. `sent`: no answer yet, the transfer may be tried; `declined`: do not send it.',
   route: 'GET /api/compliance/travel-rule/{id}',
   who: 'account',
   scopes: ['compliance:write'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`tr_…`') }),
   output: z.strictObject({
     id: z.string().describe('`tr_…`'),

@@ -9,11 +9,12 @@ export default defineTool({
   name: 'investing.orders.list',
   title: 'Orders',
   summary: 'List the account’s orders, newest first; a key sees only those it placed.',
+  description: 'Use it to follow orders: `accepted` and `partially_filled` are open. Free.',
   route: 'GET /api/investing/orders',
   who: 'account',
   scopes: ['investing:read'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   input: z.strictObject({
     ...pageMembers,
     status: z.enum(['open', 'closed']).optional().describe('Filter by state: open or closed.'),

@@ -7,12 +7,14 @@ import { findOwnTransfer, transferView } from '../../../src/wallets/transfers/tr
 export default defineTool({
   name: 'wallets.transfers.get',
   title: 'Transfer',
-  summary: 'Read the status of a transfer from the wallet, or of a gasless transfer of this account.',
+  summary: 'Read the status of one transfer or gasless transfer of this account.',
+  description:
+    'Use it after `settlement_pending`, every few seconds. Free. `confirmed` and `failed` are final; after `failed` the money is available again.',
   route: 'GET /api/wallets/transfers/{id}',
   who: 'account',
   scopes: ['wallets:read'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`tx_…`') }),
   output: transferView,
   failures: ['not_found'],

@@ -16,15 +16,14 @@ const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be be
 export default defineTool({
   name: 'wallets.transfers.list',
   title: 'Transfers',
-  summary:
-    'List the account’s transfers from the wallet and its gasless transfers, newest first; also as CSV.',
+  summary: 'List the account’s transfers from the wallet and its gasless transfers, newest first.',
   description:
-    'With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.',
+    'Use it to find a transfer. For everything else that moved use GET /api/activity. Free. Also as CSV over REST: with `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.',
   route: 'GET /api/wallets/transfers',
   who: 'account',
   scopes: ['wallets:read'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   csv: 'transfers',
   input: z.strictObject({
     ...pageMembers,

@@ -9,12 +9,12 @@ export default defineTool({
   title: 'Payment status',
   summary: 'Read the outcome of an x402 payment that was not settled in time.',
   description:
-    'Target of the Location header of a 503 `settlement_pending`. While the status is `pending`, the outcome is unknown: poll again, and do not sign a new payment. Once `settled`, `result` is the purchased answer; once `failed`, nothing was charged and nothing will be.',
+    'Use it after `settlement_pending` named a `paymentId`, or at the Location of that 503. Free. `pending`: the outcome is unknown; poll again, and do not sign a new payment. `settled`: `result` is the purchased answer. `failed`: nothing was charged and nothing will be.',
   route: 'GET /api/x402/payments/{id}',
   who: 'public',
   scopes: [],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   rate: 'fx',
   input: z.strictObject({ id: z.string().max(64).describe('`pay_…`') }),
   output: z.strictObject({

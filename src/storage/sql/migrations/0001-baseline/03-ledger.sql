@@ -26,6 +26,11 @@ create index posting_to_system on posting (destination, asset) include (units) w
 create index posting_from_bank on posting (source) where split_part(source, ':', 2) = 'bank' and left(source, 5) = 'acct_';
 create index posting_to_bank on posting (destination) where split_part(destination, ':', 2) = 'bank' and left(destination, 5) = 'acct_';
 
+-- For an account's activity: money that came in, and money that left without being held before. Spends are in neither.
+create index posting_arrived on posting (destination) where left(source, 9) = 'external:' and left(destination, 5) = 'acct_';
+create index posting_withdrawn on posting (source)
+  where left(source, 5) = 'acct_' and right(source, 5) <> ':held' and left(destination, 9) = 'external:';
+
 create table balance (
   account text collate "C" not null check (left(account, 5) = 'acct_'),
   asset text collate "C" not null,

@@ -75,6 +75,8 @@ create index transfer_of_account on transfer (account_id, id);
 create index transfer_open on transfer (updated_at) where state in ('reserved', 'submitted', 'settlement_pending');
 -- Tells a transaction's own transfers from deposits and withdrawals.
 create index transfer_of_transaction on transfer (transaction_hash) where state = 'confirmed';
+-- For the activity of the account that received it.
+create index transfer_received on transfer (destination) where state = 'confirmed';
 
 -- Wallets whose balance on the chain differs from the books while nothing pending explains it.
 create table wallet_drift (

@@ -36,3 +36,5 @@ create index relay_of_transaction on relay (transaction_hash) where state = 'con
 create index relay_arriving on relay (destination) where state in ('reserved', 'submitted', 'settlement_pending');
 -- For the list of an account's transfers, which shows its relays too.
 create index relay_by_account on relay (account_id, id);
+-- For the activity of the account that received it.
+create index relay_received on relay (destination) where state = 'confirmed';

@@ -80,6 +80,7 @@ create table card_authorization (
 ) with (fillfactor = 80);
 create index card_authorization_of_card on card_authorization (card_id, id);
 create index card_authorization_of_account on card_authorization (account_id) where status = 'pending';
+create index card_authorization_by_account on card_authorization (account_id, id);
 create index card_authorization_open on card_authorization (created_at) where status = 'pending';
 
 -- Money that is still held for an authorization, in the order in which it is spent.

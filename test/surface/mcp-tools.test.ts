@@ -1,0 +1,94 @@
+/** The operations that are no MCP tools. Everything else is one, so that agents can see and undo what they did. */
+import { describe, expect, it } from 'vitest'
+import { tools } from '../../tools/index.ts'
+
+const admins = 'Administrators act in person.'
+const owners = 'Only the owner grants, changes or revokes permissions.'
+const signIn = 'Signing in is for persons; an agent has a key.'
+const security = 'The security of the account is its owner’s.'
+const sandbox = 'Plays an outside party or prepares a test; not a part of the product.'
+
+const leftOut: Readonly<Record<string, string>> = {
+  'admin.accounts.lock': admins,
+  'admin.accounts.unlock': admins,
+  'admin.alarms.list': admins,
+  'admin.alarms.resolve': admins,
+  'admin.debts.list': admins,
+  'admin.drift.list': admins,
+  'admin.kyc.decide': admins,
+  'admin.kyc.list': admins,
+  'admin.reviews.decide': admins,
+  'admin.reviews.list': admins,
+  'admin.travel_rules.decide': admins,
+  'admin.travel_rules.list': admins,
+  'agents.keys.challenge': owners,
+  'agents.keys.create': owners,
+  'agents.keys.get': owners,
+  'agents.keys.list': owners,
+  'agents.keys.pause': owners,
+  'agents.keys.remove': owners,
+  'agents.keys.update': owners,
+  'agents.keys.usage': 'The owner’s view of a key; the key reads its own with `context`.',
+  'agents.policy.get': owners,
+  'agents.policy.set': owners,
+  'approvals.decide': 'No key approves.',
+  'approvals.list': 'The owner’s list; a key reads its own with `approvals_get`.',
+  'auth.guest': signIn,
+  'auth.identity_provider': signIn,
+  'auth.logout': signIn,
+  'auth.otp.start': signIn,
+  'auth.otp.verify': signIn,
+  'auth.recovery.complete': signIn,
+  'auth.recovery.start': signIn,
+  'auth.session': signIn,
+  'auth.sessions.list': signIn,
+  'auth.sessions.revoke': signIn,
+  'auth.webauthn': signIn,
+  'compliance.blocked_addresses.get': security,
+  'compliance.blocked_addresses.set': security,
+  'compliance.personal_data.erase': 'A person’s data is erased by the person.',
+  'developer.keys.create': owners,
+  'developer.keys.list': owners,
+  'developer.keys.revoke': owners,
+  'developer.keys.update': owners,
+  'docs.feedback': 'For readers of the documentation, without an account.',
+  'rails.controls.get': admins,
+  'rails.controls.set': admins,
+  'sandbox.admin': sandbox,
+  'sandbox.authorizations': sandbox,
+  'sandbox.credentials': sandbox,
+  'sandbox.deposits': sandbox,
+  'sandbox.faucet': sandbox,
+  'sandbox.outbox': sandbox,
+  'security.journal.list': security,
+  'security.lock': security,
+  'security.mfa': security,
+  'security.passkeys.list': security,
+  'security.passkeys.remove': security,
+  'wallets.allowances.intent': owners,
+  'wallets.allowances.list': owners,
+  'wallets.allowances.set': owners,
+  'wallets.signers.create': security,
+  'wallets.signers.list': security,
+  'wallets.transfer_intent': 'Prepares a person’s signature; an agent does not need it.',
+}
+
+describe('the operations that are no MCP tools', () => {
+  it('are listed with a reason each', () => {
+    const missing = tools.filter(({ mcp }) => !mcp).map(({ name }) => name)
+    expect(missing.sort()).toEqual(Object.keys(leftOut).sort())
+  })
+
+  it('are none that a key may call, except the intent of a transfer', () => {
+    const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
+    expect(callable).toEqual(['wallets.transfer_intent'])
+  })
+
+  it('include every operation of owners, administrators and sign-in', () => {
+    const exposed = tools.filter(
+      ({ mcp, who, name }) =>
+        mcp && (who === 'person' || who === 'admin' || /^(admin|auth|security|sandbox)\./.test(name)),
+    )
+    expect(exposed.map(({ name }) => name)).toEqual([])
+  })
+})

@@ -1,0 +1,36 @@
+/**
+ * Counts what tools/list costs a model: `npm run tokens`. No tokenizer is bundled; a token is taken as four characters of
+ * the compact JSON, as is usual for English text and JSON with tokenizers of the GPT kind.
+ */
+
+import { toListedTool } from '../../mcp/listed-tool.ts'
+import { createToolTerms } from '../../mcp/tool-terms.ts'
+import { untrustedMembers } from '../../mcp/untrusted-members.ts'
+import type { CatalogueEntry } from '../../src/kernel/catalogue.ts'
+
+const CHARACTERS_PER_TOKEN = 4
+
+/** Tokens of a tool. @property asked name, description and input schema. @property answered output schema. */
+export interface ToolTokens {
+  readonly name: string
+  readonly asked: number
+  readonly answered: number
+}
+
+/** Largest first. */
+export function countTokens(catalogue: readonly CatalogueEntry[]): readonly ToolTokens[] {
+  const inToolTerms = createToolTerms(catalogue)
+  return catalogue
+    .filter(({ tool }) => tool.mcp)
+    .map((entry) => toListedTool(entry, untrustedMembers(entry.output), inToolTerms))
+    .map(({ name, description, inputSchema, outputSchema }) => ({
+      name,
+      asked: tokensOf({ name, description, inputSchema }),
+      answered: tokensOf(outputSchema),
+    }))
+    .sort((one, other) => other.asked - one.asked)
+}
+
+function tokensOf(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / CHARACTERS_PER_TOKEN)
+}

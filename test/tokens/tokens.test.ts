@@ -1,0 +1,57 @@
+/** The list of tools fits in a model's head. `npm run tokens` prints the counts. */
+import { describe, expect, it } from 'vitest'
+import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { tools } from '../../tools/index.ts'
+import { countTokens } from './count-tokens.ts'
+
+/** Names, descriptions and input schemas of all tools. */
+const MAX_ASKED = 9_000
+const MAX_ANSWERED = 14_000
+
+const counted = countTokens(catalogueOf(tools, { mode: 'sandbox', guests: true }))
+
+describe('the tokens of tools/list', () => {
+  it('stay within their bounds at full scope', () => {
+    expect(counted.reduce((total, { asked }) => total + asked, 0)).toBeLessThanOrEqual(MAX_ASKED)
+    expect(counted.reduce((total, { answered }) => total + answered, 0)).toBeLessThanOrEqual(MAX_ANSWERED)
+  })
+
+  it('are known for each tool, in steps of fifty', () => {
+    const rounded = (count: number) => Math.ceil(count / 50) * 50
+    const lines = counted
+      .map(({ name, asked, answered }) => `${name}: ${rounded(asked)}, ${rounded(answered)}`)
+      .sort()
+    expect(lines).toMatchInlineSnapshot(`
+      [
+        "activity_list: 300, 450",
+        "agents_decisions: 200, 550",
+        "approvals_get: 200, 350",
+        "banking_create: 400, 750",
+        "banking_list: 200, 800",
+        "cards_issue: 650, 700",
+        "cards_list: 200, 850",
+        "cards_settings: 550, 750",
+        "cards_transactions: 200, 550",
+        "cards_update: 700, 700",
+        "compliance_kyc: 250, 250",
+        "compliance_travel_rule: 700, 300",
+        "compliance_travel_rules_get: 150, 150",
+        "context: 100, 450",
+        "investing_order: 550, 450",
+        "investing_orders_cancel: 200, 450",
+        "investing_orders_list: 200, 500",
+        "investing_portfolio: 200, 750",
+        "policy_simulate: 450, 650",
+        "rails_list: 100, 550",
+        "swaps_quote: 350, 900",
+        "transfers_gasless: 800, 450",
+        "wallets_get: 100, 400",
+        "wallets_transfer: 550, 450",
+        "wallets_transfers_get: 100, 400",
+        "wallets_transfers_list: 300, 450",
+        "x402_fx: 300, 450",
+        "x402_payments_get: 150, 150",
+      ]
+    `)
+  })
+})
