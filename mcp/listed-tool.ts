@@ -29,9 +29,14 @@ export function toListedTool(
 ): ListedTool {
   const { properties, required, ...rest } = input
   const key = idempotencyKeySchema(tool)
-  const members = { ...asRecord(properties), ...(key === null ? {} : { idempotency_key: key }) }
+  const { restOnly = [] } = tool
+  const offered = Object.entries(asRecord(properties)).filter(([name]) => !restOnly.includes(name))
+  const members = { ...Object.fromEntries(offered), ...(key === null ? {} : { idempotency_key: key }) }
   const isSpend = tool.effect === 'spend'
-  const needed = [...asNames(required), ...(isSpend ? ['idempotency_key'] : [])]
+  const needed = [
+    ...asNames(required).filter((name) => !restOnly.includes(name)),
+    ...(isSpend ? ['idempotency_key'] : []),
+  ]
   return {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,

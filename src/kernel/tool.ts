@@ -68,6 +68,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly scopes: readonly Scope[]
   /** True if the tool is served over MCP. */
   readonly mcp: boolean
+  /** Input members that the MCP tool does not list, because they are for a person. */
+  readonly restOnly?: readonly string[]
   /** Served only in sandbox mode, or only with demo sessions enabled. */
   readonly only?: 'sandbox' | 'guests'
   /**

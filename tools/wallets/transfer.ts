@@ -40,8 +40,9 @@ const transferRequest = z
       .string()
       .min(1)
       .max(8192)
+      .optional()
       .describe(
-        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Sandbox accounts without a registered signer: any non-empty text.',
+        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person whose account has a passkey or an EVM key; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
       ),
   })
   .superRefine(refineAmount)
@@ -82,12 +83,13 @@ export default defineTool({
   title: 'Send stablecoins',
   summary: 'Send stablecoins from the wallet to an on-chain address, gas paid by the sponsor.',
   description:
-    'Moves money irreversibly. Must fit the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. If the account has a passkey or an EVM key, an intent must be signed first (POST /api/wallets/transfer/intent); an invalid or used signature is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
+    'Moves money irreversibly. Must fit the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. A key’s own credential authorizes the transfer, within its allowance on chain; a person whose account has a passkey or an EVM key signs an intent first. An invalid or used signature, or an exhausted allowance, is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'spend',
   mcp: true,
+  restOnly: ['signature', 'intentId'],
   rail: 'wallet-transfer',
   input: transferRequest,
   output: transferResult,
@@ -109,7 +111,6 @@ export default defineTool({
     destination: '0x000000000000000000000000000000000000dEaD',
     amount: '1.25',
     token: 'USDC',
-    signature: 'sandbox',
   },
   facts: transferFacts,
   spend: async (context, input) => {
@@ -161,7 +162,7 @@ export default defineTool({
     const accountId = callerOf(context).account.id
     await countSignature(context, authorized, decided.decisionId)
     await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
-    const assertion = authorized.signer === 'passkey' ? readAssertion(signature)?.response : undefined
+    const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
     const at = context.now
     const sent = await sendTransfer(context, {
       authorizedBy: await buildAuthorization(context.database, {
