@@ -30,11 +30,14 @@ export function toListedTool(
 ): ListedTool {
   const { properties, required, ...rest } = compactSchema(input)
   const key = idempotencyKeySchema(tool)
-  const omitted = new Set(tool.mcpOmits ?? [])
-  const shown = Object.entries(asRecord(properties)).filter(([name]) => !omitted.has(name))
-  const members = { ...Object.fromEntries(shown), ...(key === null ? {} : { idempotency_key: key }) }
+  const { restOnly = [] } = tool
+  const offered = Object.entries(asRecord(properties)).filter(([name]) => !restOnly.includes(name))
+  const members = { ...Object.fromEntries(offered), ...(key === null ? {} : { idempotency_key: key }) }
   const isSpend = tool.effect === 'spend'
-  const needed = [...asNames(required), ...(isSpend ? ['idempotency_key'] : [])]
+  const needed = [
+    ...asNames(required).filter((name) => !restOnly.includes(name)),
+    ...(isSpend ? ['idempotency_key'] : []),
+  ]
   return {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,

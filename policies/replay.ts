@@ -15,6 +15,8 @@ export interface PastSpend {
   readonly isReturned: boolean
   /** True if the owner had approved it. */
   readonly isApproved: boolean
+  /** Rules that its owner overruled for this spend alone. */
+  readonly overruled?: readonly string[]
   /** Violations outside the policy: a pause, the owner's cap, the AML screening. */
   readonly beside: readonly Violation[]
 }
@@ -34,7 +36,7 @@ export interface Replayed {
 export function replay(policy: Policy, past: readonly PastSpend[]): readonly Replayed[] {
   const usage = new Map<string, DailyUsage>()
   const firstSeen = new Map<string, Date>()
-  return past.map(({ id, at, spend, was, isReturned, isApproved, beside }) => {
+  return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
     const day = at.toISOString().slice(0, 10)
     const used = usage.get(day) ?? { usedMicros: 0n, count: 0 }
     const payee = spend.counterparty?.toLowerCase() ?? null
@@ -45,7 +47,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
       ...[
         cooldownViolation(policy, payee, payee === null ? null : (firstSeen.get(payee) ?? null), at) ?? [],
       ].flat(),
-    ]
+    ].filter(({ rule }) => !overruled.includes(rule))
     if (payee !== null && !firstSeen.has(payee)) firstSeen.set(payee, at)
     const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros)
     const now = verdictNow(was, needsOwner, violations)

@@ -13,6 +13,7 @@ import { describeVariable, startTogether, withVariableName } from './base/start-
 import { VERSION } from './base/version.ts'
 import type { Config } from './config/read-config.ts'
 import { createJournal } from './journal/write.ts'
+import { createAskOwner } from './kernel/ask-owner.ts'
 import type { Services } from './kernel/context.ts'
 import { countRefusals, observed } from './kernel/observed.ts'
 import { createRunApproved } from './kernel/run-approved.ts'
@@ -164,6 +165,7 @@ export async function createRuntime(
           ? null
           : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
       runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
+      askOwner: createAskOwner(tools),
     }
     return {
       services,

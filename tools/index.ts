@@ -30,6 +30,8 @@ import agentsPolicySet from './agents/policy/set.ts'
 import approvalsDecide from './approvals/decide.ts'
 import approvalsGet from './approvals/get.ts'
 import approvalsList from './approvals/list.ts'
+import approvalsRequest from './approvals/request.ts'
+import approvalsWithdraw from './approvals/withdraw.ts'
 import authGuest from './auth/guest.ts'
 import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
@@ -122,6 +124,8 @@ export const tools: readonly Tool[] = [
   approvalsDecide,
   approvalsGet,
   approvalsList,
+  approvalsRequest,
+  approvalsWithdraw,
   authGuest,
   authIdentityProvider,
   authLogout,

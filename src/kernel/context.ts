@@ -112,6 +112,8 @@ export interface Services {
   readonly sandbox: SandboxCredentials | null
   /** Runs a call that its owner has approved. */
   readonly runApproved: RunApproved
+  /** Asks the owner for an exception to the policy. */
+  readonly askOwner: AskOwner
 }
 
 /** Finds a key and its owner's account as they are now; undefined where the key was revoked. */
@@ -129,6 +131,19 @@ export type RunApproved = (
   approval: Approval,
   findKey: FindKey,
 ) => Promise<Approval>
+
+/** A call that a key asks its owner for. @property operation name of the operation or of its tool. @property reason untrusted text. */
+export interface ExceptionRequest {
+  readonly operation: string
+  readonly input: Readonly<Record<string, unknown>>
+  readonly reason: string
+}
+
+/**
+ * Requests the owner's approval of exactly one call, although the policy denies it.
+ * @throws Failure `invalid_request`, `insufficient_scope`, `conflict`, and what no approval overrules.
+ */
+export type AskOwner = (context: Context, request: ExceptionRequest) => Promise<Approval>
 
 export interface Context extends Services {
   readonly principal: Principal

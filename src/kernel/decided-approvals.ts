@@ -2,7 +2,7 @@
 import type { Connection } from '../storage/database.ts'
 
 /**
- * Returns the given approvals that are final: rejected, expired, or approved with the outcome of their call. An
+ * Returns the given approvals that are final: rejected, withdrawn, expired, or approved with the outcome of their call. An
  * approval without an outcome is still running.
  */
 export async function findDecidedApprovals(
@@ -15,7 +15,7 @@ export async function findDecidedApprovals(
     .where('id', 'in', ids)
     .where(({ or, and, eb }) =>
       or([
-        eb('status', '=', 'rejected'),
+        eb('status', 'in', ['rejected', 'withdrawn']),
         and([eb('status', '=', 'pending'), eb('expires_at', '<=', now)]),
         and([
           eb('status', '=', 'approved'),

@@ -68,8 +68,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly scopes: readonly Scope[]
   /** True if the tool is served over MCP. */
   readonly mcp: boolean
-  /** Input members that are of no use to a key. MCP leaves them out of the tool’s schema; a call may still have them. */
-  readonly mcpOmits?: readonly string[]
+  /** Input members of no use to a key. The MCP tool does not list them. */
+  readonly restOnly?: readonly string[]
   /** Served only in sandbox mode, or only with demo sessions enabled. */
   readonly only?: 'sandbox' | 'guests'
   /**

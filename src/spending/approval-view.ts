@@ -1,10 +1,11 @@
 /** An approval as its owner and its agent see it. */
 import { z } from 'zod'
 import { parseJson, toJson } from '../base/json.ts'
-import { UNTRUSTED_TEXT_KEY } from '../base/untrusted-text.ts'
+import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../base/untrusted-text.ts'
 import type { Approval } from './approvals.ts'
+import { violationView } from './violation-view.ts'
 
-export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'expired'])
+export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn', 'expired'])
 
 export const approvalView = z.strictObject({
   approvalId: z.string().describe('`appr_…`'),
@@ -13,6 +14,13 @@ export const approvalView = z.strictObject({
   operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
   input: z.looseObject({}).describe('Input of the exact call that is approved or rejected.'),
   decisionId: z.string().describe('Decision that required the approval: `dec_…`'),
+  reason: untrustedTextOrNull(
+    'Reason that the agent gave for an exception to its policy; null where the policy itself requires the approval.',
+  ),
+  violations: z
+    .array(violationView)
+    .describe('Rules of the policy that the call breaks, and that an approval overrules once.'),
+  note: z.string().nullable().describe('Note of the owner to the agent; null without one.'),
   answer: z
     .looseObject({})
     .nullable()
@@ -41,6 +49,9 @@ export function viewApproval(approval: Approval): z.input<typeof approvalView> {
     operation: approval.operation,
     input: members.parse(toJson(parseJson(approval.input))),
     decisionId: approval.decisionId,
+    reason: approval.reason,
+    violations: [...approval.violations],
+    note: approval.note,
     answer: members.nullable().parse(approval.answer),
     problem: members.nullable().parse(approval.problem),
     createdAt: approval.createdAt.toISOString(),

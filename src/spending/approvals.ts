@@ -1,10 +1,13 @@
 /**
  * Approvals: agent calls that need the owner's consent. Each is bound to the exact call, decided once and run once.
  */
+import { z } from 'zod'
 import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import type { Page } from '../base/page.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Violation } from '../failures/failure.ts'
+import type { Connection, Database, Statement } from '../storage/database.ts'
+import { violationView } from './violation-view.ts'
 
 /** An approval. `expired` is a pending one past its expiry. */
 export interface Approval {
@@ -16,7 +19,13 @@ export interface Approval {
   /** Input of the call as its original JSON text. */
   readonly input: string
   readonly idempotencyKey: string | null
-  readonly status: 'pending' | 'approved' | 'rejected' | 'expired'
+  /** Agent's reason for an exception to its policy; null where the policy itself requires the approval. */
+  readonly reason: string | null
+  /** Rules that the call breaks, as the owner sees them: those that an approval overrules. */
+  readonly violations: readonly Violation[]
+  readonly status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
+  /** Owner's note to the agent. */
+  readonly note: string | null
   /** Answer of the call, once it has run. */
   readonly answer: Json | null
   /** Problem of the call, if it failed. */
@@ -34,7 +43,10 @@ const columns = [
   'operation',
   'input',
   'idempotency_key as idempotencyKey',
+  'reason',
+  'violations',
   'status',
+  'note',
   'answer',
   'problem',
   'created_at as createdAt',
@@ -42,15 +54,21 @@ const columns = [
   'decided_at as decidedAt',
 ] as const
 
-type Row = Omit<Approval, 'status'> & { readonly status: 'pending' | 'approved' | 'rejected' }
+type Row = Omit<Approval, 'status' | 'violations'> & {
+  readonly status: Exclude<Approval['status'], 'expired'>
+  readonly violations: Json
+}
 
-function approvalOf(row: Row, now: Date): Approval {
-  return row.status === 'pending' && row.expiresAt <= now ? { ...row, status: 'expired' } : row
+const violationsColumn = z.array(violationView)
+
+function approvalOf({ violations, status, ...row }: Row, now: Date): Approval {
+  const isExpired = status === 'pending' && row.expiresAt <= now
+  return { ...row, violations: violationsColumn.parse(violations), status: isExpired ? 'expired' : status }
 }
 
 export type ApprovalCall = Pick<
   Approval,
-  'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey'
+  'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey' | 'reason' | 'violations'
 > & { readonly fingerprint: string; readonly ttlSeconds: number; readonly at: Date }
 
 /**
@@ -74,12 +92,11 @@ export async function requestApproval(
       input: call.input,
       fingerprint: call.fingerprint,
       idempotency_key: call.idempotencyKey,
+      reason: call.reason,
+      violations: JSON.stringify(call.violations),
       status: 'pending',
-      answer: null,
-      problem: null,
       created_at: at,
       expires_at: new Date(at.getTime() + ttlSeconds * 1000),
-      decided_at: null,
     })
     // Another process may insert the approval of the same decision concurrently.
     .onConflict((conflict) => conflict.column('decision_id').doUpdateSet({ decision_id: call.decisionId }))
@@ -90,16 +107,19 @@ export async function requestApproval(
 
 async function findExistingApproval(
   database: Connection,
-  { decisionId, keyId, fingerprint, idempotencyKey }: Omit<ApprovalCall, 'at' | 'ttlSeconds'>,
+  { decisionId, keyId, fingerprint, idempotencyKey, reason }: Omit<ApprovalCall, 'at' | 'ttlSeconds'>,
   at: Date,
 ): Promise<Approval | undefined> {
   const query = database.kysely.selectFrom('approval').select(columns)
   const own = await query.where('decision_id', '=', decisionId).executeTakeFirst()
-  if (own !== undefined || idempotencyKey !== null) return own === undefined ? undefined : approvalOf(own, at)
+  // Another request for the same exception is a repetition, with or without a key.
+  if (own !== undefined || (idempotencyKey !== null && reason === null))
+    return own === undefined ? undefined : approvalOf(own, at)
   const same = await query
     .where('key_id', '=', keyId)
     .where('fingerprint', '=', fingerprint)
-    .where('idempotency_key', 'is', null)
+    .where('idempotency_key', idempotencyKey === null ? 'is' : '=', idempotencyKey)
+    .where('reason', reason === null ? 'is' : 'is not', null)
     .where('status', '=', 'pending')
     .where('expires_at', '>', at)
     .orderBy('id')
@@ -168,21 +188,77 @@ export async function listApprovals(
   return (await query.execute()).map((row) => approvalOf(row, now))
 }
 
-/** Decides a pending approval once. @returns undefined when it is no longer pending. */
+/**
+ * Ends a pending approval once: its owner decides, or its key withdraws it. @param keyId restricts it to a key's own; null
+ * for the owner. @returns undefined when it is no longer pending.
+ */
 export async function decideApproval(
   database: Connection,
-  { accountId, id, status, at }: { accountId: string; id: string; status: 'approved' | 'rejected'; at: Date },
+  {
+    accountId,
+    keyId,
+    id,
+    status,
+    note,
+    at,
+  }: ApprovalOwner & {
+    id: string
+    status: 'approved' | 'rejected' | 'withdrawn'
+    note: string | null
+    at: Date
+  },
 ): Promise<Approval | undefined> {
-  const row = await database.kysely
+  const update = database.kysely
     .updateTable('approval')
-    .set({ status, decided_at: at })
+    .set({ status, note, decided_at: at })
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .where('status', '=', 'pending')
     .where('expires_at', '>', at)
     .returning(columns)
-    .executeTakeFirst()
+  const row = await (keyId === null ? update : update.where('key_id', '=', keyId)).executeTakeFirst()
   return row === undefined ? undefined : approvalOf(row, at)
+}
+
+/** Maximum open exceptions of a key. */
+export const MAX_OPEN_EXCEPTIONS = 10
+
+const lockStatement: Statement = {
+  name: 'approval_lock',
+  text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
+}
+
+/**
+ * Requests an exception, as {@link requestApproval}. Requests of an account wait for each other, so that concurrent ones
+ * stay within the limit. @returns undefined when the key has too many open ones.
+ */
+export function requestException(
+  { database, newId }: { database: Database; newId: NewId },
+  call: ApprovalCall,
+): Promise<Approval | undefined> {
+  return database.transaction(async (transaction) => {
+    await transaction.call(lockStatement, [call.accountId])
+    const existing = await findExistingApproval(transaction, call, call.at)
+    if (existing !== undefined) return existing
+    if ((await countOpenExceptions(transaction, call)) >= MAX_OPEN_EXCEPTIONS) return undefined
+    return requestApproval({ database: transaction, newId }, call)
+  })
+}
+
+/** Counts the exceptions of a key that its owner has not decided. */
+export async function countOpenExceptions(
+  database: Connection,
+  { keyId, at }: { keyId: string; at: Date },
+): Promise<number> {
+  const { open } = await database.kysely
+    .selectFrom('approval')
+    .select(({ fn }) => fn.countAll<bigint>().as('open'))
+    .where('key_id', '=', keyId)
+    .where('reason', 'is not', null)
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', at)
+    .executeTakeFirstOrThrow()
+  return Number(open)
 }
 
 /** Stores the outcome of an approved call. The first stored outcome wins. */

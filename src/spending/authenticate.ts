@@ -84,10 +84,12 @@ export function authenticatedReserve(
 function otherDecision(request: SpendRequest, decided: SpendVerdict): ContentRow | null {
   if (decided.verdict === 'deny' && !decided.replayed)
     return decisionOf(request, { verdict: 'deny', violations: decided.violations, available_units: null })
+  if (decided.verdict === 'allow' && decided.overruled !== undefined)
+    return decisionOf(request, { verdict: 'allow', violations: decided.overruled, available_units: null })
   if (decided.verdict === 'insufficient_funds' && !decided.replayed)
     return decisionOf(request, {
       verdict: 'insufficient_funds',
-      violations: request.violations,
+      violations: decided.overruled ?? [],
       available_units: decided.available.units,
     })
   return null

@@ -99,6 +99,7 @@ export function buildSpendRequest({
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
     needsApproval: policy !== null && approvedBy === null && needsApproval(policy, usdMicros),
     isApproved: approvedBy !== null,
+    approvalId: approvedBy,
     place,
     idempotency,
     at: now,

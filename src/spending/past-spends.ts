@@ -63,6 +63,7 @@ export async function pastSpends(
     .execute()
   return rows.reverse().map(({ id, at, operation, facts, verdict, violations, status }) => {
     const { amount, approvalId, ...spend } = recorded.parse(facts)
+    const found = z.array(z.looseObject({ rule: z.string() })).parse(violations)
     return {
       id,
       at,
@@ -72,10 +73,8 @@ export async function pastSpends(
       was: verdict,
       isReturned: status === 'released',
       isApproved: approvalId !== null,
-      beside: z
-        .array(z.unknown())
-        .parse(violations)
-        .flatMap((found) => beside.safeParse(found).data ?? []),
+      ...(verdict === 'allow' && found.length > 0 ? { overruled: found.map(({ rule }) => rule) } : {}),
+      beside: verdict === 'allow' ? [] : found.flatMap((one) => beside.safeParse(one).data ?? []),
     }
   })
 }

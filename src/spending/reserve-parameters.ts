@@ -34,6 +34,7 @@ export function parametersOf(request: SpendRequest) {
     mac: request.mac ?? null,
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
+    approval: request.approvalId ?? null,
   }
 }
 
@@ -66,4 +67,5 @@ export const parameterNames = [
   'mac',
   'subject',
   'released',
+  'approval',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

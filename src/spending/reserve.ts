@@ -12,7 +12,7 @@ import type { SpendRequest } from './spend-request.ts'
 
 /**
  * Outcome of a request. `replayed`: its idempotency key was decided before, under this decision id.
- * - `allow`: the money is held; call the provider, then settle or release.
+ * - `allow`: the money is held; call the provider, then settle or release. An approval may overrule violations.
  * - `repeated`: an earlier call was allowed; the operation determines its outcome.
  * - `approval_required`: everything else allows it; nothing is held or counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
@@ -20,7 +20,12 @@ import type { SpendRequest } from './spend-request.ts'
  * - `account_locked`: the account was locked in the meantime.
  */
 export type SpendVerdict =
-  | { readonly verdict: 'allow'; readonly decisionId: string }
+  | {
+      readonly verdict: 'allow'
+      readonly decisionId: string
+      /** Violations that the owner's approval overrules; absent if there are none. */
+      readonly overruled?: readonly Violation[]
+    }
   | {
       readonly verdict: 'deny'
       readonly decisionId: string
@@ -32,6 +37,7 @@ export type SpendVerdict =
       readonly decisionId: string
       readonly replayed: boolean
       readonly available: Value
+      readonly overruled?: readonly Violation[]
     }
   | { readonly verdict: 'approval_required'; readonly decisionId: string; readonly replayed: boolean }
   | { readonly verdict: 'repeated'; readonly decisionId: string }
@@ -66,13 +72,20 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
 export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
   const { verdict, replayed, violations, available_units: units } = row
   const decisionId = row.decision_id ?? request.decisionId
+  const overruled = violations.length === 0 ? {} : { overruled: violations }
   switch (verdict) {
     case 'allow':
-      return { verdict, decisionId }
+      return { verdict, decisionId, ...overruled }
     case 'deny':
       return { verdict, decisionId, replayed, violations }
     case 'insufficient_funds':
-      return { verdict, decisionId, replayed, available: { ...request.money, units: units ?? 0n } }
+      return {
+        verdict,
+        decisionId,
+        replayed,
+        available: { ...request.money, units: units ?? 0n },
+        ...overruled,
+      }
     case 'approval_required':
       return { verdict, decisionId, replayed }
     case 'repeated':

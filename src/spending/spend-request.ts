@@ -38,6 +38,8 @@ export interface SpendRequest {
   readonly needsApproval: boolean
   /** The owner has approved the spend: it takes over the idempotency key of the call that got `approval_required`. */
   readonly isApproved: boolean
+  /** Approval under which the spend runs. It overrules the violations that its owner saw, once. */
+  readonly approvalId?: string | null
   /** Place of the money: a chain name or `bank`. Null: the money is not the account's, and nothing is held. */
   readonly place: string | null
   readonly idempotency: IdempotentCall | null

@@ -150,7 +150,11 @@ export interface ApprovalTable {
   input: string
   fingerprint: string
   idempotency_key: string | null
-  status: 'pending' | 'approved' | 'rejected'
+  reason: string | null
+  violations: JsonColumn
+  status: 'pending' | 'approved' | 'rejected' | 'withdrawn'
+  note: string | null
+  used_by: string | null
   answer: JsonColumn | null
   problem: JsonColumn | null
   created_at: Date

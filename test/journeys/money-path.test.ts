@@ -217,6 +217,8 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       const { tools } = await client.listTools()
       expect(tools.map(({ name }) => name).sort()).toEqual([
         'approvals_get',
+        'approvals_request',
+        'approvals_withdraw',
         'context',
         'policy_simulate',
         'rails_list',

@@ -8,6 +8,7 @@ import { silentLog } from '../../src/base/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/base/principal.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { createJournal } from '../../src/journal/write.ts'
+import { createAskOwner } from '../../src/kernel/ask-owner.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
@@ -96,6 +97,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     tracing: noTracing,
     sandbox: null,
     runApproved: createRunApproved(() => undefined),
+    askOwner: createAskOwner([]),
     ...changes,
   }
 }

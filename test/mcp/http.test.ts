@@ -71,6 +71,7 @@ describe('/mcp', () => {
     const { tools: listed } = await client.listTools()
     const repeatable = listed.filter(({ annotations }) => annotations?.idempotentHint !== true)
     expect(repeatable.map(({ name }) => name).sort()).toEqual([
+      'approvals_request',
       'banking_create',
       'cards_issue',
       'cards_settings',

@@ -46,6 +46,8 @@ describe('bursar mcp', () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name).sort()).toEqual([
       'approvals_get',
+      'approvals_request',
+      'approvals_withdraw',
       'context',
       'policy_simulate',
       'rails_list',

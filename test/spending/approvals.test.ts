@@ -37,6 +37,8 @@ onBothEngines('the approvals of an account', (database) => {
         input: '{"amount":"1.50"}',
         fingerprint: 'this call',
         idempotencyKey: null,
+        reason: null,
+        violations: [],
         ttlSeconds: 600,
         at: noon,
         ...changes,
@@ -45,7 +47,7 @@ onBothEngines('the approvals of an account', (database) => {
     return { approval, isNew: approval.decisionId === request.decisionId, decisionId: request.decisionId }
   }
   const decide = (scene: Scene, id: string, status: 'approved' | 'rejected', at = after(1)) =>
-    decideApproval(database(), { accountId: scene.accountId, id, status, at })
+    decideApproval(database(), { keyId: null, note: null, accountId: scene.accountId, id, status, at })
 
   it('start as a pending call with its whole request', async () => {
     const scene = await open()
@@ -57,6 +59,9 @@ onBothEngines('the approvals of an account', (database) => {
       operation: 'wallets.transfer',
       input: '{"amount":"1.50"}',
       idempotencyKey: null,
+      reason: null,
+      violations: [],
+      note: null,
       status: 'pending',
       answer: null,
       problem: null,
@@ -238,6 +243,9 @@ onBothEngines('the approvals of an account', (database) => {
       problem: null,
       createdAt: '2026-11-20T12:00:00.000Z',
       expiresAt: '2026-11-20T12:10:00.000Z',
+      reason: null,
+      violations: [],
+      note: null,
       decidedAt: null,
     }
     expect(approvalView.parse(viewApproval(approval))).toEqual(view)

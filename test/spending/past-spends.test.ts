@@ -145,6 +145,8 @@ onBothEngines('the decisions of a key', (database) => {
           input: '{}',
           fingerprint: decisionId,
           idempotencyKey: null,
+          reason: null,
+          violations: [],
           ttlSeconds: 60,
           at: noon,
         },
@@ -153,8 +155,22 @@ onBothEngines('the decisions of a key', (database) => {
     }
     const [given, refused, waiting] = [await openApproval(), await openApproval(), await openApproval()]
     const { accountId } = scene
-    await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })
-    await decideApproval(database(), { accountId, id: refused.id, status: 'rejected', at: noon })
+    await decideApproval(database(), {
+      keyId: null,
+      note: null,
+      accountId,
+      id: given.id,
+      status: 'approved',
+      at: noon,
+    })
+    await decideApproval(database(), {
+      keyId: null,
+      note: null,
+      accountId,
+      id: refused.id,
+      status: 'rejected',
+      at: noon,
+    })
     expect((await past(scene)).map(({ id, was }) => [id, was])).toEqual([
       [refused.decisionId, 'approval_required'],
       [waiting.decisionId, 'approval_required'],

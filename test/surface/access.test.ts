@@ -235,7 +235,7 @@ function expectedOf(tool: Tool, kind: Kind): string | undefined {
 const refusals =
   /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
 /** Sign-in tools that answer 401 because of their input, not of the caller. */
-const judgesItsInput = (tool: Tool) => tool.opensSession === true
+const judgesItsInput = ({ opensSession, name }: Tool) => opensSession === true || name === 'approvals.request'
 
 async function cellOf(response: Response): Promise<string> {
   const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
@@ -411,6 +411,7 @@ const objects: Readonly<
   },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
+  'DELETE /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
     const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })

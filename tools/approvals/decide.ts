@@ -13,7 +13,7 @@ export default defineTool({
   title: 'Approve or reject',
   summary: 'Approve or reject the exact call that an agent requested. Approving runs it once.',
   description:
-    'Approving needs a fresh second factor; rejecting does not. The call runs under the key’s current policy, budget and balance, so it can still fail; "problem" then gives the reason. Repeating an approval whose call has no outcome yet completes it.',
+    'Approving needs a fresh second factor; rejecting does not. Approving overrules the rules in "violations", once and for this call only; it counts in the budgets. The call runs under the key’s current policy, budget and balance, so it can still fail; "problem" then gives the reason. Repeating an approval whose call has no outcome yet completes it.',
   route: 'POST /api/approvals/{id}',
   who: 'person',
   scopes: [],
@@ -23,23 +23,24 @@ export default defineTool({
   input: z.strictObject({
     id: z.string().max(64).describe('`approvalId`: `appr_…`'),
     decision: z.enum(['approve', 'reject']).describe('Decision of the owner.'),
+    note: z.string().trim().min(1).max(500).optional().describe('Note to the agent, at most 500 characters.'),
   }),
   output: approvalView,
   failures: ['not_found', 'conflict', 'step_up_required', 'mfa_enrollment_required', 'settlement_pending'],
   example: { id: 'appr_01h455vb4pex5vsknk084sn02q', decision: 'reject' },
-  run: async (context, { id, decision }) => {
+  run: async (context, { id, decision, note = null }) => {
     if (decision === 'approve') requireStepUp(context)
     const status = decision === 'approve' ? ('approved' as const) : ('rejected' as const)
     const accountId = personOf(context).account.id
     const decided =
       (await context.database.transaction(async (transaction) => {
-        const own = await decideApproval(transaction, { accountId, id, status, at: context.now })
-        if (own !== undefined)
-          await recordChange(
-            context,
-            { action: `approval.${status}`, object: { kind: 'approval', id }, after: { keyId: own.keyId } },
-            transaction,
-          )
+        const { now: at } = context
+        const own = await decideApproval(transaction, { accountId, keyId: null, id, status, note, at })
+        if (own === undefined) return undefined
+        const rules = own.violations.map(({ rule }) => rule)
+        const after = { keyId: own.keyId, ...(rules.length === 0 ? {} : { violated: rules }) }
+        const object = { kind: 'approval' as const, id }
+        await recordChange(context, { action: `approval.${status}`, object, after }, transaction)
         return own
       })) ?? (await requireSameDecision(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)

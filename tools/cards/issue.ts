@@ -23,7 +23,7 @@ export default defineTool({
   effect: 'write',
   ownTransactions: true,
   mcp: true,
-  mcpOmits: ['agentId'],
+  restOnly: ['agentId'],
   rail: 'card-payments',
   input: z.strictObject({
     ...controlMembers,

@@ -19,7 +19,7 @@ export default defineTool({
   scopes: ['cards:write'],
   effect: 'write',
   mcp: true,
-  mcpOmits: ['agentId'],
+  restOnly: ['agentId'],
   input: z
     .strictObject({
       cardId: z.string().max(64).describe('`card_…`'),

@@ -78,7 +78,7 @@ export default defineTool({
   effect: 'write',
   ownTransactions: true,
   mcp: true,
-  mcpOmits: ['level', 'applicant', 'documents'],
+  restOnly: ['level', 'applicant', 'documents'],
   input: request,
   output: kycView,
   failures: ['insufficient_scope', 'provider_unavailable', 'screening_unavailable', 'conflict'],

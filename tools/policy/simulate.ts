@@ -91,7 +91,7 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: true,
-  mcpOmits: ['keyId', 'policy', 'replay'],
+  restOnly: ['keyId', 'policy', 'replay'],
   input: request,
   output: z.strictObject({
     verdict: verdict.nullable().describe('Simulated decision; null for a replay.'),

@@ -40,8 +40,9 @@ const transferRequest = z
       .string()
       .min(1)
       .max(8192)
+      .optional()
       .describe(
-        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Sandbox accounts without a registered signer: any non-empty text.',
+        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person whose account has a passkey or an EVM key; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
       ),
   })
   .superRefine(refineAmount)
@@ -82,13 +83,13 @@ export default defineTool({
   title: 'Send stablecoins',
   summary: 'Send stablecoins from the account’s wallet to an EVM address.',
   description:
-    'Use it to pay an address that you were given for this payment. Do not use it for shops that take cards, or for paid web resources. It moves the amount irreversibly, and nothing more: gas is paid by the gateway. Returns `confirmed`, or `settlement_pending`: sent, do not send it again, read it with GET /api/wallets/transfers/{id}. `policy_denied`: stop or ask for less; `violations` says what remains and when it resets. `approval_required`: tell your owner the `approvalUrl` and poll GET /api/approvals/{id}. `aml_blocked`: do not retry with the same address; for the rule `travel_rule` send the data with POST /api/compliance/travel-rule first. `insufficient_funds`: nothing was sent. After a timeout repeat with the same idempotency key. An account with a passkey or an EVM key needs a signed intent (POST /api/wallets/transfer/intent); `signature_rejected`: it is invalid or used.',
+    'Use it to pay an address that you were given for this payment. Do not use it for shops that take cards, or for paid web resources. It moves the amount irreversibly, and nothing more: gas is paid by the gateway. Returns `confirmed`, or `settlement_pending`: sent, do not send it again, read it with GET /api/wallets/transfers/{id}. `policy_denied`: stop, tell your owner, or ask for exactly this call with POST /api/approvals. `approval_required`: tell your owner the `approvalUrl` and poll GET /api/approvals/{id}. `aml_blocked`: do not retry with the same address; for the rule `travel_rule` send the data with POST /api/compliance/travel-rule first. `insufficient_funds`: nothing was sent. `signature_rejected`: your allowance on chain does not suffice; tell your owner. After a timeout repeat with the same idempotency key.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'spend',
   mcp: true,
-  mcpOmits: ['safeAddress', 'intentId'],
+  restOnly: ['signature', 'intentId', 'safeAddress'],
   rail: 'wallet-transfer',
   input: transferRequest,
   output: transferResult,
@@ -110,7 +111,6 @@ export default defineTool({
     destination: '0x000000000000000000000000000000000000dEaD',
     amount: '1.25',
     token: 'USDC',
-    signature: 'sandbox',
   },
   facts: transferFacts,
   spend: async (context, input) => {
@@ -165,7 +165,7 @@ export default defineTool({
     const accountId = callerOf(context).account.id
     await countSignature(context, authorized, decided.decisionId)
     await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
-    const assertion = authorized.signer === 'passkey' ? readAssertion(signature)?.response : undefined
+    const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
     const at = context.now
     const sent = await sendTransfer(context, {
       authorizedBy: await buildAuthorization(context.database, {

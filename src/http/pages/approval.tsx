@@ -15,8 +15,21 @@ export function ApprovalPage() {
         <dt>Expires</dt>
         <dd id="until" />
       </dl>
+      <div id="exception" hidden>
+        <p>
+          <strong>The policy of this agent denies the call.</strong> Approving allows it once, despite these
+          rules:
+        </p>
+        <ul id="violations" />
+        <p>The agent gives this reason, in its own words:</p>
+        <blockquote id="reason" />
+      </div>
       <pre id="call" />
-      <p class="hint">The agent wrote the text in this call. Do not follow instructions in it.</p>
+      <p class="hint">
+        The agent wrote the text in this call and its reason. Do not follow instructions in it.
+      </p>
+      <label for="note">Note to the agent (optional)</label>
+      <input id="note" type="text" maxlength={500} autocomplete="off" />
       <form id="approve" method="post" hidden>
         <button type="submit" class="primary">
           Approve

@@ -8,7 +8,7 @@ import { fingerprintOf } from '../fingerprint.ts'
 import type { Call } from '../tool.ts'
 
 /** One day, for policies that were changed in the meantime. */
-const DEFAULT_TTL_SECONDS = 86_400
+export const DEFAULT_TTL_SECONDS = 86_400
 
 export interface PendingDecision {
   readonly operation: string
@@ -33,21 +33,29 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     input: writeJson(call.raw),
     fingerprint: fingerprintOf(operation, call.input),
     idempotencyKey: context.idempotencyKey,
+    reason: null,
+    violations: [],
     ttlSeconds,
     at: context.now,
   })
   if (approval.problem !== null) return failureOf(approval.problem)
   const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
-  const { origin, webOrigins } = context.settings
-  const [site = origin] = webOrigins
   return new Failure('approval_required', detail, {
     decisionId,
     approvalId: approval.id,
-    approvalUrl: `${site}/approvals/${approval.id}`,
+    approvalUrl: approvalUrl(context.settings, approval.id),
     isReplayed: waiting.isReplayed,
     reason,
     hint,
   })
+}
+
+/** URL of the page where the owner decides. */
+export function approvalUrl(
+  { origin, webOrigins: [site = origin] }: Pick<Context['settings'], 'origin' | 'webOrigins'>,
+  id: string,
+): string {
+  return `${site}/approvals/${id}`
 }
 
 interface StatusText {
@@ -70,6 +78,11 @@ const statusTexts: Readonly<Record<Approval['status'], (what: string) => StatusT
     detail: `The owner rejected ${what}.`,
     hint: 'Do not repeat the call unless the owner asks for it; a new call requires a new idempotency key.',
     reason: 'rejected',
+  }),
+  withdrawn: (what) => ({
+    detail: `The request for approval of ${what} was withdrawn.`,
+    hint: 'Do not repeat the call unless the owner asks for it; a new call requires a new idempotency key.',
+    reason: 'withdrawn',
   }),
   expired: (what) => ({
     detail: `The owner did not approve ${what} in time.`,

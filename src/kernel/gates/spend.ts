@@ -4,7 +4,7 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
-import { Failure } from '../../failures/failure.ts'
+import { Failure, type Violation } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
@@ -71,15 +71,59 @@ export async function denyUnscreened(
   throw new Error(`${operation}: a spend that AML does not clear was not denied`)
 }
 
-/** Decides on a spend. Spends that AML does not clear are recorded before any other check. */
-async function decide(
-  operation: string,
-  {
-    spending,
-    idempotency,
+/**
+ * Decides whether the policy denies a call that asks its owner for an exception. Nothing is held or counted, and the
+ * decision is recorded. @returns the violations, which are empty if only the owner's approval is missing.
+ * @throws Failure for what no approval overrules: `aml_blocked`, `kyc_required`, `insufficient_funds`, a paused key.
+ */
+export async function judgeException(
+  tool: Pick<Tool, 'name'>,
+  call: Call,
+  context: Context,
+): Promise<{ readonly decisionId: string; readonly violations: readonly Violation[] }> {
+  if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
+  const spending = await call.spend(context)
+  if ('repeats' in spending)
+    throw new Failure('conflict', 'This call was already made.', {
+      reason: 'already_made',
+      hint: 'Repeat the call itself: it returns the first answer.',
+    })
+  const request = await buildRequest(tool.name, {
+    spending: withoutSponsor(spending),
+    idempotency: null,
     context,
-  }: { spending: SpendPlan; idempotency: SpendRequest['idempotency']; context: Context },
-): Promise<SpendVerdict> {
+  })
+  const decided = await context.reserve({ ...request, needsApproval: true })
+  if (decided.verdict === 'approval_required') return { decisionId: decided.decisionId, violations: [] }
+  if (decided.verdict === 'deny' && !decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule)))
+    return { decisionId: decided.decisionId, violations: decided.violations }
+  gateOf(decided, spending)
+  throw new Error(`${tool.name}: a request for an exception held money`)
+}
+
+/** Rules that no approval overrules, as the database function `approval_overrules` has them. */
+const NEVER_OVERRULED: ReadonlySet<string> = new Set(['aml_screening', 'paused'])
+
+/** A request for an exception sends nothing, so it uses none of the day's sponsored operations. */
+function withoutSponsor({ isSponsored: _isSponsored, ...spending }: SpendPlan): SpendPlan {
+  return spending
+}
+
+/** Decides on a spend. Spends that AML does not clear are recorded before any other check. */
+async function decide(operation: string, planned: Planned): Promise<SpendVerdict> {
+  return planned.context.reserve(await buildRequest(operation, planned))
+}
+
+interface Planned {
+  readonly spending: SpendPlan
+  readonly idempotency: SpendRequest['idempotency']
+  readonly context: Context
+}
+
+async function buildRequest(
+  operation: string,
+  { spending, idempotency, context }: Planned,
+): Promise<SpendRequest> {
   const caller = callerOf(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
   if (isCleared(spending)) {
@@ -87,18 +131,16 @@ async function decide(
     if (spending.isSponsored === true) await takeSponsorship(context, caller.account.id, context.now)
   }
   const key = caller.kind === 'key' ? caller.key : null
-  return context.reserve(
-    buildSpendRequest({
-      operation,
-      spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
-      spend: spending,
-      value,
-      idempotency,
-      approvedBy: context.approvedBy ?? null,
-      decisionId: context.newId('dec', context.now),
-      now: context.now,
-    }),
-  )
+  return buildSpendRequest({
+    operation,
+    spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
+    spend: spending,
+    value,
+    idempotency,
+    approvedBy: context.approvedBy ?? null,
+    decisionId: context.newId('dec', context.now),
+    now: context.now,
+  })
 }
 
 function isCleared({ aml }: Pick<SpendPlan, 'aml'>): boolean {
@@ -129,7 +171,7 @@ function gateOf(
           isReplayed: decided.replayed,
           hint:
             spending.fundsHint ??
-            'Use a smaller amount, or add funds and send a new idempotency key. Debts of the account are collected first.',
+            'Tell the owner to add funds, then send it with a new idempotency key. Debts of the account are collected first.',
         },
       )
     case 'fingerprint_mismatch':
@@ -153,6 +195,11 @@ function gateOf(
   }
 }
 
+const PAUSED_HINT =
+  'The key is paused, and only its owner can resume it: tell the owner. Until then it can only read.'
+const DENIED_HINT =
+  'Tell the owner which rules deny it, or ask for exactly this call once: POST /api/approvals {"operation":…,"input":…,"reason":…}. Never split it, and never change its amount or payee to stay within a limit.'
+
 function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
   const rules = violations.map(({ rule, limit, requested, remaining }) =>
     [
@@ -166,6 +213,6 @@ function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { ve
     violations,
     decisionId,
     isReplayed: replayed,
-    hint: 'Adjust the spend to "violations", wait until "resetsAt", or ask the owner for a wider policy.',
+    hint: violations.some(({ rule }) => rule === 'paused') ? PAUSED_HINT : DENIED_HINT,
   })
 }

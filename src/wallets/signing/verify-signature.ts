@@ -123,8 +123,6 @@ export function rejected(detail: string, key: CallingKey | null): Failure {
   const hint =
     key === null
       ? 'Ask for an intent with POST /api/wallets/transfer/intent and sign it with a passkey ("challenge") or with a registered EVM key ("typedData").'
-      : key.kind === 'agent'
-        ? 'Ask for an intent with POST /api/wallets/transfer/intent, sign the 32 bytes of "hash" with your Ed25519 key, and send that as base64url.'
-        : 'This key has no key pair to sign with: the owner of the wallet must sign the intent from POST /api/wallets/transfer/intent with a passkey or a registered EVM key.'
+      : 'Leave out "signature" and "intentId": the credential of the request authorizes the transfer, within the allowance that the owner has set on chain.'
   return new Failure('signature_rejected', `${detail} Nothing was reserved or sent.`, { hint })
 }

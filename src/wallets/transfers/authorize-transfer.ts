@@ -56,20 +56,21 @@ export interface TransferAuthorizationDependencies {
   readonly askedAt: () => Promise<Date | undefined>
 }
 
-/** A transfer to authorize. @property key calling key; null for a person. */
+/** A transfer to authorize. @property key calling key; null for a person. @property signature of its intent, if any. */
 export interface SignedTransfer {
   readonly accountId: string
   readonly parties: TransferParties
   readonly key: CallingKey | null
   readonly transfer: TransferFields
-  readonly signature: string
+  readonly signature: string | undefined
   readonly intentId: string | undefined
   readonly at: Date
 }
 
 /**
- * Checks the signature of a transfer. An intent must be signed when the account has a signer or the caller names an
- * intent. OAuth clients act under their owner's consent instead.
+ * Authorizes a transfer. A key without a signature acts by its own credential and its owner's consent, within its
+ * allowance on chain if the wallet belongs to its owner. A person signs an intent when the account has a signer. A
+ * named intent is always checked.
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
@@ -80,24 +81,34 @@ export async function authorizeTransfer(
   const { key, signature, intentId } = signed
   const { wallet, hasEvmKey, hasPasskey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
-  const mustSign = hasEvmKey || hasPasskey || settings.mode === 'production'
-  const maySign = key?.kind === 'agent' && isAgentSignature(signature)
+  const guarded = hasEvmKey || hasPasskey
+  const mustSign = guarded || settings.mode === 'production'
+  const maySign = key?.kind === 'agent' && signature !== undefined && isAgentSignature(signature)
+  // The request's own credential authorizes it: the signature over its body, the grant or the API key. An OAuth client
+  // never has a key to sign with, so a signature it sends without an intent says nothing.
+  const isByCredential = key !== null && intentId === undefined
+  if (isByCredential && (signature === undefined || (key.kind === 'grant' && mustSign)))
+    return byCredential(wallet, key)
   if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
-  // An OAuth client has no key to sign with. Its owner set its limits on the consent page, and the chain enforces
-  // them.
-  if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
   const intent = await intentFor(dependencies, signed)
   if (intent !== undefined) requireCurrent(dependencies, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return sandboxAuthorization
-    if (intent === undefined) throw rejected('You have no open intent for exactly this transfer.', key)
+    if (intent === undefined)
+      throw rejected(
+        signature === undefined
+          ? 'The transfer is not signed.'
+          : 'You have no open intent for exactly this transfer.',
+        key,
+      )
+    if (signature === undefined) throw rejected('The transfer is not signed.', key)
     const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
     return { ...verified, intentId: intent.id }
   }
   return { ...sandboxAuthorization, intentId: intent?.id ?? null }
 }
 
-function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
+function byCredential({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
   const by = owner.kind === 'gateway' ? 'gateway' : 'allowance'
   return { signer: 'agent', by, signerId, counter: null, intentId: null }
 }
@@ -175,7 +186,7 @@ export async function buildAuthorization(
   }: {
     authorized: AuthorizedTransfer
     accountId: string
-    signature: string
+    signature: string | undefined
     assertion: Assertion | undefined
     at: Date
   },
@@ -198,15 +209,21 @@ export async function buildAuthorization(
 
 export function authorizationOf(
   { by, signerId }: Pick<Authorized, 'by' | 'signerId'>,
-  { message, signature, assertion }: { message: string; signature: string; assertion: Assertion | undefined },
+  {
+    message,
+    signature,
+    assertion,
+  }: { message: string; signature: string | undefined; assertion: Assertion | undefined },
 ): TransferAuthorization['authorization'] {
   switch (by) {
     case 'gateway':
       return { kind: 'gateway' }
     case 'allowance':
       return { kind: 'allowance', agentId: signerId ?? '' }
-    case 'eoa':
+    case 'eoa': {
+      if (signature === undefined) throw new Error('an EVM key authorizes by its signature')
       return { kind: 'eoa', signature: safeSignature(signature) }
+    }
     case 'passkey': {
       if (assertion === undefined) throw new Error('a passkey signature needs an assertion')
       const { authenticatorData, clientDataJSON, signature: der } = assertion

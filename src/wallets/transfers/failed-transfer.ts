@@ -14,7 +14,7 @@ export function failedTransfer(
       `The chain rejected the authorization of transfer ${transferId}: ${failure}. Nothing moved; the money is available again.`,
       {
         ...members,
-        hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it; for an agent, ask the wallet’s owner to raise its allowance with POST /api/wallets/allowances.',
+        hint: 'An agent tells the wallet’s owner, who sets its allowance; it never splits the payment. A person gets a new intent with POST /api/wallets/transfer/intent and signs it.',
       },
     )
   return new Failure(

@@ -34,6 +34,7 @@ onBothEngines('a signed transfer', (database) => {
     return as.account
   }
   const accountOf = (as: Principal) => accountIn(as).id
+  const keyIdOf = (as: Principal) => (as.kind === 'key' ? as.key.id : null)
 
   it('gets limited sponsored gas per day if gas has a price, and is then delayed', async () => {
     const owner = await scene.newOwner()
@@ -275,18 +276,60 @@ onBothEngines('a signed transfer', (database) => {
       ).rejects.toMatchObject(rejected)
   })
 
-  it('names the required signer to a developer key without an owner’s signature', async () => {
+  it('needs no signature of a key, which spends from its on-chain allowance', async () => {
+    const addKeys = [
+      async (owner: Principal) => (await scene.addAgent(owner)).principal,
+      scene.addDeveloperKey,
+    ]
+    for (const addKey of addKeys) {
+      const { owner } = await scene.newPasskeyOwner()
+      const key = await addKey(owner)
+      const call = () => pay(key, { amount: '400' }, { idempotencyKey: 'unsigned' })
+      const sent = await call()
+      expect(sent).toMatchObject({ status: 'confirmed', authorization: 'agent' })
+      expect(await call()).toEqual(sent)
+      expect(await pay(key, { amount: '450', token: 'EURC' })).toMatchObject({ status: 'confirmed' })
+      const before = await scene.booksOf(accountOf(owner))
+      await expect(pay(key, { amount: '37.51' })).rejects.toMatchObject({
+        ...rejected,
+        message: expect.stringContaining('on-chain allowance of 1000 USD a day'),
+      })
+      expect(await scene.booksOf(accountOf(owner))).toEqual(before)
+      const row = await database()
+        .kysely.selectFrom('decision')
+        .select('facts')
+        .where('id', '=', String(sent.decisionId))
+        .executeTakeFirstOrThrow()
+      expect(row.facts).toMatchObject({
+        found: { authorized: { signer: 'agent', by: 'allowance', signerId: keyIdOf(key), intentId: null } },
+      })
+      // A signature that is sent is checked, and the owner's session still signs.
+      await expect(pay(key, { signature: 'sandbox' })).rejects.toMatchObject({
+        ...rejected,
+        members: { hint: expect.stringContaining('Leave out "signature"') },
+      })
+      for (const input of [{}, { signature: 'sandbox' }])
+        await expect(pay(owner, input)).rejects.toMatchObject(rejected)
+    }
+  })
+
+  it('needs an intent by name to be signed, by a key too', async () => {
     const { owner } = await scene.newPasskeyOwner()
-    const key = await scene.addDeveloperKey(owner)
-    await expect(pay(key, { signature: 'sandbox' })).rejects.toMatchObject({
-      ...rejected,
-      members: { hint: expect.stringContaining('the owner of the wallet must sign') },
+    const { principal, sign } = await scene.addAgent(owner)
+    const intent = await scene.intentOf(principal, one)
+    const { intentId } = intent
+    await expect(pay(principal, { intentId })).rejects.toMatchObject(rejected)
+    expect(await pay(principal, { intentId, signature: await sign(intent) })).toMatchObject({
+      authorization: 'agent',
     })
   })
 
   it('needs no signature when no signer exists, and then records `sandbox`', async () => {
     const owner = await scene.newOwner()
     expect(await pay(owner, { signature: 'x' })).toMatchObject({ authorization: 'sandbox' })
+    expect(await pay(owner, {})).toMatchObject({ authorization: 'sandbox' })
+    const { principal } = await scene.addAgent(owner)
+    expect(await pay(principal, {})).toMatchObject({ authorization: 'agent' })
     const intent = await scene.intentOf(owner, one)
     await expect(
       pay(owner, { intentId: intent.intentId, amount: '2', signature: 'x' }),

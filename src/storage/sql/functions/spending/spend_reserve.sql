@@ -14,16 +14,18 @@
 --   p_principal, p_idempotency_key, p_fingerprint: null key: not idempotent
 --   p_windows: the AML windows to judge and count; null: none
 --   p_mac: authentication code of the decision unless a counter or a balance objects
+--   p_approval: the approval under which the call runs; it may overrule violations, see approval_overrules, and allows one spend
 --   p_subject, p_released: identifies the spend for an AML review; the review that released it
 -- Verdicts
---   allow: reserved
+--   allow: reserved; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
 --   deny: violations lists every failed rule
 --   insufficient_funds: available_units is what there is; zero while the account owes a debt
 --   account_locked, stale_policy (the key has changed: read it again): no decision was written
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
 -- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
---   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot and aml_review by the account.
+--   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot, aml_review and approved rows of
+--   approval by the account.
 create or replace function spend_reserve(
   p_decision text, p_account text, p_key text, p_policy_version int, p_policy_hash text, p_operation text,
   p_facts jsonb, p_violations jsonb, p_asset text, p_units bigint, p_usd_micros bigint,
@@ -31,6 +33,7 @@ create or replace function spend_reserve(
   p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
+  p_approval text default null,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -46,6 +49,7 @@ declare
   v_too_new jsonb := '[]';
   v_screening jsonb;
   v_is_indebted boolean;
+  v_used_by text;
 begin
   replayed := false;
   decision_id := p_decision;
@@ -61,7 +65,8 @@ begin
         and not spend_is_open(i.decision_id, p_at)
       -- The approved call replaces the one that asked, once: a second approval finds its decision.
       or p_is_approved and i.fingerprint = excluded.fingerprint
-        and exists (select 1 from decision d where d.id = i.decision_id and d.verdict = 'approval_required');
+        and exists (select 1 from decision d where d.id = i.decision_id and (d.verdict = 'approval_required'
+          or p_approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from p_approval));
     if not found then
       select r.verdict, true, r.decision_id, r.violations, r.available_units
       into verdict, replayed, decision_id, violations, available_units
@@ -72,6 +77,17 @@ begin
 
   -- Read after the locks: a lock, a pause, a new policy or a new cap that was committed while this call waited applies to it.
   perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
+  if p_approval is not null then
+    select a.used_by into v_used_by from approval a where a.id = p_approval and a.used_by is not null;
+    if found then
+      -- The idempotency key has expired meanwhile: the approval still allows one spend.
+      update idempotency i set decision_id = v_used_by where i.principal = p_principal and i.key = p_idempotency_key;
+      verdict := 'repeated';
+      decision_id := v_used_by;
+      violations := '[]';
+      return;
+    end if;
+  end if;
   if exists (select 1 from account a where a.id = p_account and a.status = 'locked') then
     verdict := 'account_locked';
   elsif p_key is not null then
@@ -151,7 +167,9 @@ begin
     end if;
   end if;
 
-  if violations <> '[]' then
+  if violations <> '[]' and (p_approval is null
+    or not approval_overrules(p_approval, p_account, p_key, p_operation, p_fingerprint, violations))
+  then
     verdict := 'deny';
   end if;
 
@@ -208,6 +226,7 @@ begin
       insert into posting (transaction_id, ordinal, source, destination, asset, units)
       values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
     end if;
+    update approval a set used_by = p_decision where a.id = p_approval and a.status = 'approved';
     insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at, windows)
     values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at, p_windows);
     if p_windows is not null then
@@ -215,10 +234,12 @@ begin
     end if;
   end if;
 
-  -- The authentication code covers the decision that the request leads to unless a counter or the balance objects.
+  -- The authentication code covers the decision that the request leads to unless a counter or the balance objects, or an approval
+  -- overrules.
   insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units, mac)
   values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units,
-    case when violations = p_violations and verdict <> 'insufficient_funds' then p_mac end);
+    case when violations = p_violations and verdict <> 'insufficient_funds' and (verdict <> 'allow' or violations = '[]')
+      then p_mac end);
 
   if v_screening is not null then
     -- The same call may be sent again once it has its data, its window has passed or a person has reviewed it.

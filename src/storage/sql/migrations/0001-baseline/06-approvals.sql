@@ -12,7 +12,15 @@ create table approval (
   input text not null,
   fingerprint text not null,
   idempotency_key text,
-  status text not null check (status in ('pending', 'approved', 'rejected')),
+  -- The agent's reason for an exception to its policy: untrusted text. Null where the policy itself asks for the approval.
+  reason text,
+  -- The rules that the call breaks, as the owner sees them. An approved call may break these, and no other.
+  violations jsonb not null,
+  status text not null check (status in ('pending', 'approved', 'rejected', 'withdrawn')),
+  -- The owner's words to the agent.
+  note text,
+  -- The decision that allowed the approved call. An approval allows one.
+  used_by text collate "C",
   answer jsonb,
   problem jsonb,
   created_at timestamptz not null,
@@ -20,7 +28,8 @@ create table approval (
   decided_at timestamptz,
   check ((status = 'pending') = (decided_at is null)),
   check (answer is null or problem is null),
-  check (status = 'approved' or (answer is null and problem is null))
+  check (status = 'approved' or (answer is null and problem is null and used_by is null)),
+  check (reason is not null or violations = '[]')
 );
 create index approval_of_account on approval (account_id, id);
 create index approval_unfinished on approval (id) where status = 'approved' and answer is null and problem is null;

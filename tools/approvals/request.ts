@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { approvalUrl } from '../../src/kernel/gates/approval.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { approvalStatus } from '../../src/spending/approval-view.ts'
+import { violationView } from '../../src/spending/violation-view.ts'
+
+export default defineTool({
+  name: 'approvals.request',
+  title: 'Ask the owner',
+  summary: 'Ask the owner to allow exactly one call, although the spend policy denies it.',
+  description:
+    'The owner sees the call, the violated rules and your reason, and decides once; an approved call runs by itself. Then GET /api/approvals/{id} returns its answer: do not make the call again. Sanctions and identity checks, switched-off rails, missing funds and a paused key cannot be approved. At most 10 requests of a key are open at a time.',
+  route: 'POST /api/approvals',
+  who: 'account',
+  scopes: [],
+  effect: 'write',
+  ownTransactions: true,
+  mcp: true,
+  input: z.strictObject({
+    operation: z.string().min(1).max(80).describe('Operation or tool to call, such as `wallets.transfer`.'),
+    input: z
+      .looseObject({})
+      .describe(
+        'Input of the call, exactly as it would be sent. With `idempotency_key`, repeating the call under that key returns its answer too.',
+      ),
+    reason: z
+      .string()
+      .trim()
+      .min(1)
+      .max(500)
+      .describe('Why the owner should allow it, at most 500 characters. The owner sees it as your words.'),
+  }),
+  output: z.strictObject({
+    approvalId: z.string().describe('`appr_…`'),
+    approvalUrl: z.string().describe('Page where the owner decides: show it to the owner.'),
+    status: approvalStatus.describe('`pending` until the owner decides.'),
+    violations: z
+      .array(violationView)
+      .describe('Rules that the call breaks; empty if the policy denies nothing.'),
+    expiresAt: z.string().describe('When the request expires, ISO 8601 UTC.'),
+    hint: z.string().describe('How to get the answer.'),
+  }),
+  failures: [
+    'insufficient_scope',
+    'insufficient_funds',
+    'aml_blocked',
+    'kyc_required',
+    'policy_denied',
+    'rail_disabled',
+    'signature_rejected',
+    'chain_not_supported',
+    'controls_unavailable',
+    'screening_unavailable',
+    'rates_unavailable',
+    'not_found',
+    'conflict',
+  ],
+  example: {
+    operation: 'wallets.transfer',
+    input: { destination: '0x000000000000000000000000000000000000dEaD', amount: '120', token: 'USDC' },
+    reason: 'Invoice 17 is due today and 20 USD above my limit.',
+  },
+  run: async (context, request) => {
+    const { id, status, violations, expiresAt } = await context.askOwner(context, request)
+    return {
+      approvalId: id,
+      approvalUrl: approvalUrl(context.settings, id),
+      status,
+      violations: [...violations],
+      expiresAt: expiresAt.toISOString(),
+      hint: `Show approvalUrl to the owner, then poll approval ${id}: the approved call runs by itself, once.`,
+    }
+  },
+})

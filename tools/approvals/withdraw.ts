@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failures/failure.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import {
+  type Approval,
+  type ApprovalOwner,
+  decideApproval,
+  findApproval,
+} from '../../src/spending/approvals.ts'
+
+export default defineTool({
+  name: 'approvals.withdraw',
+  title: 'Withdraw a request for approval',
+  summary: 'Withdraw a pending request for approval. Its call is not made.',
+  description:
+    'A key withdraws its own requests. Repeating it returns the same approval; a decided one is a `conflict`.',
+  route: 'DELETE /api/approvals/{id}',
+  who: 'account',
+  scopes: [],
+  effect: 'write',
+  mcp: true,
+  input: z.strictObject({ id: z.string().max(64).describe('`approvalId`: `appr_…`') }),
+  output: approvalView,
+  failures: ['not_found', 'conflict'],
+  example: { id: 'appr_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const owner = { accountId: caller.account.id, keyId }
+    const status = 'withdrawn' as const
+    const withdrawn = await decideApproval(context.database, {
+      ...owner,
+      id,
+      status,
+      note: null,
+      at: context.now,
+    })
+    return viewApproval(withdrawn ?? (await requireWithdrawn(context, owner, id)))
+  },
+})
+
+/** @throws Failure `not_found`, `conflict` when the approval has ended in another way. */
+async function requireWithdrawn(
+  { database, now }: Pick<Context, 'database' | 'now'>,
+  owner: ApprovalOwner,
+  id: string,
+): Promise<Approval> {
+  const approval = await findApproval(database, { ...owner, id, now })
+  if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
+  if (approval.status === 'withdrawn') return approval
+  throw new Failure('conflict', `This approval is ${approval.status}.`, {
+    reason: approval.status,
+    hint: `Read it: GET /api/approvals/${id}.`,
+  })
+}
