@@ -69,32 +69,34 @@ export interface SignedTransfer {
 
 /**
  * Checks the signature of a transfer. An intent must be signed when the account has a signer or the caller names an
- * intent. OAuth clients act under their owner's consent instead.
+ * intent. OAuth clients act under their owner's consent instead. Also returns the intent that was signed, if any.
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
   dependencies: TransferAuthorizationDependencies,
   signed: SignedTransfer,
-): Promise<AuthorizedTransfer> {
+): Promise<{ readonly authorized: AuthorizedTransfer; readonly intent: Intent | undefined }> {
   const { settings } = dependencies
   const { key, signature, intentId } = signed
   const { wallet, hasEvmKey, hasPasskey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const mustSign = hasEvmKey || hasPasskey || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
-  if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
+  if (!mustSign && intentId === undefined && !maySign)
+    return { authorized: sandboxAuthorization, intent: undefined }
   // An OAuth client has no key to sign with. Its owner set its limits on the consent page, and the chain enforces
   // them.
-  if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
+  if (key?.kind === 'grant' && intentId === undefined)
+    return { authorized: byGrant(wallet, key), intent: undefined }
   const intent = await intentFor(dependencies, signed)
   if (intent !== undefined) requireCurrent(dependencies, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
-    if (intent === undefined && !mustSign) return sandboxAuthorization
+    if (intent === undefined && !mustSign) return { authorized: sandboxAuthorization, intent }
     if (intent === undefined) throw rejected('You have no open intent for exactly this transfer.', key)
     const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
-    return { ...verified, intentId: intent.id }
+    return { authorized: { ...verified, intentId: intent.id }, intent }
   }
-  return { ...sandboxAuthorization, intentId: intent?.id ?? null }
+  return { authorized: { ...sandboxAuthorization, intentId: intent?.id ?? null }, intent }
 }
 
 function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
@@ -164,27 +166,22 @@ export interface Assertion {
 }
 
 /** Builds the authorization that a transfer is sent with. @param assertion assertion of a passkey signature. */
-export async function buildAuthorization(
-  database: Connection,
-  {
-    authorized,
-    accountId,
-    signature,
-    assertion,
-    at,
-  }: {
-    authorized: AuthorizedTransfer
-    accountId: string
-    signature: string
-    assertion: Assertion | undefined
-    at: Date
-  },
-): Promise<TransferAuthorization> {
-  const { signer, intentId } = authorized
+export function buildAuthorization({
+  authorized,
+  intent,
+  signature,
+  assertion,
+  at,
+}: {
+  authorized: AuthorizedTransfer
+  intent: Intent | undefined
+  signature: string
+  assertion: Assertion | undefined
+  at: Date
+}): TransferAuthorization {
+  const { signer } = authorized
   const withoutIntent = { message: '', signature, assertion }
-  if (intentId === null) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
-  const intent = await findIntent(database, { accountId, id: intentId })
-  if (intent === undefined) throw new Error(`the intent ${intentId} cannot be found`)
+  if (intent === undefined) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
   const signedUntil = validUntilOf(intent)
   // The gateway signs now: a call may have waited for its approval longer than an intent lives.
   const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'
