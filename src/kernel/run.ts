@@ -135,7 +135,11 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved')
     return {
-      body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }),
+      body: await call.run(context, {
+        ...gate.spending,
+        decisionId: gate.decisionId,
+        written: gate.written,
+      }),
       replayed: false,
       decisionId: gate.decisionId,
     }

@@ -5,6 +5,7 @@
 import type { z } from 'zod'
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { Scope } from '../../policies/scopes.ts'
+import type { Json } from '../base/json.ts'
 import { Failure, type FailureCode, type FailureMembers } from '../failures/failure.ts'
 import type { RailId } from '../providers/rail-controls.ts'
 import type { PlannedSpend } from '../spending/build-spend-request.ts'
@@ -48,7 +49,11 @@ export interface AllowedDecision<Facts = unknown> {
 }
 
 /** A reserved spend: the money is held and the budget counted. */
-export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> & AllowedDecision<Facts>
+export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> &
+  AllowedDecision<Facts> & {
+    /** Wallet of the transfer's row that was written with the hold; null: none was. */
+    readonly written: Json | null
+  }
 
 interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** `domain.operation`: the file's path, the OpenAPI operationId and, with `_`, the MCP tool name. */
@@ -200,7 +205,13 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         run: async (context, reserved) => {
           if (spending === undefined || reserved === null)
             throw new Error(`${definition.name} ran without a reservation`)
-          return encode(await run(context, input, { ...spending, decisionId: reserved.decisionId }))
+          return encode(
+            await run(context, input, {
+              ...spending,
+              decisionId: reserved.decisionId,
+              written: reserved.written,
+            }),
+          )
         },
       }
     },

@@ -10,7 +10,7 @@ import type { AccessKey } from '../base/principal.ts'
 import { decimalOf, type Money } from '../money/money.ts'
 import type { Shares } from '../money/shares.ts'
 import type { UsdValue } from '../money/usd-value.ts'
-import type { SpendRequest } from './spend-request.ts'
+import type { SpendRequest, TransferRow } from './spend-request.ts'
 
 /** An account that spends, by a key and its policy; a person's session has neither. */
 export interface Spender {
@@ -38,6 +38,8 @@ export interface PlannedSpend {
     readonly releasedReview: string | null
     readonly windows: readonly OutflowWindow[]
   }
+  /** The transfer that the spend is for. @property isWritten the reserve writes its row, with the hold. */
+  readonly transfer?: { readonly rowOf: (decisionId: string) => TransferRow; readonly isWritten: boolean }
   readonly facts: unknown
 }
 
@@ -71,7 +73,7 @@ export function buildSpendRequest({
   readonly decisionId: string
   readonly now: Date
 }): SpendRequest {
-  const { money, place, counterparty, holding, aml, facts: found } = spend
+  const { money, place, counterparty, holding, aml, transfer, facts: found } = spend
   const { rate, usdMicros } = value
   const facts = policyFacts(spend, usdMicros)
   const isScreenedOut = aml !== undefined && aml.screening.result !== 'clear'
@@ -105,6 +107,7 @@ export function buildSpendRequest({
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
+    transfer: transfer?.isWritten === true ? transfer.rowOf(decisionId) : null,
   }
 }
 

@@ -1,7 +1,7 @@
 /** Parameters of the database's spend functions: one list of names for single calls and batches. */
 import { available, held } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
-import type { SpendRequest } from './spend-request.ts'
+import type { SpendRequest, TransferRow } from './spend-request.ts'
 
 /** Parameters of a request by name, without the prefix `p_`. JSON values are text. */
 export function parametersOf(request: SpendRequest) {
@@ -35,7 +35,20 @@ export function parametersOf(request: SpendRequest) {
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
     approval: request.approvalId ?? null,
+    transfer:
+      request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
   }
+}
+
+/** Serializes a transfer's row as the JSON text that the database functions read. */
+export function transferText({ authorization, validUntil, intentId, units, ...row }: TransferRow): string {
+  return JSON.stringify({
+    ...row,
+    units: units.toString(),
+    authorized: authorization,
+    valid_until: validUntil,
+    intent: intentId,
+  })
 }
 
 /** Names of {@link parametersOf} in the order of the statement. */
@@ -68,4 +81,5 @@ export const parameterNames = [
   'subject',
   'released',
   'approval',
+  'transfer',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

@@ -88,10 +88,14 @@ async function send(database: Connection, waiters: readonly Waiter[]): Promise<v
     for (const [index, verdict] of verdicts.entries()) waiters[index]?.resolve(verdict)
   } catch (error) {
     // After a lost connection or overload the batch may have been decided, so it is not retried here; a repeat with
-    // the same idempotency key returns the outcome. Any other error rolled back the whole batch, so each spend is
-    // tried on its own.
+    // the same idempotency key returns the outcome. Any other error rolled back the whole batch: its halves are tried,
+    // one after the other, until the spend that raised is alone.
     if (error instanceof Failure) for (const { reject } of waiters) reject(error)
-    else for (const waiter of waiters) await sendAlone(database, waiter)
+    else {
+      const half = Math.ceil(waiters.length / 2)
+      await send(database, waiters.slice(0, half))
+      await send(database, waiters.slice(half))
+    }
   }
 }
 

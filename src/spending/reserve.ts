@@ -4,6 +4,7 @@
  * money and its share of the budget until it is resolved; the used part of a day's budget is the sum of its
  * reservations that were not released; an idempotency key never reserves twice.
  */
+import type { Json } from '../base/json.ts'
 import type { Violation } from '../failures/failure.ts'
 import type { Value } from '../money/shares.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
@@ -13,6 +14,7 @@ import type { SpendRequest } from './spend-request.ts'
 /**
  * Outcome of a request. `replayed`: its idempotency key was decided before, under this decision id.
  * - `allow`: the money is held; call the provider, then settle or release. An approval may overrule violations.
+ *   `written`: wallet of the transfer's row that was written, if one was.
  * - `repeated`: an earlier call was allowed; the operation determines its outcome.
  * - `approval_required`: everything else allows it; nothing is held or counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
@@ -25,6 +27,7 @@ export type SpendVerdict =
       readonly decisionId: string
       /** Violations that the owner's approval overrules; absent if there are none. */
       readonly overruled?: readonly Violation[]
+      readonly written?: Json | null
     }
   | {
       readonly verdict: 'deny'
@@ -52,6 +55,7 @@ export interface ReserveRow {
   readonly decision_id: string | null
   readonly violations: readonly Violation[]
   readonly available_units: bigint | null
+  readonly written: Json | null
 }
 
 /** The reserve as one named statement; its parameters are those of {@link parametersOf}, in order. */
@@ -75,7 +79,7 @@ export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict 
   const overruled = violations.length === 0 ? {} : { overruled: violations }
   switch (verdict) {
     case 'allow':
-      return { verdict, decisionId, ...overruled }
+      return { verdict, decisionId, ...overruled, ...(row.written === null ? {} : { written: row.written }) }
     case 'deny':
       return { verdict, decisionId, replayed, violations }
     case 'insufficient_funds':

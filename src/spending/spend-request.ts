@@ -1,13 +1,35 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import type { Json } from '../base/json.ts'
 import type { Violation } from '../failures/failure.ts'
+import type { Stablecoin } from '../money/money.ts'
 import type { Value } from '../money/shares.ts'
+import type { Address, Authorization } from '../providers/chain.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
 /** Limits of a policy's counters: millionths of a USD per UTC day, and spends per UTC day. Null means no limit. */
 export interface SpendLimits {
   readonly dailyMaxMicros: bigint | null
   readonly dailyMaxCount: number | null
+}
+
+/**
+ * A transfer's row, written with the hold of its money.
+ * @property intentId signed intent, which the row uses up; null if none.
+ * @property mac authentication code of the row: src/wallets/transfers/transfer-mac.ts.
+ */
+export interface TransferRow {
+  readonly id: string
+  readonly token: Stablecoin
+  readonly units: bigint
+  /** Lower case. */
+  readonly destination: Address
+  readonly chain: string
+  readonly authorization: Authorization
+  readonly signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
+  readonly validUntil: Date
+  readonly mac: string
+  readonly intentId: string | null
+  readonly at: Date
 }
 
 export interface SpendRequest {
@@ -51,6 +73,8 @@ export interface SpendRequest {
    * when AML does not apply.
    */
   readonly review?: { readonly subject: string; readonly released: string | null } | null
+  /** Row of the transfer that the spend is for, if it is to be written with the hold. */
+  readonly transfer?: TransferRow | null
   /** Authentication code of the expected decision. @see authenticatedReserve */
   readonly mac?: string
 }

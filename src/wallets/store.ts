@@ -5,8 +5,12 @@
  */
 
 import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import type { Json } from '../base/json.ts'
 import { type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../providers/chain.ts'
+import { transferText } from '../spending/reserve-parameters.ts'
+import type { TransferRow } from '../spending/spend-request.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TransferTable } from '../storage/schema.ts'
 import { authorization, walletOwner } from './signing/wallet-owner.ts'
@@ -141,40 +145,26 @@ export async function allWallets(database: Connection): Promise<{ accountId: str
  */
 export async function insertTransfer(
   database: Connection,
-  transfer: Omit<Transfer, 'state' | 'transactionHash' | 'wallet'>,
-  { accountId, intentId, at }: { accountId: string; intentId: string | null; at: Date },
+  { accountId, decisionId, row }: { accountId: string; decisionId: string; row: TransferRow },
 ): Promise<Wallet | undefined> {
-  const [row] = await database.call<WalletColumns>(
+  const [inserted] = await database.call<{ written: Json }>(
     {
       name: 'wallets_insert_transfer',
-      text: `with i as (update intent set used_at = $8 where id = $9 and used_at is null returning id)
-        insert into transfer
-          (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, 'reserved', $8, $8, $10, $11, $12, $13
-        from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
-        where $9 is null or exists (select from i)
-        on conflict do nothing
-        returning (select origin from wallet where account_id = $2) as origin,
-          (select owner from wallet where account_id = $2) as owner,
-          (select card_cover from wallet where account_id = $2) as card_cover`,
+      text: `select transfer_insert($1, r.decision_id, $3) as written
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
     },
-    [
-      transfer.id,
-      accountId,
-      transfer.decisionId,
-      transfer.token,
-      transfer.units,
-      transfer.destination,
-      transfer.chain,
-      at,
-      intentId,
-      JSON.stringify(transfer.authorization),
-      transfer.signer,
-      transfer.validUntil,
-      transfer.mac,
-    ],
+    [accountId, decisionId, transferText(row)],
   )
-  return row === undefined ? undefined : walletOf(accountId, row)
+  return walletWritten(accountId, inserted?.written ?? null)
+}
+
+const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_cover: z.string() })
+
+/** Reads the wallet that `transfer_insert` returned; undefined where it wrote nothing. */
+export function walletWritten(accountId: string, written: Json | null): Wallet | undefined {
+  if (written === null) return undefined
+  const { card_cover, ...owners } = writtenWallet.parse(written)
+  return walletOf(accountId, { ...owners, card_cover: BigInt(card_cover) })
 }
 
 /** Updates a transfer. A completed transfer never changes again. */

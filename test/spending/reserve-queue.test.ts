@@ -65,6 +65,21 @@ onBothEngines('the queue of spends', (database) => {
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 3n, count: 2 })
   })
 
+  it('halves a batch that raised, and decides the others in order', async () => {
+    const scene = await open()
+    const { reserve, sizes } = watched()
+    const first = spendOf(scene, 1n)
+    const requests = Array.from({ length: 65 }, () => spendOf(scene, 1n))
+    // The first goes alone; the other 64 wait, and one of them repeats its decision.
+    requests[0] = first
+    requests[40] = first
+    const results = await Promise.allSettled(requests.map(reserve))
+    expect(results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([40])
+    expect(sizes.slice(0, 2)).toEqual([1, 64])
+    expect(sizes).toHaveLength(2 + 2 * 6)
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 64n, count: 64 })
+  })
+
   it('rejects the whole batch when the database is lost, and continues with the next', async () => {
     const scene = await open()
     const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')

@@ -9,7 +9,7 @@ import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
 import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
-import { lowerCase } from '../../src/wallets/store.ts'
+import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
 import {
   authorizedTransfer,
@@ -19,7 +19,7 @@ import {
 } from '../../src/wallets/transfers/authorize-transfer.ts'
 import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
 import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
-import { type SentTransfer, sendTransfer } from '../../src/wallets/transfers/send-transfer.ts'
+import { planTransfer, type SentTransfer, sendWritten } from '../../src/wallets/transfers/send-transfer.ts'
 import {
   refineAmount,
   transferMembers,
@@ -121,7 +121,7 @@ export default defineTool({
     const fingerprint = fingerprintOf(NAME, input)
     const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
     const known = await loadTransferFacts(context, request)
-    const authorized = await authorizeTransfer(
+    const { authorized, intent } = await authorizeTransfer(
       {
         ...context,
         passkeys: passkeySigners(context),
@@ -148,6 +148,11 @@ export default defineTool({
       safeAddress,
     })
     const { result, lists } = aml.screening
+    const assertion =
+      authorized.signer === 'passkey' ? readAssertion(input.signature ?? '')?.response : undefined
+    const at = context.now
+    const authorizedBy = buildAuthorization({ authorized, intent, signature: input.signature, assertion, at })
+    const planned = { accountId, authorizedBy, token: money.asset, units: money.units, destination, at }
     return {
       category: 'transfer',
       money,
@@ -156,33 +161,27 @@ export default defineTool({
       counterparty: destination,
       aml,
       isSponsored: true,
+      transfer: {
+        rowOf: planTransfer(context, planned),
+        // A row is sent even if its process ends. It is written with the hold only where a repeat finds it and nothing else
+        // must be used up first.
+        isWritten: context.idempotencyKey !== null && authorized.counter === null && travelRuleId === null,
+      },
       facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
   run: async (context, input, decided) => {
-    const { money, destination, signature } = input
-    const { authorized } = decided.facts
+    const { decisionId, transfer, written } = decided
+    if (transfer === undefined) throw new Error('a transfer has no plan')
+    const { authorized, travelRuleId } = decided.facts
     const accountId = callerOf(context).account.id
-    await countSignature(context, authorized, decided.decisionId)
-    await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
-    const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
-    const at = context.now
-    const sent = await sendTransfer(context, {
-      authorizedBy: await buildAuthorization(context.database, {
-        authorized,
-        accountId,
-        signature,
-        assertion,
-        at,
-      }),
-      accountId,
-      decisionId: decided.decisionId,
-      token: money.asset,
-      units: money.units,
-      destination,
-      at,
-    })
-    return answerOf(sent, input, decided)
+    await countSignature(context, authorized, decisionId)
+    await attachTravelRule(context, { id: travelRuleId, decisionId })
+    const row = transfer.rowOf(decisionId)
+    const wallet = transfer.isWritten
+      ? walletWritten(accountId, written)
+      : await insertTransfer(context.database, { accountId, decisionId, row })
+    return answerOf(await sendWritten(context, { decisionId, row, wallet }), input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)

@@ -4,6 +4,7 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
+import type { Json } from '../../base/json.ts'
 import { Failure, type Violation } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
@@ -22,7 +23,12 @@ import { takeSponsorship } from './rate.ts'
 
 /** Result of the gate: the money is held, or an earlier call with the same idempotency key was allowed. */
 export type SpendGate =
-  | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: SpendPlan }
+  | {
+      readonly kind: 'reserved'
+      readonly decisionId: string
+      readonly spending: SpendPlan
+      readonly written: Json | null
+    }
   | { readonly kind: 'repeated'; readonly decisionId: string }
 
 /**
@@ -153,7 +159,12 @@ function gateOf(
 ): SpendGate {
   switch (decided.verdict) {
     case 'allow':
-      return { kind: 'reserved', decisionId: decided.decisionId, spending }
+      return {
+        kind: 'reserved',
+        decisionId: decided.decisionId,
+        spending,
+        written: decided.written ?? null,
+      }
     case 'repeated':
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny': {

@@ -70,13 +70,13 @@ export interface SignedTransfer {
 /**
  * Authorizes a transfer. A key without a signature acts by its own credential and its owner's consent, within its
  * allowance on chain if the wallet belongs to its owner. A person signs an intent when the account has a signer. A
- * named intent is always checked.
+ * named intent is always checked. Also returns the intent that was signed, if any.
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
   dependencies: TransferAuthorizationDependencies,
   signed: SignedTransfer,
-): Promise<AuthorizedTransfer> {
+): Promise<{ readonly authorized: AuthorizedTransfer; readonly intent: Intent | undefined }> {
   const { settings } = dependencies
   const { key, signature, intentId } = signed
   const { wallet, hasEvmKey, hasPasskey } = signed.parties
@@ -88,12 +88,13 @@ export async function authorizeTransfer(
   // never has a key to sign with, so a signature it sends without an intent says nothing.
   const isByCredential = key !== null && intentId === undefined
   if (isByCredential && (signature === undefined || (key.kind === 'grant' && mustSign)))
-    return byCredential(wallet, key)
-  if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
+    return { authorized: byCredential(wallet, key), intent: undefined }
+  if (!mustSign && intentId === undefined && !maySign)
+    return { authorized: sandboxAuthorization, intent: undefined }
   const intent = await intentFor(dependencies, signed)
   if (intent !== undefined) requireCurrent(dependencies, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
-    if (intent === undefined && !mustSign) return sandboxAuthorization
+    if (intent === undefined && !mustSign) return { authorized: sandboxAuthorization, intent }
     if (intent === undefined)
       throw rejected(
         signature === undefined
@@ -103,9 +104,9 @@ export async function authorizeTransfer(
       )
     if (signature === undefined) throw rejected('The transfer is not signed.', key)
     const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
-    return { ...verified, intentId: intent.id }
+    return { authorized: { ...verified, intentId: intent.id }, intent }
   }
-  return { ...sandboxAuthorization, intentId: intent?.id ?? null }
+  return { authorized: { ...sandboxAuthorization, intentId: intent?.id ?? null }, intent }
 }
 
 function byCredential({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
@@ -175,27 +176,22 @@ export interface Assertion {
 }
 
 /** Builds the authorization that a transfer is sent with. @param assertion assertion of a passkey signature. */
-export async function buildAuthorization(
-  database: Connection,
-  {
-    authorized,
-    accountId,
-    signature,
-    assertion,
-    at,
-  }: {
-    authorized: AuthorizedTransfer
-    accountId: string
-    signature: string | undefined
-    assertion: Assertion | undefined
-    at: Date
-  },
-): Promise<TransferAuthorization> {
-  const { signer, intentId } = authorized
+export function buildAuthorization({
+  authorized,
+  intent,
+  signature,
+  assertion,
+  at,
+}: {
+  authorized: AuthorizedTransfer
+  intent: Intent | undefined
+  signature: string | undefined
+  assertion: Assertion | undefined
+  at: Date
+}): TransferAuthorization {
+  const { signer } = authorized
   const withoutIntent = { message: '', signature, assertion }
-  if (intentId === null) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
-  const intent = await findIntent(database, { accountId, id: intentId })
-  if (intent === undefined) throw new Error(`the intent ${intentId} cannot be found`)
+  if (intent === undefined) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
   const signedUntil = validUntilOf(intent)
   // The gateway signs now: a call may have waited for its approval longer than an intent lives.
   const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'

@@ -9,8 +9,9 @@ import type { Log } from '../../base/log.ts'
 import { type OperationOutcome, operationOutcome } from '../../evidence/operation-outcome.ts'
 import { Failure } from '../../failures/failure.ts'
 import { decimalOf, type Stablecoin } from '../../money/money.ts'
-import type { Address, Authorization, Chain, Hex, Submission } from '../../providers/chain.ts'
+import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../providers/chain.ts'
 import { releaseSpend } from '../../spending/release.ts'
+import type { TransferRow } from '../../spending/spend-request.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   type FailureCode,
@@ -71,6 +72,26 @@ export interface SentTransfer {
 }
 
 /**
+ * Plans a transfer, whose row may be written with the hold of its money or after it.
+ * @returns the row under a decision; the same transfer for every decision.
+ */
+export function planTransfer(
+  { chain, newId, clock, settings }: Pick<TransferDependencies, 'chain' | 'newId' | 'clock' | 'settings'>,
+  { accountId, authorizedBy, token, units, destination, at }: Omit<TransferOrder, 'decisionId'>,
+): (decisionId: string) => TransferRow {
+  const { authorization, signer, intent } = authorizedBy
+  const id = intent?.transferId ?? newId('tx', at)
+  const lifetimeMs = VALID_MS[chain.isGasFree ? 'development' : 'public']
+  const validUntil = intent?.validUntil ?? new Date(at.getTime() + lifetimeMs)
+  return (decisionId) => {
+    const to = lowerCase(destination)
+    const content = { id, token, units, destination: to, chain: chain.name, authorization, validUntil }
+    const mac = transferMac(settings.dataKey, accountId, { ...content, decisionId })
+    return { ...content, signer, mac, intentId: intent?.id ?? null, at: clock() }
+  }
+}
+
+/**
  * Sends reserved money.
  * @throws Failure `provider_unavailable` when the chain rejected it (the money is available again);
  * `settlement_pending` when the outcome is unknown (the money stays held until it is known).
@@ -79,26 +100,23 @@ export async function sendTransfer(
   dependencies: TransferDependencies,
   order: TransferOrder,
 ): Promise<SentTransfer> {
-  const { database, chain, newId } = dependencies
-  const { accountId, at, authorizedBy } = order
-  const content = {
-    id: authorizedBy.intent?.transferId ?? newId('tx', at),
-    authorization: authorizedBy.authorization,
-    signer: authorizedBy.signer,
-    validUntil:
-      authorizedBy.intent?.validUntil ??
-      new Date(at.getTime() + VALID_MS[chain.isGasFree ? 'development' : 'public']),
-    decisionId: order.decisionId,
-    token: order.token,
-    units: order.units,
-    destination: lowerCase(order.destination),
-    chain: chain.name,
-  }
-  const row = { ...content, mac: transferMac(dependencies.settings.dataKey, accountId, content) }
-  const intentId = authorizedBy.intent?.id ?? null
-  const wallet = await insertTransfer(database, row, { accountId, intentId, at: dependencies.clock() })
-  if (wallet === undefined) return notInserted(dependencies, order)
-  const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
+  const { accountId, decisionId } = order
+  const row = planTransfer(dependencies, order)(decisionId)
+  const wallet = await insertTransfer(dependencies.database, { accountId, decisionId, row })
+  return sendWritten(dependencies, { decisionId, row, wallet })
+}
+
+/**
+ * Sends a transfer whose row was written. @param wallet from which it is sent; undefined where no row was written.
+ * @throws Failure as {@link sendTransfer}.
+ */
+export async function sendWritten(
+  dependencies: TransferDependencies,
+  { decisionId, row, wallet }: { decisionId: string; row: TransferRow; wallet: Wallet | undefined },
+): Promise<SentTransfer> {
+  const { database } = dependencies
+  if (wallet === undefined) return notInserted(dependencies, { decisionId, hasIntent: row.intentId !== null })
+  const transfer: Transfer = { ...row, decisionId, wallet, state: 'reserved', transactionHash: null }
   const startedAt = performance.now()
   const submission = await submit(dependencies, transfer)
   if (submission.status === 'refused') return fail(dependencies, transfer, submission)
@@ -217,9 +235,9 @@ async function fail(
 /** Handles a reservation that has ended, or an intent used by another call; the latter releases the money. */
 async function notInserted(
   { database, clock }: TransferDependencies,
-  { decisionId, authorizedBy }: TransferOrder,
+  { decisionId, hasIntent }: { decisionId: string; hasIntent: boolean },
 ): Promise<never> {
-  if (authorizedBy.intent === undefined)
+  if (!hasIntent)
     throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
       hint: 'Send the request again.',
     })

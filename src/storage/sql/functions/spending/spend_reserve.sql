@@ -16,14 +16,15 @@
 --   p_mac: authentication code of the decision unless a counter or a balance objects
 --   p_approval: the approval under which the call runs; it may overrule violations, see approval_overrules, and allows one spend
 --   p_subject, p_released: identifies the spend for an AML review; the review that released it
--- Verdicts
+--   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
+-- Verdicts; written is the wallet of the transfer's row, if one was written
 --   allow: reserved; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
 --   deny: violations lists every failed rule
 --   insufficient_funds: available_units is what there is; zero while the account owes a debt
 --   account_locked, stale_policy (the key has changed: read it again): no decision was written
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
--- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
+-- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held"); then the intent.
 --   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot, aml_review and approved rows of
 --   approval by the account.
 create or replace function spend_reserve(
@@ -33,8 +34,8 @@ create or replace function spend_reserve(
   p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
-  p_approval text default null,
-  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
+  p_approval text default null, p_transfer jsonb default null,
+  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -240,6 +241,11 @@ begin
   values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units,
     case when violations = p_violations and verdict <> 'insufficient_funds' and (verdict <> 'allow' or violations = '[]')
       then p_mac end);
+
+  -- A process that ends now leaves a row that a job sends or gives up, as it does after any other crash.
+  if verdict = 'allow' and p_transfer is not null then
+    written := transfer_insert(p_account, p_decision, p_transfer);
+  end if;
 
   if v_screening is not null then
     -- The same call may be sent again once it has its data, its window has passed or a person has reviewed it.

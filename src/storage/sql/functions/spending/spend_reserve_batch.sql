@@ -3,7 +3,7 @@
 --
 -- Locks: each level of spend_reserve as a whole before the next, sorted: all pairs, all accounts, all balances.
 create or replace function spend_reserve_batch(p_requests jsonb)
-returns table (verdict text, replayed boolean, decision_id text, violations jsonb, available_units bigint)
+returns table (verdict text, replayed boolean, decision_id text, violations jsonb, available_units bigint, written jsonb)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -42,16 +42,18 @@ begin
   end loop;
 
   return query
-  select r.verdict, r.replayed, r.decision_id, r.violations, r.available_units
+  select r.verdict, r.replayed, r.decision_id, r.violations, r.available_units, r.written
   from rows from (jsonb_to_recordset(p_requests) as (
     decision text, account text, key text, policy_version int, policy_hash text, operation text, facts jsonb,
     violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
     cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
-    idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text, approval text
+    idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text, approval text,
+    transfer jsonb
   )) with ordinality as q
   cross join lateral spend_reserve(
     q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
     q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
-    q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released, q.approval) r
+    q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released, q.approval,
+    q.transfer) r
   order by q.ordinality;
 end $$;
