@@ -129,7 +129,8 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           await count(found, caller)
           const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
           decidedBy = decisionId
-          return resultOf(body, untrusted)
+          const { hint } = body
+          return resultOf(typeof hint === 'string' ? { ...body, hint: inToolTerms(hint) } : body, untrusted)
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
