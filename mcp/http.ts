@@ -131,6 +131,6 @@ function keyRequired(principal: Principal): Failure {
   const detail =
     principal.kind === 'public' ? 'MCP requires a key.' : 'MCP requires a key; sessions are not accepted.'
   return new Failure('unauthenticated', detail, {
-    hint: 'Send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" signs for you.',
+    hint: 'Authorize with OAuth: the metadata is at /.well-known/oauth-protected-resource/mcp, which WWW-Authenticate names. Or send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" signs for you.',
   })
 }

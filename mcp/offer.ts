@@ -137,7 +137,9 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
             input,
           )
           decidedBy = decisionId
-          return resultOf(body, { untrusted, replayed: isWrite ? replayed : null })
+          const { hint } = body
+          const answer = typeof hint === 'string' ? { ...body, hint: inToolTerms(hint) } : body
+          return resultOf(answer, { untrusted, replayed: isWrite ? replayed : null })
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)

@@ -98,7 +98,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     meaning:
       'The spend policy of the key, or the owner’s cap, denies this spend. No money moved, and no budget was used.',
     remedy:
-      'Adjust the spend to "violations", which lists every failed rule, wait until "resetsAt", or ask the owner for a wider policy.',
+      'Tell the owner, or ask for exactly this call once: POST /api/approvals with "operation", "input" and "reason". "violations" lists every failed rule. Never split the spend, and never change its amount or payee to stay within a limit.',
     example: 'The spend policy denies this: per_transaction, requested 26, limit 25, remaining 25.',
     members: {
       decisionId: DECISION,
@@ -136,18 +136,18 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
   },
   rail_disabled: {
     meaning: 'The rail for this operation is switched off. No money moved.',
-    remedy: 'GET /api/rails shows its state and reason. Use another rail, or wait until it is switched on.',
+    remedy: 'GET /api/rails shows its state and reason. Tell the owner, and wait until it is switched on.',
     example: 'The rail wallet-transfer is switched off.',
     members: { reason: 'maintenance' },
   },
   signature_rejected: entry(
     'The signature does not authorize this transfer: it covers a different amount, destination or wallet, was already used, or has expired.',
-    'POST /api/wallets/transfer/intent, sign its response, and send the signature within five minutes with the same members.',
+    'A person gets an intent from POST /api/wallets/transfer/intent, signs it, and sends the signature within five minutes with the same members. A key sends no signature; if its allowance on chain is exhausted, it tells the owner.',
     'The signature does not authorize this transfer.',
   ),
   kyc_required: entry(
     'A spend of this value requires a level of identity verification that the account does not have.',
-    'POST /api/compliance/kyc for the level named in "detail".',
+    'POST /api/compliance/kyc for the level named in "detail". Never split the spend.',
     'This spend requires the level basic; the account has none.',
   ),
   cross_site_request: entry(
@@ -220,7 +220,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
   ),
   insufficient_funds: {
     meaning: 'The available balance, without held funds, is lower than needed. No money moved.',
-    remedy: 'Use a smaller amount, or add funds, and send a new Idempotency-Key.',
+    remedy: 'Add funds, then send it with a new Idempotency-Key.',
     example: 'The wallet has 3 USDC available; 12.5 needed.',
     members: { decisionId: DECISION },
   },

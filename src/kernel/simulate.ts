@@ -16,67 +16,95 @@ import type { Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import type { SpendPlan } from './tool.ts'
 
-/** @property usdMicros value of the spend in millionths of a USD. */
-export interface Simulated {
+/** @property available available amount if insufficient, as a decimal string. */
+interface Outcome {
   readonly verdict: 'allow' | 'deny' | 'approval_required' | 'insufficient_funds'
   readonly violations: readonly Violation[]
-  readonly usdMicros: bigint
-  /** Available amount if insufficient, as a decimal string. */
   readonly available: string | null
 }
 
 /**
- * Simulates a spend. @param key key whose budgets apply; null simulates an unused key. @param policy the key's policy
- * or a draft. @throws Failure `rates_unavailable`, `conflict` when the key changed in the meantime.
+ * Simulated spends, one after the other.
+ * @property usdMicros value of each spend in millionths of a USD.
+ * @property allowed number of spends that are allowed before the first that is not.
+ * @property firstDenied the first spend that is not allowed, counted from 1; null if all are.
  */
-export async function simulateSpend(
+export interface Simulated extends Outcome {
+  readonly usdMicros: bigint
+  readonly allowed: number
+  readonly firstDenied: (Outcome & { readonly number: number }) | null
+}
+
+/**
+ * Simulates a series of equal spends. @param key key whose budgets apply; null simulates an unused key. @param policy the
+ * key's policy or a draft. @throws Failure `rates_unavailable`, `conflict` when the key changed in the meantime.
+ */
+export async function simulateSpends(
   context: Context,
   {
     accountId,
     key,
     policy,
     spending,
-  }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan },
+    count,
+  }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan; count: number },
 ): Promise<Simulated> {
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const draft = buildSpendRequest({
-    operation: 'policy.simulate',
-    spender: { accountId, key, policy },
-    spend: spending,
-    value,
-    idempotency: null,
-    approvedBy: null,
-    decisionId: context.newId('dec', context.now),
-    now: context.now,
-  })
-  const unused =
-    key === null && policy !== null
-      ? await violationsOfNewKey(context, { accountId, policy, spending, value })
-      : []
-  const request = { ...draft, violations: [...draft.violations, ...unused] }
-  return { ...shown(await decideAndRollBack(context.database, request)), usdMicros: value.usdMicros }
+  const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now })
+  const requestFor = (earlier: number) => {
+    const draft = buildSpendRequest({
+      operation: 'policy.simulate',
+      spender: { accountId, key, policy },
+      spend: spending,
+      value,
+      idempotency: null,
+      approvedBy: null,
+      decisionId: context.newId('dec', context.now),
+      now: context.now,
+    })
+    if (key !== null || policy === null) return draft
+    const unused = violationsOfNewKey({ policy, spending, value, earlier, cap, now: context.now })
+    return { ...draft, violations: [...draft.violations, ...unused] }
+  }
+  const decided = await decideAndRollBack(context.database, { requestFor, count })
+  const outcomes = decided.map(shown)
+  const at = outcomes.findIndex(({ verdict }) => verdict !== 'allow')
+  const [first] = outcomes
+  const denied = outcomes[at]
+  if (first === undefined) throw new Error('the simulation returned no decision')
+  return {
+    ...first,
+    usdMicros: value.usdMicros,
+    allowed: at === -1 ? outcomes.length : at,
+    firstDenied: denied === undefined ? null : { ...denied, number: at + 1 },
+  }
 }
 
-/** Counter violations of an unused key: its own budget, the owner's cap and unknown payees. */
-async function violationsOfNewKey(
-  { database, now }: Context,
-  {
-    accountId,
-    policy,
-    spending,
-    value: { usdMicros },
-  }: { accountId: string; policy: Policy; spending: SpendPlan; value: UsdValue },
-): Promise<Violation[]> {
-  const { maxMicros, usedMicros } = await readOwnerCap(database, { accountId, isLocked: false, now })
-  const { counterparty } = spending
+/** Counter violations of an unused key: its own budget, the owner's cap and unknown payees. @param earlier spends before it. */
+function violationsOfNewKey({
+  policy,
+  spending: { counterparty },
+  value: { usdMicros },
+  earlier,
+  cap: { maxMicros, usedMicros },
+  now,
+}: {
+  policy: Policy
+  spending: SpendPlan
+  value: UsdValue
+  earlier: number
+  cap: Awaited<ReturnType<typeof readOwnerCap>>
+  now: Date
+}): Violation[] {
+  const spent = usdMicros * BigInt(earlier)
   return [
-    ...dailyViolations(policy, usdMicros, { usedMicros: 0n, count: 0 }, now),
-    ownerViolation(maxMicros, usdMicros, usedMicros, now),
+    ...dailyViolations(policy, usdMicros, { usedMicros: spent, count: earlier }, now),
+    ownerViolation(maxMicros, usdMicros, usedMicros + spent, now),
     cooldownViolation(policy, counterparty, null, now),
   ].filter((violation) => violation !== undefined)
 }
 
-function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {
+function shown(decided: SpendVerdict): Outcome {
   const nothing = { violations: [], available: null }
   switch (decided.verdict) {
     case 'allow':
@@ -93,18 +121,21 @@ function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {
   }
 }
 
-/** Decides in a transaction that always rolls back. */
-async function decideAndRollBack(database: Database, request: SpendRequest): Promise<SpendVerdict> {
+/** Decides spends up to the first that is not allowed, in a transaction that always rolls back. */
+async function decideAndRollBack(
+  database: Database,
+  { requestFor, count }: { requestFor: (earlier: number) => SpendRequest; count: number },
+): Promise<readonly SpendVerdict[]> {
   const rollBack = new Error('rolled back')
-  let decided: SpendVerdict | undefined
+  const decided: SpendVerdict[] = []
   try {
     await database.transaction(async (connection) => {
-      decided = await reserveSpend(connection, request)
+      while (decided.length < count && decided.every(({ verdict }) => verdict === 'allow'))
+        decided.push(await reserveSpend(connection, requestFor(decided.length)))
       throw rollBack
     })
   } catch (error) {
     if (error !== rollBack) throw error
   }
-  if (decided === undefined) throw new Error('the simulation returned no decision')
   return decided
 }

@@ -236,8 +236,14 @@ function invalidInput(error: z.ZodError): Failure {
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
   return new Failure('invalid_request', `${where}${first?.message ?? 'The input is not valid.'}${more}`, {
     issues,
-    hint: 'Correct the members named in "issues" and send the request again.',
+    hint: hintOf(error) ?? 'Correct the members named in "issues" and send the request again.',
   })
+}
+
+/** The hint of an issue that must not simply be corrected; undefined without one. */
+function hintOf({ issues }: z.ZodError): string | undefined {
+  const hints = issues.flatMap((issue) => (issue.code === 'custom' ? [issue.params?.hint] : []))
+  return hints.find((hint) => typeof hint === 'string')
 }
 
 function asObject(value: unknown): Record<string, unknown> {

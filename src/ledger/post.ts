@@ -73,6 +73,6 @@ function insufficientFunds({ account, asset, available_units, needed_units }: Sh
   const needed = decimalOfValue({ asset, units: needed_units })
   const name = nameOfValue({ asset })
   return new Failure('insufficient_funds', `${account} has ${available} ${name}; ${needed} ${name} needed.`, {
-    hint: 'Add funds, or ask for a smaller amount.',
+    hint: 'Add funds first.',
   })
 }

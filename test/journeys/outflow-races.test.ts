@@ -78,7 +78,7 @@ describe.each([
         status: 403,
         code: 'aml_blocked',
         screening: { result: 'review', lists: ['velocity'] },
-        hint: expect.stringContaining('Send less, or send it later'),
+        hint: expect.stringContaining('Do not split it'),
       })
     const { body } = await payer.send('GET', '/api/wallets')
     expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))

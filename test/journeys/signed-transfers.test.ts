@@ -1,9 +1,15 @@
 /** Signed transfers by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { createPublicClient, http, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { bursar } from '../commands/bursar.ts'
 import { newAuthenticator } from '../identity/authenticator.ts'
+import { stdioTransport } from '../mcp/scene.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Person, personFrom, requestJson, signInByEmail } from './people.ts'
@@ -133,6 +139,35 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       authorization: 'agent',
     }
   }
+
+  it('are paid over `bursar mcp` by the credential of the agent alone, from its allowance', async () => {
+    const { person } = await byPasskey()
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-stdio-'))
+    const keyFile = join(directory, 'agent.json')
+    const { out } = await bursar(['agent', 'new', '--name', 'Bot', '--out', keyFile])
+    const { publicKey } = z.object({ publicKey: z.looseObject({}) }).parse(JSON.parse(out))
+    const input = { name: 'Bot', publicKey, scopes: ['wallets:transfer'], policy }
+    await person.send('POST', '/api/agents/keys', input)
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(stdioTransport(gateway.origin, keyFile))
+    const { tools } = await client.listTools()
+    const listed = tools.find(({ name }) => name === 'wallets_transfer')
+    expect(Object.keys(listed?.inputSchema.properties ?? {})).not.toContain('signature')
+    const payment = { destination: newPayee(), amount: '2.5', idempotency_key: 'one' }
+    const pay = () => client.callTool({ name: 'wallets_transfer', arguments: payment })
+    const paid = await pay()
+    expect(paid.structuredContent).toMatchObject({ status: 'confirmed', authorization: 'agent' })
+    expect((await pay()).structuredContent).toEqual(paid.structuredContent)
+    if (chain === 'anvil') expect(await balanceOf(payment.destination)).toBe(2_500_000n)
+    // The owner's session still signs.
+    const { destination, amount } = payment
+    expect(await person.send('POST', '/api/wallets/transfer', { destination, amount })).toMatchObject({
+      status: 403,
+      body: { code: 'signature_rejected' },
+    })
+    await client.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
 
   describe.each([
     ['the passkey that made the account', byPasskey],

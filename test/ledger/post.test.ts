@@ -45,7 +45,7 @@ onBothEngines('post', (database) => {
     await expect(refused).rejects.toMatchObject({
       code: 'insufficient_funds',
       message: 'acct_cid:base:available has 3 USDC; 12.5 USDC needed.',
-      members: { hint: 'Add funds, or ask for a smaller amount.' },
+      members: { hint: 'Add funds first.' },
     })
     expect(await balances(database(), cid)).toMatchObject([{ available: 3_000_000n }])
     expect(await trialBalance(database())).toMatchObject({ balanced: true })

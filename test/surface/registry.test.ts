@@ -40,8 +40,9 @@ describe('the registry', () => {
       'compliance.travel_rule',
       // Journaled where the card is created, possibly by a job: src/cards/issue-card.ts.
       'cards.issue',
-      // A text to sign, which grants nothing yet: its use is journaled.
+      // A text to sign or a question, which grants nothing yet: its use or the decision is journaled.
       'agents.keys.challenge',
+      'approvals.request',
       'wallets.allowances.intent',
       'wallets.transfer_intent',
       // Only removes what expires by itself.

@@ -68,7 +68,7 @@ export default defineTool({
       status,
       violations: [...violations],
       expiresAt: expiresAt.toISOString(),
-      hint: `Show approvalUrl to the owner, then poll approval ${id}: the approved call runs by itself, once.`,
+      hint: `Show approvalUrl to the owner, then poll GET /api/approvals/${id}: the approved call runs by itself, once.`,
     }
   },
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import {
@@ -37,7 +38,13 @@ export default defineTool({
       note: null,
       at: context.now,
     })
-    return viewApproval(withdrawn ?? (await requireWithdrawn(context, owner, id)))
+    if (withdrawn === undefined) return viewApproval(await requireWithdrawn(context, owner, id))
+    await recordChange(context, {
+      action: 'approval.withdrawn',
+      object: { kind: 'approval', id },
+      after: { keyId: withdrawn.keyId },
+    })
+    return viewApproval(withdrawn)
   },
 })
 

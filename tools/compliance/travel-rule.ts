@@ -1,4 +1,3 @@
-import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { countryCode, lei, personName } from '../../src/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
@@ -8,8 +7,8 @@ import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money/money.ts'
-import type { Address } from '../../src/providers/chain.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
+import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
 
 const party = {
   name: personName.optional().describe('Name of a natural person.'),
@@ -32,13 +31,7 @@ const request = z
       .optional()
       .describe('Without `transferId`: amount of the planned transfer, as a decimal of the token.'),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-    destination: z
-      .string()
-      .refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
-        error: 'must be an EVM address',
-      })
-      .optional()
-      .describe('Without `transferId`: EVM address of the payee.'),
+    destination: evmAddress.optional().describe('Without `transferId`: EVM address of the payee.'),
     chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
     beneficiary: z
       .object({

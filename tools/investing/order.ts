@@ -135,7 +135,7 @@ export default defineTool({
       ...(qty === null ? {} : { holding: sharesOf(symbol, qty) }),
       fundsHint:
         side === 'buy'
-          ? 'Buys are paid from USD cash only: receive USD, sell a holding, or reduce the amount.'
+          ? 'Buys are paid from USD cash only: tell the owner to add USD.'
           : 'Read GET /api/investing/portfolio for your holdings; shares in open sells are not available.',
       facts: {
         limitPrice: limitPrice?.toString() ?? null,

@@ -3,14 +3,26 @@ import { type Policy, type SpendCategory, spendCategories, spendPolicy } from '.
 import { replay } from '../../policies/replay.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
 import type { AccessKey } from '../../src/base/principal.ts'
+import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { policyHashOf } from '../../src/identity/keys/agent-keys.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../src/identity/keys/owned-keys.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { simulateSpend } from '../../src/kernel/simulate.ts'
+import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { type Asset, amountMismatch, assetDecimals, decimalAmount, moneyOf } from '../../src/money/money.ts'
+import {
+  type Asset,
+  amountMismatch,
+  assetDecimals,
+  decimalAmount,
+  moneyOf,
+  stablecoins,
+} from '../../src/money/money.ts'
 import { pastSpends } from '../../src/spending/past-spends.ts'
+import { violationView } from '../../src/spending/violation-view.ts'
+import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
+import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
 
 /** Maximum number of a key's decisions to replay. */
 const MAX_REPLAYED = 1000
@@ -26,11 +38,7 @@ const spend = z
     amount: decimalAmount.describe('Amount of the asset as a decimal string or number.'),
     asset: z.enum(assets).default('USDC').describe('Asset to spend; `USDC` by default.'),
     chain: z.string().max(40).nullish().describe('Chain by name.'),
-    counterparty: z
-      .string()
-      .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
-      .nullish()
-      .describe('EVM address of the payee.'),
+    counterparty: evmAddress.nullish().describe('EVM address of the payee.'),
     mcc: z
       .string()
       .regex(/^\d{4}$/, 'must be four digits')
@@ -53,7 +61,13 @@ const request = z
     policy: spendPolicy
       .optional()
       .describe('Draft policy to evaluate instead of the key’s own. Owners only.'),
-    spend: spend.optional().describe('Spend to evaluate. Not allowed with `replay`.'),
+    spend: spend.optional().describe('Spend to evaluate.'),
+    count: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(1)
+      .describe('Number of equal spends to evaluate one after the other, 1 to 1000. Default: 1.'),
     replay: z
       .boolean()
       .optional()
@@ -71,21 +85,12 @@ const request = z
   })
 
 const verdict = z.enum(['allow', 'deny', 'approval_required', 'insufficient_funds'])
-const violation = z.strictObject({
-  rule: z.string().describe('Name of the violated rule.'),
-  limit: z.string().nullable().describe('Limit of the policy.'),
-  used: z.string().nullable().describe('Amount or count already used in the period.'),
-  requested: z.string().nullable().describe('Requested value.'),
-  remaining: z.string().nullable().describe('Remaining amount or count.'),
-  resetsAt: z.string().nullable().describe('When the same spend can be requested again, ISO 8601 UTC.'),
-})
-
 export default defineTool({
   name: 'policy.simulate',
   title: 'Simulate a spend',
   summary: 'Ask whether a spend would be allowed, without spending, holding or counting anything.',
   description:
-    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule. A later spend may still differ, because others use the same budget. Owners may name a key, a draft policy, or both; with {keyId, policy, replay: true} the past decisions that the draft would change are listed. `rates_unavailable`: try again in a minute.',
+    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule; with `counterparty`, a transfer is also checked against sanctions, velocity and the Travel Rule. `count` evaluates a series. A later spend may still differ, because others use the same budget. Owners may name a key, a draft policy, or both; with {keyId, policy, replay: true} the past decisions that the draft would change are listed. `rates_unavailable`: try again in a minute.',
   route: 'POST /api/agents/policies/simulate',
   who: 'account',
   scopes: [],
@@ -95,12 +100,29 @@ export default defineTool({
   input: request,
   output: z.strictObject({
     verdict: verdict.nullable().describe('Simulated decision; null for a replay.'),
-    violations: z.array(violation).describe('All rules that would be violated.'),
+    violations: z.array(violationView).describe('All rules that would be violated.'),
     usd: z
       .string()
       .nullable()
       .describe('Value of the spend in USD, as it would be counted; null for a replay.'),
     available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
+    allowed: z
+      .int()
+      .nullable()
+      .describe('Number of spends of the series allowed before the first that is not; null for a replay.'),
+    firstDenied: z
+      .strictObject({
+        number: z.int().describe('Its position in the series, from 1.'),
+        verdict: verdict.describe('Its decision.'),
+        violations: z.array(violationView).describe('All rules that it would violate.'),
+        available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
+      })
+      .nullable()
+      .describe('First spend of the series that is not allowed; null if all are.'),
+    threshold: z
+      .string()
+      .nullable()
+      .describe('USD amount above which the owner must approve, for `approval_required`; null otherwise.'),
     policyHash: z.string().nullable().describe('SHA-256 of the evaluated policy, hex; null without one.'),
     replayed: z.int().nullable().describe('Number of past decisions evaluated; null without a replay.'),
     changed: z
@@ -113,17 +135,24 @@ export default defineTool({
           asset: z.string().describe('Asset by symbol.'),
           was: verdict.describe('Original decision.'),
           now: verdict.describe('Simulated decision.'),
-          violations: z.array(violation).describe('Violations under the draft policy.'),
+          violations: z.array(violationView).describe('Violations under the draft policy.'),
         }),
       )
       .nullable()
       .describe('Past decisions that would change, oldest first; null without a replay.'),
   }),
-  failures: ['not_found', 'rates_unavailable', 'conflict'],
+  failures: ['not_found', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'conflict'],
   example: { spend: { category: 'transfer', amount: '25' } },
   run: async (context, input) => {
     const { accountId, key, policy } = await resolveSubject(context, input)
-    const shared = { policyHash: policyHashOf(policy), usd: null, available: null }
+    const shared = {
+      policyHash: policyHashOf(policy),
+      usd: null,
+      available: null,
+      allowed: null,
+      firstDenied: null,
+      threshold: null,
+    }
     if (input.replay === true && key !== null && policy !== null)
       return {
         ...shared,
@@ -133,11 +162,14 @@ export default defineTool({
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
     const { category, amount, asset, chain, counterparty, mcc, symbol } = input.spend
-    const simulated = await simulateSpend(context, {
+    const aml = await screen(context, { accountId, keyId: key?.id ?? null, spend: input.spend })
+    const { firstDenied, ...simulated } = await simulateSpends(context, {
       accountId,
       key,
       policy,
+      count: input.count,
       spending: {
+        ...(aml === null ? {} : { aml }),
         category,
         money: moneyOf(asset, amount),
         place: placeOf(category, chain ?? context.chain.name),
@@ -154,6 +186,9 @@ export default defineTool({
       violations: [...simulated.violations],
       usd: usdOfMicros(simulated.usdMicros),
       available: simulated.available,
+      allowed: simulated.allowed,
+      firstDenied: firstDenied === null ? null : { ...firstDenied, violations: [...firstDenied.violations] },
+      threshold: firstDenied?.verdict === 'approval_required' ? (policy?.approval?.above ?? null) : null,
       replayed: null,
       changed: null,
     }
@@ -219,6 +254,32 @@ function unknownKey(): Failure {
 
 function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
+}
+
+/** Screens a transfer to a named payee as the real call does; null for other spends. */
+async function screen(
+  context: Context,
+  {
+    accountId,
+    keyId,
+    spend: { category, amount, asset, chain, counterparty },
+  }: { accountId: string; keyId: string | null; spend: z.output<typeof spend> },
+) {
+  const token = stablecoins.find((one) => one === asset)
+  if (category !== 'transfer' || token === undefined || counterparty == null) return null
+  const { aml } = await admitTransfer(
+    { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
+    {
+      accountId,
+      keyId,
+      parties: await loadTransferParties(context.database, { accountId, destination: counterparty }),
+      destination: counterparty,
+      chain: chain ?? context.chain.name,
+      safeAddress: undefined,
+      money: { asset: token, units: moneyOf(asset, amount).units },
+    },
+  )
+  return aml
 }
 
 /** Returns the place of the money for a category; null if the money is not the account's. */

@@ -194,7 +194,7 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
     {
       screening,
       ...recorded,
-      hint: `Use other addresses; the account and its limits are not affected.${isReview ? ` ${REVIEW_HINT}` : ''}`,
+      hint: `Tell the owner. Do not pay it by another way or between other addresses.${isReview ? ` ${REVIEW_HINT}` : ''}`,
     },
   )
 }

@@ -21,7 +21,7 @@ export function requireKyc(
     'kyc_required',
     `A spend worth ${usdOfMicros(usdMicros)} USD requires identity verification level "${level}"; the account has "${account.kycLevel}".`,
     {
-      hint: `Send POST /api/compliance/kyc {"level":"${level === 'none' ? 'basic' : level}","applicant":{…}}, or spend a smaller amount.`,
+      hint: `Send POST /api/compliance/kyc {"level":"${level === 'none' ? 'basic' : level}","applicant":{…}}; the owner gives the data. Never split the spend.`,
     },
   )
 }

@@ -31,7 +31,7 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
   if (missing.length > 0)
     throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks ${missing.join(', ')}.`, {
       scopes: tool.scopes,
-      hint: 'The owner must create a key with every scope in "scopes".',
+      hint: 'Tell the owner: only the owner can grant the scopes in "scopes".',
     })
 }
 
@@ -43,7 +43,7 @@ export function requireUnpaused(principal: Principal): void {
   if (principal.kind !== 'key' || principal.key.status === 'active') return
   throw new Failure('insufficient_scope', `The key "${principal.key.name}" is ${principal.key.status}.`, {
     scopes: [],
-    hint: 'It can only read until its owner resumes it.',
+    hint: 'Only its owner can resume it: tell the owner. Until then it can only read.',
   })
 }
 

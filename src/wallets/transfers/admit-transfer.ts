@@ -197,10 +197,10 @@ function blockedBy(
   const hint = needsData
     ? `${lists.includes('travel_rule') ? institutionHints[institution ?? 'none'] : ''}Name the beneficiary: POST /api/compliance/travel-rule ${body}, with legalName instead of name for a company. Then send the transfer again.`
     : result === 'review' && isMoney
-      ? 'Recent outflows of the account exceed the limit for transfers without a review. Send less, or send it later.'
+      ? 'Recent outflows of the account exceed the limit for transfers without a review. Tell the owner. Do not split it, and do not change its amount.'
       : lists.includes('named_party')
-        ? `A party named for this destination may be on a sanctions list (${listedDataId}). Transfers to it are blocked until an administrator of the gateway has reviewed the match: contact the operator, or pay another destination.`
-        : 'Pay another destination; the account and its limits are not affected.'
+        ? `A party named for this destination may be on a sanctions list (${listedDataId}). Transfers to it are blocked until an administrator of the gateway has reviewed the match: tell the owner to contact the operator.`
+        : 'Tell the owner. Do not pay it by another way or to another address of the same payee.'
   return new Failure(
     'aml_blocked',
     `The AML policy ${result === 'blocked' ? 'blocks' : 'requires a review of'} ${isMoney ? `the transfer of ${amount} ${money.asset}` : 'the destination'} (${lists.join(', ')}).`,

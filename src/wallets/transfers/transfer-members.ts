@@ -12,11 +12,19 @@ import {
 } from '../../money/money.ts'
 import type { Address } from '../../providers/chain.ts'
 
+/** Hint for an address whose EIP-55 checksum is wrong. Money to a mistyped address is lost. */
+const CHECKSUM_HINT =
+  'The address is mistyped or was changed. Ask the payee for it again and send it as given: never change its letters or their case.'
+
+/** An EVM address. In mixed case it carries a checksum, which must be right. @see https://eips.ethereum.org/EIPS/eip-55 */
 export const evmAddress = z
   .string()
-  .refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
+  .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an EVM address: 0x and 40 hex digits', abort: true })
+  .refine((text) => text !== zeroAddress, { error: 'must not be the zero address', abort: true })
+  .refine((text): text is Address => isAddress(text), {
     error:
-      'must be an EVM address: 0x and 40 hex digits, with a valid checksum if in mixed case, and not the zero address',
+      'has a wrong EIP-55 checksum: at least one character, or the case of a letter, is not as the payee wrote it',
+    params: { hint: CHECKSUM_HINT },
   })
 
 /** Spec 2.4 without the signature. */

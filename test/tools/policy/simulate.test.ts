@@ -121,6 +121,54 @@ onBothEngines('a simulated spend', (database) => {
     ).toMatchObject({ verdict: 'allow' })
   })
 
+  it('counts how many of a series pass, and says which fails first and why', async () => {
+    await pay('30')
+    const series = async (amount: string, count: number, more: object = { keyId }) =>
+      (await simulateSpend(amount, { ...more, count })).body
+    expect(await series('20', 5)).toMatchObject({
+      verdict: 'allow',
+      allowed: 3,
+      firstDenied: { number: 4, verdict: 'deny', violations: [{ rule: 'daily_budget', used: '90' }] },
+      threshold: null,
+    })
+    expect(await series('20', 3)).toMatchObject({ allowed: 3, firstDenied: null })
+    expect(await series('45', 2)).toMatchObject({
+      verdict: 'approval_required',
+      allowed: 0,
+      firstDenied: { number: 1, verdict: 'approval_required' },
+      threshold: '40',
+    })
+    expect(await series('0.01', 1000)).toMatchObject({ allowed: 1000, firstDenied: null })
+    const draft = { ...policy, dailyBudget: { max: '90', maxCount: 2 } }
+    expect(await series('30', 9, { policy: draft })).toMatchObject({
+      allowed: 2,
+      firstDenied: { number: 3, violations: [{ rule: 'daily_count', used: '2' }] },
+    })
+    await owner.call(transfer, { destination: payee, amount: '950', signature: 'x' })
+    expect(await series('15', 3)).toMatchObject({
+      allowed: 1,
+      firstDenied: { number: 2, verdict: 'insufficient_funds', available: '5' },
+    })
+  })
+
+  it('checks address, sanctions and chain as the real call does', async () => {
+    const to = (counterparty: string, more: object = {}) =>
+      simulateSpend('10', { keyId }, { counterparty, ...more })
+    expect((await to(payee)).body).toMatchObject({ verdict: 'allow' })
+    expect((await to(`0x${'1'.repeat(36)}9999`)).body).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'aml_screening' }],
+    })
+    await expect(to(payee, { chain: 'solana' })).rejects.toMatchObject({ code: 'chain_not_supported' })
+    await expect(to('0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed')).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: {
+        issues: [{ path: 'spend.counterparty', message: expect.stringContaining('EIP-55 checksum') }],
+        hint: expect.stringMatching(/Ask the payee .* never change its letters or their case/),
+      },
+    })
+  })
+
   it('is available to a key for itself alone', async () => {
     const principal = await asKey()
     const simulateAsKey = (input: object) => run(simulate, callOf(services, principal), input)

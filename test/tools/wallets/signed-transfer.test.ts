@@ -313,6 +313,16 @@ onBothEngines('a signed transfer', (database) => {
     }
   })
 
+  it('needs no signature of a key in production either, and always one of a person', async () => {
+    const settings = { ...services.settings, mode: 'production' as const }
+    const owners = [(await scene.newPasskeyOwner()).owner, await scene.newOwner()]
+    for (const owner of owners) {
+      const { principal } = await scene.addAgent(owner)
+      expect(await pay(principal, {}, { settings })).toMatchObject({ authorization: 'agent' })
+      await expect(pay(owner, {}, { settings })).rejects.toMatchObject(rejected)
+    }
+  })
+
   it('needs an intent by name to be signed, by a key too', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner)

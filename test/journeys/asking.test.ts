@@ -1,0 +1,150 @@
+/**
+ * An agent without a model: it follows only the `hint` of failures and the members of answers. It is denied, asks its
+ * owner, and is paid exactly once; it stops at a mistyped address and withdraws what it no longer needs.
+ */
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Agent, newAgent } from './agent.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { enrollMfa, newGuest, type Person } from './people.ts'
+
+let gateway: Gateway
+let owner: Person
+let agent: Agent
+let agentId: string
+let mcp: Client
+
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
+  owner = await newGuest(gateway.origin)
+  await enrollMfa(owner)
+  agent = await newAgent()
+  const { body } = await owner.send('POST', '/api/agents/keys', {
+    name: 'Invoice bot',
+    publicKey: agent.jwk,
+    scopes: ['wallets:read', 'wallets:transfer'],
+    policy: {
+      perTransaction: { max: '50' },
+      dailyBudget: { max: '100' },
+      categories: { allow: ['transfer'] },
+    },
+  })
+  agentId = String(body.agentId)
+  mcp = new Client({ name: 'script', version: '1' })
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
+    fetch: agent.fetchLike,
+  })
+  // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
+  await mcp.connect(transport as Parameters<Client['connect']>[0])
+})
+afterAll(async () => {
+  await mcp?.close()
+  await gateway?.stop()
+})
+
+const answer = z.looseObject({ code: z.string().optional(), hint: z.string().optional() })
+const call = async (name: string, given: Record<string, unknown>) => {
+  const { isError = false, content } = await mcp.callTool({ name, arguments: given })
+  const [first] = z.array(z.object({ text: z.string() })).parse(content)
+  return { isError, body: answer.parse(JSON.parse(first?.text ?? '')) }
+}
+
+/** Tools that a hint names; following any other advice fails the test. */
+async function toolsNamedIn(hint: string | undefined): Promise<string[]> {
+  const { tools } = await mcp.listTools()
+  expect(hint).not.toMatch(/smaller|another (address|destination|token|rail)|lower ?case|(?<!never )split/i)
+  return tools.map(({ name }) => name).filter((name) => hint?.includes(name) === true)
+}
+
+const balance = async () => {
+  const { body } = await owner.send('GET', '/api/wallets')
+  const { balances } = z
+    .object({ balances: z.array(z.looseObject({ token: z.string(), amount: z.string() })) })
+    .parse(body)
+  return balances.find(({ token }) => token === 'USDC')?.amount
+}
+const invoice = { destination: `0x${'1'.repeat(40)}`, amount: '120.50', token: 'USDC' }
+
+describe('an agent that follows hints', () => {
+  it('is denied, asks, and is paid once after its owner approves with a second factor', async () => {
+    const input = { ...invoice, idempotency_key: 'invoice-17' }
+    const denied = await call('wallets_transfer', input)
+    expect(denied).toMatchObject({ isError: true, body: { code: 'policy_denied' } })
+    const [tool = ''] = await toolsNamedIn(denied.body.hint)
+    expect(tool).toBe('approvals_request')
+
+    const reason = 'Invoice 17 <b>is due</b>. Approve it at once!'
+    const asked = await call(tool, { operation: 'wallets_transfer', input, reason })
+    expect(asked).toMatchObject({
+      isError: false,
+      body: { status: 'pending', violations: [{ rule: 'per_transaction' }, { rule: 'daily_budget' }] },
+    })
+    const { approvalId: id, approvalUrl } = z
+      .looseObject({ approvalId: z.string(), approvalUrl: z.string() })
+      .parse(asked.body)
+    expect((await call(tool, { operation: 'wallets_transfer', input, reason })).body).toMatchObject({
+      approvalId: id,
+    })
+    expect(await toolsNamedIn(asked.body.hint)).toEqual(['approvals_get'])
+    expect((await call('approvals_get', { id })).body).toMatchObject({ status: 'pending' })
+    expect(await balance()).toBe('1000')
+
+    const path = `/api${new URL(approvalUrl).pathname}`
+    expect((await owner.send('GET', path)).body).toMatchObject({ reason, violations: expect.any(Array) })
+    const decisions = [1, 2, 3].map(() =>
+      owner.send('POST', path, { decision: 'approve', note: 'This once.' }),
+    )
+    expect((await Promise.all(decisions)).map(({ status }) => status)).toContain(200)
+    const { body: done } = await call('approvals_get', { id })
+    expect(done).toMatchObject({ status: 'approved', note: 'This once.', answer: { status: 'confirmed' } })
+    const repeated = await call('wallets_transfer', input)
+    expect(repeated).toMatchObject({ isError: false, body: { amount: '120.5' } })
+    expect(await balance()).toBe('879.5')
+    expect(await call('wallets_transfer', { ...input, idempotency_key: 'invoice-18' })).toMatchObject({
+      body: { code: 'policy_denied' },
+    })
+  })
+
+  it('stops at an address with a wrong checksum, and is told to ask the payee', async () => {
+    const before = await balance()
+    const mistyped = { ...invoice, amount: '1', destination: '0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' }
+    const refusal = await call('wallets_transfer', { ...mistyped, idempotency_key: 'typo' })
+    expect(refusal).toMatchObject({
+      isError: true,
+      body: { code: 'invalid_request', issues: [{ path: 'destination' }] },
+    })
+    expect(refusal.body.hint).toMatch(/Ask the payee/)
+    expect(await toolsNamedIn(refusal.body.hint)).toEqual([])
+    const simulated = await call('policy_simulate', {
+      spend: { category: 'transfer', amount: '1', counterparty: mistyped.destination },
+    })
+    expect(simulated.body.hint).toBe(refusal.body.hint)
+    expect(await balance()).toBe(before)
+  })
+
+  it('withdraws what it no longer needs, which then cannot be approved', async () => {
+    const asked = await call('approvals_request', {
+      operation: 'wallets.transfer',
+      input: { ...invoice, amount: 60 },
+      reason: 'Maybe needed.',
+    })
+    const id = z.string().parse(asked.body.approvalId)
+    expect((await call('approvals_withdraw', { id })).body).toMatchObject({ status: 'withdrawn' })
+    const late = await owner.send('POST', `/api/approvals/${id}`, { decision: 'approve' })
+    expect(late).toMatchObject({ status: 409, body: { code: 'conflict', reason: 'withdrawn' } })
+  })
+
+  it('is told about a pause, and nothing else', async () => {
+    await owner.send('POST', `/api/agents/keys/${agentId}/pause`)
+    const denied = await call('wallets_transfer', { ...invoice, amount: '1', idempotency_key: 'paused' })
+    expect(denied.body.hint).toMatch(/The key is paused, .* tell the owner/)
+    const asked = await call('approvals_request', {
+      operation: 'wallets.transfer',
+      input: invoice,
+      reason: 'x',
+    })
+    expect(asked).toMatchObject({ isError: true, body: { code: 'insufficient_scope' } })
+  })
+})
