@@ -3,7 +3,7 @@ import { type Policy, type SpendCategory, spendCategories, spendPolicy } from '.
 import { replay } from '../../policies/replay.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
 import type { AccessKey } from '../../src/base/principal.ts'
-import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
+import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { policyHashOf } from '../../src/identity/keys/agent-keys.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../src/identity/keys/owned-keys.ts'
@@ -21,7 +21,7 @@ import {
 import { pastSpends } from '../../src/spending/past-spends.ts'
 import { violationView } from '../../src/spending/violation-view.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
-import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
 import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
 
 /** Maximum number of a key's decisions to replay. */
@@ -267,18 +267,20 @@ async function screen(
 ) {
   const token = stablecoins.find((one) => one === asset)
   if (category !== 'transfer' || token === undefined || counterparty == null) return null
-  const { aml } = await admitTransfer(
-    { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-    {
-      accountId,
-      keyId,
-      parties: await loadTransferParties(context.database, { accountId, destination: counterparty }),
-      destination: counterparty,
-      chain: chain ?? context.chain.name,
-      safeAddress: undefined,
-      money: { asset: token, units: moneyOf(asset, amount).units },
-    },
-  )
+  const request = {
+    accountId,
+    keyId,
+    destination: counterparty,
+    chain: chain ?? context.chain.name,
+    money: { asset: token, units: moneyOf(asset, amount).units },
+  }
+  const known = await loadTransferFacts(context, request)
+  const { aml } = await admitTransfer(context, {
+    ...known,
+    ...request,
+    facts: complianceFactsFrom(known.compliance, counterparty),
+    safeAddress: undefined,
+  })
   return aml
 }
 

@@ -12,23 +12,14 @@ import { bandBelow } from '../../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../../policies/travel-rule.ts'
 import { Failure, type FailureMembers } from '../../failures/failure.ts'
-import { decimalOf, type Money, type Stablecoin, stablecoinCurrency } from '../../money/money.ts'
+import { decimalOf, stablecoinCurrency } from '../../money/money.ts'
 import { usdMicrosAt } from '../../money/usd-value.ts'
 import type { Address, Chain } from '../../providers/chain.ts'
 import type { Rates } from '../../providers/rates.ts'
 import type { AddressScreening } from '../../providers/screening.ts'
 import { applyReview, REVIEW_HINT, type ReviewVerdict, reviewSubject } from '../../spending/reviews.ts'
 import { lowerCase } from '../store.ts'
-import type { TransferParties } from './load-transfer-facts.ts'
-
-export interface TransferRequest {
-  readonly accountId: string
-  /** Key that requests the transfer; null for a person. */
-  readonly keyId: string | null
-  readonly destination: Address
-  readonly chain: string
-  readonly money: Money & { readonly asset: Stablecoin }
-}
+import type { TransferParties, TransferRequest } from './load-transfer-facts.ts'
 
 /**
  * Compliance facts of a transfer.

@@ -1,6 +1,7 @@
 /** Loads what the decision on a transfer needs to know, in one round trip, before anything is reserved. */
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { type OutflowRule, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
+import type { Money, Stablecoin } from '../../money/money.ts'
 import { usdMicrosAt } from '../../money/usd-value.ts'
 import type { Address, Wallet } from '../../providers/chain.ts'
 import type { Rates } from '../../providers/rates.ts'
@@ -8,7 +9,15 @@ import { windowsText } from '../../spending/outflows.ts'
 import { type ReviewRow, type ReviewVerdict, reviewSubject, verdictOfReview } from '../../spending/reviews.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { addressOf, lowerCase, type WalletColumns, walletOf } from '../store.ts'
-import type { TransferRequest } from './admit-transfer.ts'
+
+export interface TransferRequest {
+  readonly accountId: string
+  /** Key that requests the transfer; null for a person. */
+  readonly keyId: string | null
+  readonly destination: Address
+  readonly chain: string
+  readonly money: Money & { readonly asset: Stablecoin }
+}
 
 /** Source and destination of a transfer, in our own books. */
 export interface TransferParties {
