@@ -31,6 +31,15 @@ export interface ListedResource {
   readonly mimeType: 'application/json'
 }
 
+/** @property _meta names the members that third parties wrote. */
+export interface ResourceContent {
+  readonly uri: string
+  readonly mimeType: string
+  readonly text: string
+  readonly _meta?: Record<string, unknown>
+  readonly [member: string]: unknown
+}
+
 /** Protocol errors, such as an unknown name, are thrown with a JSON-RPC `code`. */
 export interface Offer {
   /** First parts of the tools’ names, such as `wallets`. */
@@ -46,7 +55,7 @@ export interface Offer {
   /** @throws Failure `insufficient_scope`. */
   requireScope(caller: McpCaller, name: string): void
   readonly resources: readonly ListedResource[]
-  read(caller: McpCaller, uri: string): Promise<{ uri: string; mimeType: string; text: string }>
+  read(caller: McpCaller, uri: string): Promise<ResourceContent>
   readonly prompts: typeof prompts
 }
 
@@ -137,9 +146,13 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
             input,
           )
           decidedBy = decisionId
-          const { hint } = body
-          const answer = typeof hint === 'string' ? { ...body, hint: inToolTerms(hint) } : body
-          return resultOf(answer, { untrusted, replayed: isWrite ? replayed : null })
+          const inTerms = Object.fromEntries(
+            ['hint', 'next'].flatMap((name) => {
+              const text = body[name]
+              return typeof text === 'string' ? [[name, inToolTerms(text)]] : []
+            }),
+          )
+          return resultOf({ ...body, ...inTerms }, { untrusted, replayed: isWrite ? replayed : null })
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
@@ -208,7 +221,13 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           uri: uri.slice(0, 2_000),
         })
       const { mimeType } = resource
-      return { uri, mimeType, text: JSON.stringify(await contentOf(caller, resource)) }
+      const untrusted = served.get(resource.tool ?? 'agents_decisions')?.untrusted ?? []
+      return {
+        uri,
+        mimeType,
+        text: JSON.stringify(await contentOf(caller, resource)),
+        ...(untrusted.length === 0 ? {} : { _meta: { 'bursar/untrusted': untrusted } }),
+      }
     },
     prompts,
   }

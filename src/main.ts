@@ -11,7 +11,7 @@ const help = `Bursar: the gateway that lets AI agents spend money, under a polic
 Usage: bursar <command> [options]
 
   serve                                    start the gateway (sandbox mode by default)
-  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent  [--toolsets wallets,cards]
+  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent  [--toolsets ROOMS]
   agent new --name NAME --out FILE         create an agent's key pair; prints the public part
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]

@@ -1,8 +1,12 @@
 import { z } from 'zod'
+import { findPasskeys } from '../src/identity/passkeys/passkey-store.ts'
 import { callerOf } from '../src/kernel/context.ts'
 import { policyOf } from '../src/kernel/gates/policy.ts'
 import { defineTool } from '../src/kernel/tool.ts'
-import { showUsage, usageView } from '../src/spending/usage.ts'
+import { categoryUsageView, showUsage, showUsageByCategory, usageView } from '../src/spending/usage.ts'
+import type { Connection } from '../src/storage/database.ts'
+import { findEoaSigners } from '../src/wallets/signing/signer-store.ts'
+import { signerView, viewEoa } from '../src/wallets/signing/signer-view.ts'
 
 export default defineTool({
   name: 'context',
@@ -22,19 +26,31 @@ export default defineTool({
     agentId: z.string().nullable().describe('`key_…`; null for a person.'),
     keyId: z.string().nullable().describe('RFC 7638 thumbprint of an agent’s key.'),
     name: z.string().describe('Name of the key, or of the person.'),
-    status: z.string().describe('`active`, or `paused` by the owner.'),
+    status: z
+      .enum(['active', 'paused'])
+      .describe('A `paused` key can only read, until its owner resumes it.'),
     scopes: z
       .array(z.string())
       .nullable()
       .describe('Scopes of the key; null for a person, who is not restricted by scopes.'),
     policy: z.looseObject({}).nullable().describe('Spend policy of the key; null for a person.'),
-    usage: usageView.nullable().describe('Usage of the key today (UTC); null for a person.'),
+    usage: usageView
+      .extend({
+        byCategory: z.array(categoryUsageView).describe('The same by category of the policy.'),
+      })
+      .nullable()
+      .describe('Usage of the key today (UTC); null for a person.'),
+    signers: z
+      .array(signerView)
+      .describe('The owner’s passkeys and EVM keys that sign for the wallet, newest first.'),
     now: z.string().describe('The gateway’s clock, ISO 8601 UTC.'),
   }),
   failures: [],
   run: async (context) => {
     const caller = callerOf(context)
-    const shared = { accountId: caller.account.id, now: context.now.toISOString() }
+    const { database, now } = context
+    const accountId = caller.account.id
+    const shared = { accountId, signers: await ownSigners(database, accountId), now: now.toISOString() }
     if (caller.kind === 'session')
       return {
         ...shared,
@@ -42,7 +58,7 @@ export default defineTool({
         agentId: null,
         keyId: null,
         name: caller.account.displayName,
-        status: 'active',
+        status: 'active' as const,
         scopes: null,
         policy: null,
         usage: null,
@@ -55,10 +71,27 @@ export default defineTool({
       agentId: key.id,
       keyId: key.thumbprint,
       name: key.name,
-      status: key.status,
+      status: key.status === 'active' ? ('active' as const) : ('paused' as const),
       scopes: [...key.scopes],
       policy,
-      usage: await showUsage(context.database, { keyId: key.id, policy }, context.now),
+      usage: {
+        ...(await showUsage(database, { keyId: key.id, policy }, now)),
+        byCategory: await showUsageByCategory(database, { accountId, keyId: key.id }, now),
+      },
     }
   },
 })
+
+/** Other agents sign for themselves and are not shown to each other. */
+async function ownSigners(database: Connection, accountId: string): Promise<z.input<typeof signerView>[]> {
+  const [passkeys, eoas] = await Promise.all([
+    findPasskeys(database, { accountId }),
+    findEoaSigners(database, { accountId }),
+  ])
+  const shown = passkeys.map(({ id, createdAt }) => ({
+    id,
+    type: 'passkey' as const,
+    createdAt: createdAt.toISOString(),
+  }))
+  return [...shown, ...eoas.map(viewEoa)]
+}

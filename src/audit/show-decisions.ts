@@ -1,7 +1,9 @@
 /** Reads an account's decisions. */
+import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { cutPage, type Page } from '../base/page.ts'
+import { untrustedTextOrNull } from '../base/untrusted-text.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'
@@ -18,7 +20,13 @@ export const decisionView = z.strictObject({
   asset: z.string().nullable().describe('Asset of the amount.'),
   usd: z.string().nullable().describe('Amount counted against budgets, in USD as a decimal string.'),
   category: z.string().nullable().describe('Category of the spend.'),
-  counterparty: z.string().nullable().describe('Recipient of the spend.'),
+  counterparty: z
+    .string()
+    .nullable()
+    .describe('Recipient of the spend: an EVM address, or `merchant:` and the id of a merchant.'),
+  cardId: z.string().nullable().describe('`card_…`, for card purchases.'),
+  merchant: untrustedTextOrNull('Name of the merchant, for card purchases.'),
+  mcc: z.string().nullable().describe('Merchant category code (ISO 18245), for card purchases.'),
   chain: z.string().nullable().describe('Chain of the spend.'),
   policyVersion: z.int().nullable().describe('Version of the key’s policy; null for spends by a person.'),
   policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
@@ -110,12 +118,23 @@ const shownFacts = z
     category: text,
     counterparty: text,
     chain: text,
+    mcc: text,
+    found: z.object({ cardId: text, merchant: text }).catch({ cardId: null, merchant: null }),
   })
-  .catch({ amount: null, asset: null, usdMicros: null, category: null, counterparty: null, chain: null })
+  .catch({
+    amount: null,
+    asset: null,
+    usdMicros: null,
+    category: null,
+    counterparty: null,
+    chain: null,
+    mcc: null,
+    found: { cardId: null, merchant: null },
+  })
 const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])
 
 function viewOf(content: ReturnType<typeof contentOf>) {
-  const { usdMicros, ...facts } = shownFacts.parse(content.facts)
+  const { usdMicros, counterparty, found, ...facts } = shownFacts.parse(content.facts)
   return {
     decisionId: content.decisionId,
     at: content.at,
@@ -123,6 +142,8 @@ function viewOf(content: ReturnType<typeof contentOf>) {
     operation: content.operation,
     verdict: content.verdict,
     ...facts,
+    ...found,
+    counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
     usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
     policyVersion: content.policyVersion,
     policyHash: content.policyHash,

@@ -1,4 +1,5 @@
 /** Opens a virtual account, or returns the existing one. */
+import { getAddress } from 'viem'
 import { z } from 'zod'
 import { canOpenVirtualAccounts } from '../../policies/banking/kyc-gate.ts'
 import type { NewId } from '../base/ids.ts'
@@ -58,7 +59,7 @@ export function viewVirtualAccount(account: VirtualAccount): z.output<typeof vir
     bankAddress,
     instructions,
     reference,
-    destination: destination === null ? null : { ...destination },
+    destination: destination === null ? null : { ...destination, address: getAddress(destination.address) },
     createdAt: account.createdAt.toISOString(),
   }
 }

@@ -47,6 +47,11 @@ export const newId: NewId = (prefix, at) => {
 
 const TIME_DIGITS = 10
 
+/** Sorts before every id with the prefix that was created at the time or later, and after all earlier ones. */
+export function firstIdAt(prefix: IdPrefix, at: Date): string {
+  return newId(prefix, at).slice(0, prefix.length + 1 + TIME_DIGITS)
+}
+
 /** The creation time of an id; null if {@link newId} did not create it. */
 export function timeOfId(id: string): Date | null {
   const digits = /^[a-z]+_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1]?.slice(0, TIME_DIGITS)

@@ -32,6 +32,8 @@ export interface FxQuote extends FxRequest {
   readonly spreadBps: number
   readonly source: string
   readonly asOf: string
+  /** Age of the reference rates when quoted, in seconds. */
+  readonly ageSec: number
   readonly expiresAt: string
 }
 
@@ -62,8 +64,14 @@ export async function quoteFx(
     spreadBps,
     source: table.source,
     asOf: table.asOf.toISOString(),
+    ageSec: ageOf(table, now),
     expiresAt: new Date(now.getTime() + QUOTE_MS).toISOString(),
   }
+}
+
+/** Age of the reference rates, in whole seconds; 0 for rates that are dated ahead of the clock. */
+export function ageOf({ asOf }: Pick<RateTable, 'asOf'>, now: Date): number {
+  return Math.max(0, Math.floor((now.getTime() - asOf.getTime()) / 1000))
 }
 
 function pairOf(table: RateTable, from: string, to: string): [Currency, Currency] {

@@ -5,7 +5,7 @@ import { collectDebts } from '../../src/jobs/collect-debts.ts'
 import { external, receivable } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import { sumOpenDebts } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
@@ -21,7 +21,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
       {
         database: database(),
         chain: { name: 'base-sepolia' },
-        rates: createSandboxRates(),
+        rates: createSnapshotRates(),
         newId,
         vouch: authenticateDecision,
         clock: () => noon,
@@ -65,7 +65,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
   })
 
   it('is owed in the reversed amount, whatever the rates have done since', async () => {
-    const { perEuro, ...table } = await createSandboxRates().latest(noon)
+    const { perEuro, ...table } = await createSnapshotRates().latest(noon)
     for (const pound of ['0.42319', '1.69276']) {
       const owner = await newOwner(database(), {})
       const account = await open(database(), owner, { currency: 'GBP', destination: wallet })

@@ -6,7 +6,7 @@ import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
 import type { BankCurrency, BankingEvent, BankingProvider } from '../../src/providers/banking.ts'
 import type { Mint } from '../../src/providers/chain.ts'
-import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import type { Rates } from '../../src/providers/rates.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
 import { authenticateDecision, noon } from '../cards/scene.ts'
@@ -61,7 +61,7 @@ export function applyDeposit(
   state: string,
   changes: Partial<BankingEvent> = {},
   isBookedHere = true,
-  rates: Rates = createSandboxRates(),
+  rates: Rates = createSnapshotRates(),
 ) {
   const parts = {
     database,

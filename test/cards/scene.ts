@@ -17,7 +17,7 @@ import { type Asset, decimalOf, moneyOf, type Stablecoin, stablecoins } from '..
 import type { CardAuthorization, CardTransaction } from '../../src/providers/card-processor.ts'
 import { allowancePrices } from '../../src/providers/chain/accounts/wallets.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
-import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import { createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import type { Coverage } from '../../src/spending/coverage.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
@@ -40,7 +40,7 @@ export function cardDependencies(
   return {
     database,
     chain,
-    rates: createSandboxRates(),
+    rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     policyOf,
     newId,

@@ -42,7 +42,32 @@ describe('sandbox rates', () => {
     const { perEuro, asOf } = await createSandboxRates().latest(new Date('2099-01-01T00:00:00Z'))
     expect(perEuro.size).toBeGreaterThanOrEqual(31)
     expect([...perEuro.keys()]).toEqual(expect.arrayContaining(['USD', 'GBP', 'INR']))
-    expect(asOf.toISOString()).toBe('2024-06-28T00:00:00.000Z')
+    expect(asOf.toISOString()).toBe('2099-01-01T00:00:00.000Z')
+  })
+
+  it('start at the publication and walk from it, alike on every machine', async () => {
+    const at = async (day: string) => createSandboxRates().latest(new Date(`${day}T15:00:00Z`))
+    expect((await at('2024-06-28')).perEuro.get('USD')).toBe('1.0705')
+    expect((await at('2020-01-01')).perEuro.get('USD')).toBe('1.0705')
+    const [friday, saturday, sunday, monday] = await Promise.all(
+      ['2026-11-20', '2026-11-21', '2026-11-22', '2026-11-23'].map(at),
+    )
+    expect(friday).toEqual(await at('2026-11-20'))
+    expect([saturday, sunday]).toEqual([friday, friday])
+    expect(monday?.perEuro.get('USD')).not.toBe(friday?.perEuro.get('USD'))
+    expect(monday?.source).toContain('Generated for the sandbox')
+  })
+
+  it('stay within nine percent of the publication, and within two from day to day', async () => {
+    const rates = createSandboxRates()
+    let before = 1.0705
+    for (let day = 0; day < 1_500; day += 1) {
+      const now = new Date(Date.parse('2024-06-28T12:00:00Z') + day * 86_400_000)
+      const usd = Number((await rates.latest(now)).perEuro.get('USD'))
+      expect(Math.abs(usd / 1.0705 - 1)).toBeLessThan(0.09)
+      expect(Math.abs(usd / before - 1)).toBeLessThan(0.02)
+      before = usd
+    }
   })
 })
 

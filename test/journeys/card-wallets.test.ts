@@ -5,6 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
+import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, personFrom, requestJson } from './people.ts'
@@ -29,6 +30,7 @@ const SLOW = { timeout: 30_000 }
 
 describe('a card whose wallet has an owner', () => {
   let gateway: Gateway
+  let feed: Feed
   let facts: z.output<typeof credentials>
   const chain = () =>
     createTestClient({ mode: 'anvil', transport: http(facts.chain.rpcUrl) })
@@ -43,10 +45,15 @@ describe('a card whose wallet has an owner', () => {
     })
 
   beforeAll(async () => {
-    gateway = await startGateway({ CHAIN: 'anvil', RATE_MUTATIONS: '1000/60' })
+    // Rates that do not change from day to day.
+    feed = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
+    gateway = await startGateway({ CHAIN: 'anvil', RATE_MUTATIONS: '1000/60', FX_RATES_URL: feed.url })
     facts = credentials.parse((await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
   })
-  afterAll(() => gateway?.stop())
+  afterAll(async () => {
+    await gateway?.stop()
+    await feed?.close()
+  })
 
   const hook = async (message: Record<string, unknown>, id: string = randomUUID()) => {
     const body = JSON.stringify(message)

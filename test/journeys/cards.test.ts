@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
+import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
@@ -17,13 +18,19 @@ const wallet = z.object({
 })
 
 let gateway: Gateway
+let feed: Feed
 let secret = ''
 beforeAll(async () => {
-  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '200/60' })
+  // Rates that do not change from day to day.
+  feed = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '200/60', FX_RATES_URL: feed.url })
   const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
   secret = z.object({ lithicWebhookSecret: z.string() }).parse(body).lithicWebhookSecret
 })
-afterAll(() => gateway?.stop())
+afterAll(async () => {
+  await gateway?.stop()
+  await feed?.close()
+})
 
 async function cardOf(person: Person): Promise<string> {
   const { body } = await person.send('GET', '/api/cards')

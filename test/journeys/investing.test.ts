@@ -13,13 +13,14 @@ import { instruments } from '../../src/providers/broker/sandbox-instruments.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
+const series = z.object({ timestamp: z.array(z.string()), profitLossPct: z.array(z.string()) })
 const shown = z.object({
   cash: z.string(),
   buyingPower: z.string(),
   equity: z.string(),
   holdings: z.array(z.looseObject({ symbol: z.string(), qty: z.string(), marketValue: z.string() })),
   dividends: z.array(z.looseObject({ symbol: z.string(), status: z.string(), amount: z.string() })),
-  performance: z.object({ timestamp: z.array(z.string()), profitLossPct: z.array(z.string()) }),
+  performance: z.object({ profitLossPct: z.string(), series: series.nullable() }),
 })
 const placed = z.looseObject({ id: z.string(), status: z.string(), filledQty: z.string() })
 
@@ -53,7 +54,10 @@ describe('a person who invests', () => {
   it('starts with cash, shares, a history, and dividends that are paid', async () => {
     const start = await portfolio('all')
     expect(start.holdings.map(({ symbol }) => symbol)).toEqual(['AAPL', 'O', 'VTI'])
-    expect(start.performance.timestamp).toHaveLength(101)
+    expect(start.performance.series).toBeNull()
+    const { series } = (await portfolio('all&series=true')).performance
+    expect(series?.timestamp).toHaveLength(101)
+    expect(series?.profitLossPct).toHaveLength(101)
     await expect
       .poll(async () => (await portfolio()).dividends.filter(({ status }) => status === 'paid').length, {
         timeout: 15_000,
@@ -154,7 +158,8 @@ describe('an agent that invests', () => {
     const buy = { symbol: 'BND', side: 'buy', notional: '20' }
     const bought = await call('investing_order', { ...buy, idempotency_key: 'one' })
     expect(bought).toMatchObject({ status: 'filled', notional: '20' })
-    expect(await call('investing_order', { ...buy, idempotency_key: 'one' })).toEqual(bought)
+    const again = await call('investing_order', { ...buy, idempotency_key: 'one' })
+    expect(again).toEqual({ ...bought, replayed: true })
     expect(await call('investing_order', { ...buy, symbol: 'TSLA', idempotency_key: 'two' })).toMatchObject({
       code: 'policy_denied',
       violations: [{ rule: 'symbol', requested: 'TSLA' }],

@@ -20,7 +20,7 @@ import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
-import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
@@ -74,7 +74,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     chain: await createSimulatedChain({ clock, log: silentLog }),
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
     swapAggregators: createSandboxAggregators(),
-    rates: createSandboxRates(),
+    rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),
     identityReview: createSandboxReview(clock),

@@ -37,6 +37,7 @@ describe('quoteFx', () => {
       spreadBps: 25,
       source: 'test',
       asOf: '2026-11-19T00:00:00.000Z',
+      ageSec: 129_600,
       expiresAt: '2026-11-20T12:01:00.000Z',
     })
   })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../../src/base/json.ts'
 import { admitOrder } from '../../src/investing/admit-order.ts'
 import { findRepeatedOrder } from '../../src/investing/find-repeated-order.ts'
-import { BANK, BROKER } from '../../src/investing/order.ts'
+import { BANK, BROKER, type Order } from '../../src/investing/order.ts'
 import { orderView, viewOrder } from '../../src/investing/order-view.ts'
 import { orderConflict, placeOrder } from '../../src/investing/place-order.ts'
 import { findOrder, type OrderOwner } from '../../src/investing/store.ts'
@@ -79,6 +79,18 @@ function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
   return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
 }
 
+const placedOrder = orderView.extend({
+  next: z.string().nullable().describe('How to follow an open order; null once it has ended.'),
+})
+
+/** An order with the way to follow it. */
+function viewPlacedOrder(order: Order): z.input<typeof placedOrder> {
+  const shown = viewOrder(order)
+  const isOpen = shown.status === 'accepted' || shown.status === 'partially_filled'
+  const next = `Read GET /api/investing/orders every minute until ${shown.id} is no longer open; DELETE /api/investing/orders/${shown.id} cancels the rest.`
+  return { ...shown, next: isOpen ? next : null }
+}
+
 const units = z.string().regex(/^\d+$/).nullable()
 
 export default defineTool({
@@ -95,7 +107,7 @@ export default defineTool({
   mcp: true,
   rail: 'investing',
   input: orderRequest,
-  output: orderView,
+  output: placedOrder,
   failures: [
     'insufficient_funds',
     'order_rejected',
@@ -145,7 +157,7 @@ export default defineTool({
     }
   },
   run: async (context, input, { decisionId, facts, money }) =>
-    viewOrder(
+    viewPlacedOrder(
       await placeOrder(context, {
         ...ownerOf(context),
         decisionId,
@@ -163,6 +175,6 @@ export default defineTool({
     ),
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
     const order = await findRepeatedOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
-    return order === null ? null : viewOrder(order)
+    return order === null ? null : viewPlacedOrder(order)
   },
 })

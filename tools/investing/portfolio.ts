@@ -31,15 +31,21 @@ const dividend = z.strictObject({
   payDate: z.string().describe('Pay date, YYYY-MM-DD, UTC.'),
 })
 
-const performance = z.strictObject({
-  timeframe: z.enum(timeframes).describe('Window of the series.'),
-  baseValue: z.string().describe('Equity at the start of the window, in USD.'),
+const series = z.strictObject({
   timestamp: z.array(z.string()).describe('Times of the series, ISO 8601 UTC.'),
   equity: z.array(z.string()).describe('Cash and holdings at each time, in USD.'),
   profitLoss: z
     .array(z.string())
     .describe('Gain or loss since the start without deposits and withdrawals, in USD.'),
   profitLossPct: z.array(z.string()).describe('Time-weighted return since the start, in percent.'),
+})
+
+const performance = z.strictObject({
+  timeframe: z.enum(timeframes).describe('Window of the performance.'),
+  baseValue: z.string().describe('Equity at the start of the window, in USD.'),
+  profitLoss: z.string().describe('Gain or loss of the window without deposits and withdrawals, in USD.'),
+  profitLossPct: z.string().describe('Time-weighted return of the window, in percent.'),
+  series: series.nullable().describe('Values over time; null unless `series` was true.'),
 })
 
 export default defineTool({
@@ -54,10 +60,11 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   input: z.strictObject({
-    timeframe: z
-      .enum(timeframes)
-      .default('1M')
-      .describe('Window of the performance series; `1M` by default.'),
+    timeframe: z.enum(timeframes).default('1M').describe('Window of the performance; `1M` by default.'),
+    series: z
+      .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
+      .default(false)
+      .describe('True adds the values over time to the performance, about a hundred points.'),
   }),
   output: z.strictObject({
     asOf: z.string().describe('Time of the valuation, ISO 8601 UTC.'),
@@ -71,10 +78,10 @@ export default defineTool({
   }),
   failures: ['provider_unavailable'],
   example: { timeframe: '1W' },
-  run: async (context, { timeframe }) => {
+  run: async (context, { timeframe, series: hasSeries }) => {
     const accountId = callerOf(context).account.id
     const portfolio = await showPortfolio(context, { accountId, timeframe, now: context.now })
-    const { performance: series } = portfolio
+    const { performance: values } = portfolio
     return {
       asOf: context.now.toISOString(),
       currency: 'USD' as const,
@@ -90,11 +97,17 @@ export default defineTool({
       })),
       performance: {
         timeframe,
-        baseValue: usd(series.baseValue),
-        timestamp: series.timestamp.map((at) => at.toISOString()),
-        equity: series.equity.map(usd),
-        profitLoss: series.profitLoss.map(usd),
-        profitLossPct: series.profitLossPct.map(percent),
+        baseValue: usd(values.baseValue),
+        profitLoss: usd(values.profitLoss.at(-1) ?? 0n),
+        profitLossPct: percent(values.profitLossPct.at(-1) ?? 0n),
+        series: hasSeries
+          ? {
+              timestamp: values.timestamp.map((at) => at.toISOString()),
+              equity: values.equity.map(usd),
+              profitLoss: values.profitLoss.map(usd),
+              profitLossPct: values.profitLossPct.map(percent),
+            }
+          : null,
       },
     }
   },

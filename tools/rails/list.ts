@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { Failure } from '../../src/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { ageOf } from '../../src/payments/fx-quote.ts'
 import { railIds } from '../../src/providers/rail-controls.ts'
+import type { Rates } from '../../src/providers/rates.ts'
 import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
 
 const rail = z.strictObject({
@@ -38,11 +41,19 @@ export default defineTool({
   input: z.strictObject({}),
   output: z.strictObject({
     rails: z.array(rail).describe('Every rail of this deployment.'),
+    fxRates: z
+      .strictObject({
+        source: z.string().describe('Publisher of the reference rates.'),
+        asOf: z.string().describe('When they were published, ISO 8601 UTC.'),
+        ageSec: z.int().describe('Their age in seconds.'),
+      })
+      .nullable()
+      .describe('Rates that the FX quote is made from; null while there are none.'),
     asOf: z.string().describe('Time of the answer, ISO 8601 UTC.'),
   }),
   failures: [],
   example: {},
-  run: async ({ railControls, chain, settings, now }) => {
+  run: async ({ railControls, chain, settings, rates, now }) => {
     const rails = describeRails({ chain: chain.name, fxPrice: settings.fxPrice })
     const mode = settings.mode === 'sandbox' ? ('sandbox' as const) : ('live' as const)
     return {
@@ -58,7 +69,18 @@ export default defineTool({
           ...(await readRailStatus(railControls, rail.id)),
         })),
       ),
+      fxRates: await showRates(rates, now),
       asOf: now.toISOString(),
     }
   },
 })
+
+async function showRates(rates: Rates, now: Date) {
+  try {
+    const table = await rates.latest(now)
+    return { source: table.source, asOf: table.asOf.toISOString(), ageSec: ageOf(table, now) }
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'rates_unavailable') return null
+    throw error
+  }
+}

@@ -1,4 +1,4 @@
-import { isAddressEqual } from 'viem'
+import { getAddress, isAddressEqual } from 'viem'
 import { z } from 'zod'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
 import { Failure } from '../../src/failures/failure.ts'
@@ -210,8 +210,8 @@ function answerOf(
     decisionId,
     token,
     amount: decimalOf({ asset: token, units: value }),
-    from: facts.from,
-    to: facts.to,
+    from: getAddress(facts.from),
+    to: getAddress(facts.to),
     chain,
     gasSponsored: true as const,
     screening: facts.screening,

@@ -1,3 +1,4 @@
+import { getAddress } from 'viem'
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
@@ -213,7 +214,7 @@ function answerOf(
     decisionId,
     token: money.asset,
     amount: decimalOf(money),
-    destination,
+    destination: getAddress(destination),
     chain,
     gasSponsored: true as const,
     authorization: facts.authorized.signer,

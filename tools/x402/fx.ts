@@ -1,3 +1,4 @@
+import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
@@ -24,6 +25,7 @@ const quote = {
   spreadBps: z.int().describe('Spread in basis points.'),
   source: z.string().describe('Publisher of the reference rates.'),
   asOf: z.string().describe('When the reference rates were published, ISO 8601 UTC.'),
+  ageSec: z.int().describe('Age of the reference rates when quoted, in seconds.'),
   expiresAt: z.string().describe('When the quote expires, ISO 8601 UTC.'),
 }
 
@@ -49,7 +51,7 @@ export default defineTool({
   title: 'FX quote',
   summary: 'Buy a foreign-exchange quote.',
   description:
-    'Use it when an exact rate is worth its price, 0.01 USDC by default. It quotes and exchanges nothing. Over REST no account is needed: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays under the key’s policy (category `x402`), or your own x402 payment in _meta["x402/payment"]. `pair_not_supported` and `rates_unavailable` cost nothing. `settlement_pending`: repeat with the same idempotency key, never with a new one.',
+    'Use it when an exact rate is worth its price, 0.01 USDC by default. It quotes and exchanges nothing. GET /api/rails shows the age of the rates before you buy. Over REST no account is needed: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays under the key’s policy (category `x402`), or your own x402 payment in _meta["x402/payment"]. `pair_not_supported` and `rates_unavailable` cost nothing. `settlement_pending`: repeat with the same idempotency key, never with a new one.',
   route: 'GET /api/x402/fx',
   who: 'public',
   scopes: ['fx:pay'],
@@ -144,6 +146,13 @@ function delivered(
   const { quoted, paymentId, payer, network, price } = facts
   return {
     ...quoted,
-    payment: { id: paymentId, transaction: transactionHash, network, amount: price, asset: 'USDC', payer },
+    payment: {
+      id: paymentId,
+      transaction: transactionHash,
+      network,
+      amount: price,
+      asset: 'USDC',
+      payer: getAddress(payer),
+    },
   }
 }

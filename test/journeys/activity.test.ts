@@ -1,0 +1,44 @@
+/** The activity of an account over real HTTP: what the bank and the card processor report. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from './gateway.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
+
+let gateway: Gateway
+let guest: Person
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated' })
+  guest = await newGuest(gateway.origin)
+})
+afterAll(() => gateway?.stop())
+
+const listed = async (query: string) => {
+  const { body } = await guest.send('GET', `/api/activity?${query}`)
+  return z.array(z.record(z.string(), z.unknown())).parse(body.activity)
+}
+const firstId = async (path: string, member: string) => {
+  const { body } = await guest.send('GET', path)
+  return z.array(z.looseObject({ id: z.string() })).parse(body[member])[0]?.id
+}
+const outside = (path: string, body: object) =>
+  requestJson(gateway.origin, 'POST', `/sandbox/${path}`, { body })
+
+it('has card purchases with their merchant, approved and declined', async () => {
+  const cardId = await firstId('/api/cards', 'cards')
+  for (const amount of ['12.5', '999999']) await outside('authorizations', { cardId, amount })
+  const [declined, approved] = await listed('kind=card')
+  expect(approved).toMatchObject({ direction: 'out', status: 'completed', asset: 'USD', amount: '12.5' })
+  expect(approved?.counterparty).toEqual(expect.any(String))
+  expect(declined).toMatchObject({ status: 'failed', amount: '999999' })
+})
+
+it('has a bank deposit once, however it was booked', async () => {
+  const before = (await listed('kind=deposit')).length
+  await outside('deposits', { accountId: await firstId('/api/banking', 'accounts'), amount: '40' })
+  await expect
+    .poll(async () => (await listed('kind=deposit'))[0]?.status, { timeout: 20_000 })
+    .toBe('completed')
+  const deposits = await listed('kind=deposit')
+  expect(deposits).toHaveLength(before + 1)
+  expect(deposits[0]).toMatchObject({ direction: 'in', amount: '40' })
+})
