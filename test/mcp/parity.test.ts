@@ -14,8 +14,17 @@ const changing: readonly [RegExp, string][] = [
   [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
   [/0x[0-9a-f]{64}\b/g, 'hash'],
 ]
-/** Members that a bank or a card network generates, or that count calls. */
-const madeUp = new Set(['instance', 'requestId', 'reference', 'last4', 'iban', 'accountNumber', 'vpa'])
+/** Members that a bank or a card network generates, that count calls, or that name routes or tools. */
+const madeUp = new Set([
+  'instance',
+  'requestId',
+  'reference',
+  'last4',
+  'iban',
+  'accountNumber',
+  'vpa',
+  'hint',
+])
 
 function masked(value: unknown, isMoving: boolean): unknown {
   if (typeof value === 'string') {
@@ -88,6 +97,7 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   /** Examples that reference missing objects, or that this key may not call. */
   const expected: Record<string, string> = {
     approvals_get: 'not_found',
+    approvals_withdraw: 'not_found',
     transfers_gasless: 'authorization_rejected',
     wallets_transfers_get: 'not_found',
     investing_orders_cancel: 'not_found',

@@ -59,8 +59,9 @@ export async function openTransports(scene: Scene): Promise<Transports> {
     const { id, ...members } = input
     const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
     const target = `${path.replace('{id}', String(id))}${query}`
+    const inBody = path.includes('{id}') ? members : input
     const { status, body, isReplayed } = await requestJson(scene.gateway.origin, method, target, {
-      ...(method === 'GET' ? {} : { body: path.includes('{id}') ? members : input }),
+      ...(method === 'GET' || Object.keys(inBody).length === 0 ? {} : { body: inBody }),
       headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
     })
     return { isError: status !== 200, body, replayed: isReplayed }

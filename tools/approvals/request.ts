@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { visibleText } from '../../src/base/untrusted-text.ts'
 import { approvalUrl } from '../../src/kernel/gates/approval.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalStatus } from '../../src/spending/approval-view.ts'
@@ -28,6 +29,7 @@ export default defineTool({
       .trim()
       .min(1)
       .max(500)
+      .refine((text) => visibleText(text) !== '', 'must have visible text')
       .describe('Why the owner should allow it, at most 500 characters. The owner sees it as your words.'),
   }),
   output: z.strictObject({

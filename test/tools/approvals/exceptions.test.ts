@@ -283,6 +283,17 @@ onBothEngines('an exception', (database) => {
     await expect(ask(call('99'))).resolves.toMatchObject({ status: 'pending' })
   })
 
+  it('keeps the reason as one visible line, and needs one', async () => {
+    const input = { operation: 'wallets.transfer', input: call('60') }
+    const text = 'Pay\n\u202enow\u0007 <b>please</b>'
+    const { body } = await asKey(request, { ...input, reason: text })
+    expect((await asKey(get, { id: body.approvalId })).body).toMatchObject({
+      reason: 'Pay now <b>please</b>',
+    })
+    for (const reason of ['', ' ', '\u200b', 'x'.repeat(501)])
+      await expect(asKey(request, { ...input, reason })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
   it('expires, and is not started after that', async () => {
     keyId = await register({ policy: { ...policy, approval: { above: '10', ttlSec: 600 } } })
     const { approvalId } = await ask(call('60'))

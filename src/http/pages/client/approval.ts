@@ -32,10 +32,10 @@ function noteOf(): Record<string, string> {
 /** Shows the violated rules and the agent's reason, as text. */
 function showException(answer: Answer): void {
   const reason = textOf(answer, 'reason')
-  show('exception', reason !== '')
   write('reason', reason)
   const list = find('violations', HTMLElement)
   const violations = Array.isArray(answer.violations) ? answer.violations.filter(isObject) : []
+  show('exception', reason !== '' || violations.length > 0)
   list?.replaceChildren(
     ...violations.map((violation) => {
       const item = document.createElement('li')
