@@ -53,7 +53,8 @@ export interface ReserveRow {
   readonly verdict: SpendVerdict['verdict']
   readonly replayed: boolean
   readonly decision_id: string | null
-  readonly violations: readonly Violation[]
+  /** Null for a replay of another decision. */
+  readonly violations: readonly Violation[] | null
   readonly available_units: bigint | null
   readonly written: Json | null
 }
@@ -74,7 +75,8 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
 }
 
 export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
-  const { verdict, replayed, violations, available_units: units } = row
+  const { verdict, replayed, available_units: units } = row
+  const violations = row.violations ?? []
   const decisionId = row.decision_id ?? request.decisionId
   const overruled = violations.length === 0 ? {} : { overruled: violations }
   switch (verdict) {

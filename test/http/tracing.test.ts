@@ -184,8 +184,8 @@ describe('without a collector', () => {
     const importers = filesBelow('src').filter((file) =>
       /providers\/tracing\/opentelemetry|\.\/opentelemetry/.test(readFileSync(file, 'utf8')),
     )
-    expect(importers).toEqual(['src/runtime.ts'])
-    const runtime = readFileSync('src/runtime.ts', 'utf8')
+    expect(importers).toEqual(['src/providers/tracing/configured.ts'])
+    const runtime = readFileSync('src/providers/tracing/configured.ts', 'utf8')
     expect(runtime).toContain("await import('./providers/tracing/opentelemetry.ts')")
     expect(runtime).not.toMatch(/from '[^']*opentelemetry/)
   })

@@ -23,7 +23,7 @@ const shown = z.object({
       payDate: z.string(),
     }),
   ),
-  performance: z.object({ profitLoss: z.array(z.string()) }),
+  performance: z.object({ series: z.object({ profitLoss: z.array(z.string()) }) }),
 })
 
 onBothEngines('dividends', (database) => {
@@ -45,8 +45,8 @@ onBothEngines('dividends', (database) => {
   const dayAfter = (days: number) => new Date(clock().getTime() + days * day).toISOString().slice(0, 10)
   const show = async () => {
     const { call } = await signInAgain(services, investor.accountId, clock())
-    const read = shown.parse((await call(portfolio, { timeframe: '1W' }, { at: clock() })).body)
-    return { ...read, gain: read.performance.profitLoss.at(-1) }
+    const read = shown.parse((await call(portfolio, { timeframe: '1W', series: true }, { at: clock() })).body)
+    return { ...read, gain: read.performance.series.profitLoss.at(-1) }
   }
 
   it('are announced, owed to holders at the end of the record date, and paid once', async () => {

@@ -127,7 +127,7 @@ onBothEngines('an order to a provider', (database) => {
       .kysely.insertInto('wallet')
       .values({
         account_id: person.account.id,
-        address: `0x${person.account.id}`,
+        address: '0x5555555555555555555555555555555555555555',
         chain: 'base-sepolia',
         created_at: noon,
         origin: JSON.stringify({ kind: 'gateway' }),

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
+import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
@@ -24,11 +25,14 @@ const directory = mkdtempSync(join(tmpdir(), 'bursar-bridge-'))
 const bridgeKeyFile = join(directory, 'bridge.pem')
 writeFileSync(bridgeKeyFile, bridge.publicKey.export({ type: 'spki', format: 'pem' }))
 
+let feed: Feed
 let gateway: Gateway
 let key: KeyObject
 beforeAll(async () => {
+  feed = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
   gateway = await startGateway({
     CHAIN: 'simulated',
+    FX_RATES_URL: feed.url,
     RATE_MUTATIONS: '300/60',
     BRIDGE_WEBHOOK_PUBLIC_KEY_FILE: bridgeKeyFile,
   })
@@ -38,6 +42,7 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
+  await feed?.close()
   await gateway?.stop()
   rmSync(directory, { recursive: true, force: true })
 })

@@ -104,7 +104,7 @@ it('rejects what the token would reject before any gas is spent, with the reason
   const block = await node.getBlockNumber({ cacheTime: 0 })
   const attempts = {
     signature: { ...good, value: '2' },
-    'mirrored signature': { ...good, signature: mirrored(good.signature) },
+    'signature (mirrored)': { ...good, signature: mirrored(good.signature) },
     expired: await signAuthorization(chain, payer, { to, validBefore: now - 10n }),
     not_yet_valid: await signAuthorization(chain, payer, { to, validAfter: now + 1000n }),
     domain: await signAuthorization(chain, payer, { to, domain: { chainId: 8453 } }),

@@ -190,7 +190,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       expect(again.headers.get('idempotency-replayed')).toBe('true')
       const client = await mcpClient()
       const overMcp = await callTransfer(client, '5', 'second')
-      expect(overMcp.body).toEqual(await again.json())
+      expect(overMcp.body).toEqual({ ...z.looseObject({}).parse(await again.json()), replayed: true })
       await client.close()
     })
 
@@ -216,6 +216,8 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       const client = await mcpClient()
       const { tools } = await client.listTools()
       expect(tools.map(({ name }) => name).sort()).toEqual([
+        'activity_list',
+        'agents_decisions',
         'approvals_get',
         'approvals_request',
         'approvals_withdraw',
@@ -225,6 +227,9 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
         'transfers_gasless',
         'wallets_get',
         'wallets_transfer',
+        'wallets_transfers_get',
+        'wallets_transfers_list',
+        'x402_payments_get',
       ])
       const self = await client.callTool({ name: 'context', arguments: {} })
       expect(self.structuredContent).toMatchObject({

@@ -17,12 +17,28 @@ export interface Person {
   ): Promise<{ status: number; body: Record<string, unknown> }>
 }
 
+interface JsonRequest {
+  body?: unknown
+  headers?: Record<string, string>
+}
+
 /** Sends one JSON request. */
 export async function requestJson(
   origin: string,
   method: string,
   path: string,
-  { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  request: JsonRequest = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const { isReplayed: _isReplayed, ...answer } = await requestReplayable(origin, method, path, request)
+  return answer
+}
+
+/** Sends one JSON request, and tells whether the stored answer of an earlier one came back. */
+export async function requestReplayable(
+  origin: string,
+  method: string,
+  path: string,
+  { body, headers = {} }: JsonRequest,
 ): Promise<{ status: number; body: Record<string, unknown>; isReplayed: boolean }> {
   const response = await fetch(`${origin}${path}`, {
     method,

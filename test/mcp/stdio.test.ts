@@ -45,6 +45,8 @@ describe('bursar mcp', () => {
   it('lists only the tools that the agent’s scopes allow', async () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name).sort()).toEqual([
+      'activity_list',
+      'agents_decisions',
       'approvals_get',
       'approvals_request',
       'approvals_withdraw',
@@ -54,13 +56,19 @@ describe('bursar mcp', () => {
       'transfers_gasless',
       'wallets_get',
       'wallets_transfer',
+      'wallets_transfers_get',
+      'wallets_transfers_list',
+      'x402_payments_get',
     ])
   })
 
   it('pays, pays once for an idempotency key, and is denied over the limit', async () => {
     const paid = await transfer('5', 'first')
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '5' })
-    expect((await transfer('5', 'first')).structuredContent).toEqual(paid.structuredContent)
+    expect((await transfer('5', 'first')).structuredContent).toEqual({
+      ...z.looseObject({}).parse(paid.structuredContent),
+      replayed: true,
+    })
     expect(problemOf(await transfer('6', 'second'))).toMatchObject({
       code: 'policy_denied',
       violations: [{ rule: 'per_transaction' }],

@@ -4,7 +4,7 @@ import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/inde
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { tools } from '../../tools/index.ts'
-import { requestJson } from '../journeys/people.ts'
+import { requestReplayable } from '../journeys/people.ts'
 import { httpClient, type Scene } from './scene.ts'
 
 const record = z.record(z.string(), z.unknown())
@@ -60,7 +60,7 @@ export async function openTransports(scene: Scene): Promise<Transports> {
     const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
     const target = `${path.replace('{id}', String(id))}${query}`
     const inBody = path.includes('{id}') ? members : input
-    const { status, body, isReplayed } = await requestJson(scene.gateway.origin, method, target, {
+    const { status, body, isReplayed } = await requestReplayable(scene.gateway.origin, method, target, {
       ...(method === 'GET' || Object.keys(inBody).length === 0 ? {} : { body: inBody }),
       headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
     })

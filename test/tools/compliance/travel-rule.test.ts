@@ -175,7 +175,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       const recorded = await payer.disclose({ amount: '5', ...members })
       expect(recorded).toMatchObject({
         status: 'declined',
-        reason: expect.stringContaining(`On a sanctions list: the name of the ${party}.`),
+        reason: expect.stringContaining(`The name of the ${party} may be on a sanctions list.`),
       })
       const held = {
         ...reviewFor('named_party'),

@@ -61,6 +61,7 @@ onBothEngines('orders', (database) => {
       rejectReason: null,
       submittedAt: clock().toISOString(),
       filledAt: clock().toISOString(),
+      next: null,
     })
     expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
   })
@@ -157,7 +158,7 @@ onBothEngines('orders', (database) => {
     expect(body.holdings).toContainEqual(expect.objectContaining({ symbol: 'VTI', marketValue: '0.39' }))
     await expect(place({ side: 'sell', notional: '0.38' })).rejects.toMatchObject({
       code: 'order_rejected',
-      members: { reason: 'notional_too_small', hint: expect.stringContaining('whole') },
+      members: { reason: 'notional_too_small', hint: expect.stringContaining('sells all of it') },
     })
     await expect(place({ side: 'sell', notional: '1.01' })).rejects.toMatchObject({
       code: 'insufficient_funds',
