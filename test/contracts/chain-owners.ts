@@ -160,7 +160,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await byAgent('key_2', 600_000_000n)).toEqual({
       status: 'refused',
       cause: 'authorization',
-      reason: 'on-chain allowance of 1000 USD a day: 600 is spent, 600 more was asked for',
+      reason: 'on-chain allowance of 1000 USD a day: 600 is spent, 600 more was requested',
     })
     expect(await byAgent('key_2', 400_000_000n)).toMatchObject(confirmed)
 

@@ -143,8 +143,8 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
 
     it('has no RPC URL for clients, and no faucet', async () => {
       expect(chain.rpcUrl).toBeNull()
-      await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow('not ours')
-      await expect(chain.fundGas(newAddress(), 1n)).rejects.toThrow('not ours')
+      await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow('cannot mint')
+      await expect(chain.fundGas(newAddress(), 1n)).rejects.toThrow('cannot mint')
     })
 
     it("moves money at the sponsor's expense, once", async () => {
@@ -182,7 +182,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     it('is refused with a list of everything that is missing', async () => {
       const connecting = connectRpcChain({ ...parts, url: await publicNode(node.url, '0x1') })
       await expect(connecting).rejects.toThrow(
-        /chain id is 1, not 84532; CHAIN_SPONSOR_KEY .*; no contract stands at .* \(module\); .* \(moduleSetup\)/,
+        /chain id is 1, not 84532; CHAIN_SPONSOR_KEY .*; there is no contract at .* \(module\); .* \(moduleSetup\)/,
       )
     })
   })
