@@ -20,8 +20,8 @@ describe('bursar audit', () => {
     [['audit', 'verify', 'more'], /Usage/],
     [['audit', 'verify', '--out', 'x'], /Usage/],
     [['audit', 'verify'], /DATA_DIR=memory stores nothing/],
-    [['audit', 'verify', '--from-export', file('absent')], /absent: it cannot be read/],
-    [['audit', 'verify', '--from-export', '.npmrc'], /\.npmrc: it is not an export of decisions/],
+    [['audit', 'verify', '--from-export', file('absent')], /absent: cannot be read/],
+    [['audit', 'verify', '--from-export', '.npmrc'], /\.npmrc: not an export of decisions/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)
     expect([code, out]).toEqual([1, ''])

@@ -55,7 +55,7 @@ describe('bursar', () => {
     [['mcp', '--url', 'nonsense', '--key', 'x'], /"nonsense" is not a URL/],
     [['agent'], /Usage: bursar agent new/],
     [['admin', 'grant'], /Usage: bursar admin grant ACCOUNT/],
-    [['admin', 'grant', 'acct_1'], /keeps nothing/],
+    [['admin', 'grant', 'acct_1'], /stores nothing/],
     [['agent', 'new', '--name', 'x'], /Usage/],
     [['agent', 'call', 'GET', '/'], /Usage/],
   ])('rejects %j in one line, with the reason', async (args, why) => {

@@ -16,7 +16,7 @@ describe('bursar serve', () => {
       { MODE: 'production', RATE_FX: 'many', AML_VELOCITY: 'much' },
       [/PUBLIC_ORIGIN: missing/, /SESSION_SECRET: missing/, /RATE_FX must be/, /AML_VELOCITY must be/],
     ],
-    ['an unknown limit', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
+    ['an unknown limit', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a rate limit/]],
     ['an invalid limit', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
     ['an invalid limit, with a running chain', { RATE_FX: 'many', CHAIN: 'anvil' }, [/RATE_FX must be/]],
     ['an invalid proxy', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],

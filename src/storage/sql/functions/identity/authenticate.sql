@@ -30,7 +30,10 @@ begin
     is_nonce_new := found;
     -- The nonce need not wait for the disk. The log is sequential: the commit of whatever the request then changes, which does wait,
     -- makes the nonce durable too. A crash forgets it only together with all that came of the request.
-    perform set_config('synchronous_commit', 'off', true);
+    -- The embedded engine (fsync off) would lose the nonce with its process.
+    if current_setting('fsync') = 'on' then
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
   end if;
   return next;
 end $$;
