@@ -18,38 +18,43 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let isClosed = false
+  const retryLater = () => {
+    if (isClosed || retry !== undefined) return
+    retry = setTimeout(() => {
+      retry = undefined
+      void connect()
+    }, RETRY_MS)
+    retry.unref()
+  }
   const connect = async () => {
-    const writable = await findWritableHost(urls).catch(() => ({ url }))
-    const connecting = new pg.Client({
-      connectionString: writable.url,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      application_name: 'bursar doorbell',
-    })
-    const lose = () => {
-      if (client === connecting) client = undefined
-      if (isClosed || retry !== undefined) return
-      retry = setTimeout(() => {
-        retry = undefined
-        void connect()
-      }, RETRY_MS)
-      retry.unref()
-    }
-    connecting.on('error', lose)
-    connecting.on('end', lose)
-    connecting.on('notification', ({ payload }) => {
-      if (payload !== String(process.pid)) onRing()
-    })
+    let opened: pg.Client | undefined
     try {
-      await connecting.connect()
-      await connecting.query(`listen ${CHANNEL}`)
-      client = connecting
+      const host = await findWritableHost(urls)
+      const created = new pg.Client({
+        connectionString: host.url,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        keepAlive: true,
+        application_name: 'bursar doorbell',
+      })
+      opened = created
+      const lose = () => {
+        if (client === created) client = undefined
+        retryLater()
+      }
+      created.on('error', lose)
+      created.on('end', lose)
+      created.on('notification', ({ payload }) => {
+        if (payload !== String(process.pid)) onRing()
+      })
+      await created.connect()
+      await created.query(`listen ${CHANNEL}`)
+      client = created
       onRing()
-      if (isClosed) await connecting.end()
+      if (isClosed) await created.end()
     } catch (err) {
       log.debug({ err }, 'listening for activity of other gateways failed and will be retried')
-      await connecting.end().catch(() => {})
-      lose()
+      await opened?.end().catch(() => {})
+      retryLater()
     }
   }
   const connecting = connect()

@@ -143,7 +143,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
 
     it('has no RPC URL for clients, and no faucet', async () => {
       expect(chain.rpcUrl).toBeNull()
-      await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow('cannot mint')
+      await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow(
+        'cannot mint',
+      )
       await expect(chain.fundGas(newAddress(), 1n)).rejects.toThrow('cannot mint')
     })
 

@@ -74,12 +74,17 @@ describe.skipIf(!canReplicate)('a gateway whose PostgreSQL fails over', () => {
     await pause(1_500)
     const before = answered.size
     expect(before).toBeGreaterThan(10)
+    const killedAt = performance.now()
     await servers.killPrimary()
     await servers.promoteStandby()
+    const promotionMs = performance.now() - killedAt
     await expect.poll(() => answered.size, { timeout: 15_000 }).toBeGreaterThan(before + 20)
     await running.stop()
-    expect(running.standstill()).toBeLessThan(5_000)
-    process.stderr.write(`failover: no transfer for ${running.standstill().toFixed(0)} ms\n`)
+    // A busy disk may delay the promotion, which is not the gateway's part.
+    expect(running.standstill() - promotionMs).toBeLessThan(5_000)
+    process.stderr.write(
+      `failover: no transfer for ${running.standstill().toFixed(0)} ms, of which promotion ${promotionMs.toFixed(0)}\n`,
+    )
 
     let confirmed = 0
     for (const key of asked) {

@@ -43,7 +43,7 @@ describe('the files of a gateway', () => {
     const diagnosis = await bursar(['doctor'], { DATA_DIR: directory })
     expect([diagnosis.code, diagnosis.out]).toEqual([
       1,
-      expect.stringMatching(/✗ files: \d{3,} files of DATA_DIR are open/),
+      expect.stringMatching(/✗ files: \d{3,} files of DATA_DIR are accessible/),
     ])
     expect(await serve()).toEqual([])
     expect((await bursar(['doctor'], { DATA_DIR: directory })).out).toMatch(/✓ files: /)
