@@ -9,9 +9,9 @@ const STARTS_DATABASE = /openPglite|engines\.ts|createRuntime|PGlite\.create/
 const firstMinutes =
   /journeys\/(approvals|banking|cards|compliance|gasless|investing|money-path|passkeys|signed-transfers|swaps|x402)\.test|mcp\/(parity|x402)\.test|http\/http\.test/
 
-/** Files of the long suite that start no process, but take ten seconds and more. */
+/** Files of the long suite that start no process, but take many seconds. */
 const slow =
-  /x402\/trouble|mcp\/watch|faults\/providers|investing\/(books\.property|false-reports)|spending\/(model\.property|races)|audit\/seal-decisions/
+  /x402\/trouble|mcp\/watch|faults\/providers|contracts\/identity-review|investing\/(books\.property|false-reports)|spending\/(model\.property|races)|audit\/seal-decisions/
 
 /**
  * The paths of a suite's test files, sorted. @param suite `unit` starts nothing; `quick` is unit, databases and first
