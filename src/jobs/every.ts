@@ -13,7 +13,7 @@ export interface Job {
 export type Round = (signal: AbortSignal) => Promise<number>
 
 /**
- * Runs rounds at an interval, and rarely at rest. A failed round is logged and retried.
+ * Runs rounds at an interval, and rarely at rest. A failed round is logged and retried at the interval: it may have left work open.
  * @param intervalMs pause between rounds while work may be open.
  */
 export function every(
@@ -27,6 +27,7 @@ export function every(
         if ((await round(stopping.signal)) > 0) pace.noteActivity()
       } catch (err) {
         log.error({ err, job: name }, 'a job failed and will be retried')
+        pace.noteActivity()
       }
   }
   const running = loop()

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { urlsOfHosts } from '../base/host-urls.ts'
+import { randomToken } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { Doorbell } from './database.ts'
 import { findWritableHost } from './postgres-hosts.ts'
@@ -15,6 +16,8 @@ const CONNECT_TIMEOUT_MS = 3_000
  */
 export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => void; log: Log }): Doorbell {
   const urls = urlsOfHosts(url)
+  // Process ids repeat: in a container, every gateway is process 1.
+  const self = randomToken(12)
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let isClosed = false
@@ -44,7 +47,7 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
       created.on('error', lose)
       created.on('end', lose)
       created.on('notification', ({ payload }) => {
-        if (payload !== String(process.pid)) onRing()
+        if (payload !== self) onRing()
       })
       await created.connect()
       await created.query(`listen ${CHANNEL}`)
@@ -60,7 +63,7 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
   const connecting = connect()
   return {
     ring: () => {
-      client?.query(`notify ${CHANNEL}, '${process.pid}'`).catch(() => {})
+      client?.query(`notify ${CHANNEL}, '${self}'`).catch(() => {})
     },
     close: async () => {
       isClosed = true

@@ -14,12 +14,14 @@ interface Probe {
 export type WritableHost = Pick<Probe, 'url' | 'timeline'>
 
 /**
- * Asks all hosts at once and returns the writable one. Of several, that is the one with the highest timeline: a former
+ * Asks all hosts at once and returns the writable one; a single host is not asked. Of several, that is the one with the highest timeline: a former
  * primary that comes back also reports itself writable.
  * @param atLeast timeline below which a host is a former primary.
  * @throws the error of the first host if none is writable.
  */
 export async function findWritableHost(urls: readonly string[], atLeast = ''): Promise<WritableHost> {
+  const [only, second] = urls
+  if (only !== undefined && second === undefined) return { url: only, timeline: '' }
   const results = await Promise.allSettled(urls.map(probe))
   const writable = results
     .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

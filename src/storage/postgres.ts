@@ -83,7 +83,9 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
         const pool = current ?? (await search())
         try {
           return watched(await pool.acquire(), () => leave(pool))
-        } catch {
+        } catch (error) {
+          // A pool without a free session says nothing of its host.
+          if (pool.count().busy >= (config.max ?? 1)) throw error
           // Refused before anything was sent: another host may accept it.
           leave(pool)
           const next = await search()

@@ -1,5 +1,5 @@
 -- Applies an event to a purchase, once: clearing, reversal, refund, return_reversal (of a refund), or close with its last status.
--- What clears without an approval counts in the card's day and the key's budget. The reversal of a refund first takes what was
+-- Clearings without an approval count in the card's day and the key's budget. The reversal of a refund first takes what was
 -- refunded, which was counted already. The uncovered part becomes a debt, reported as shortfall in cents.
 --
 -- Arguments: p_units in cents; p_places, p_assets and p_rates as in card_authorize; p_ids are ids for the decisions of settlements.

@@ -1,4 +1,4 @@
--- What the decision on a transfer needs to know, in one round trip: both wallets, who may sign, the compliance facts, the review of
+-- The facts for the decision on a transfer, in one round trip: both wallets, their signers, the compliance facts, the review of
 -- exactly this transfer, and the AML rules that it would break. A preview: the reserve judges windows and reviews again.
 --
 -- Arguments

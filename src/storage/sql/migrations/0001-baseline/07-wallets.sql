@@ -8,7 +8,7 @@ create table wallet (
   -- The first owner, which determines the address, and the current owner: {"kind": "gateway" | "passkey" | "eoa", …}.
   origin jsonb not null default '{"kind":"gateway"}',
   owner jsonb not null default '{"kind":"gateway"}',
-  -- What cards held when the gateway gave the wallet to its owner, in millionths of a USD as the chain's allowances count. The
+  -- Amount that cards held when the wallet passed to its owner, in millionths of a USD as the chain's allowances count. The
   -- hand-over lets the gateway spend this much once.
   card_cover bigint not null default 0 check (card_cover >= 0)
 );
