@@ -60,7 +60,7 @@ interface Row {
 }
 
 /**
- * What card purchases, debts and reversals move besides is part of their entry. A transfer between two wallets of the gateway is
+ * Further movements of card purchases, debts and reversals are part of their entry. A transfer between two wallets of the gateway is
  * an entry of both accounts; the receiver sees it once it is confirmed.
  */
 const statement: Statement = {

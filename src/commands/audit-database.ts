@@ -9,25 +9,26 @@ import { type Config, readConfig } from '../config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
 
-/** Runs work on the configured database, then closes it. @throws Error with a remedy when it cannot be opened. */
+/**
+ * Runs work on the configured database, then closes it. @param whileInUse advice when a gateway has it open.
+ * @throws Error with a remedy when it cannot be opened.
+ */
 export async function onAuditDatabase<Result>(
   env: Readonly<Record<string, string | undefined>>,
   work: (database: Database, config: Config) => Promise<Result>,
+  whileInUse = 'To verify an export while the gateway runs: bursar audit verify --from-export FILE.',
 ): Promise<Result> {
   const config = readConfig(env)
   const { databaseUrl, dataDirectory } = config
   if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
     throw new Error(
       dataDirectory === 'memory'
-        ? 'DATA_DIR=memory stores nothing to audit. Set DATA_DIR or DATABASE_URL.'
+        ? 'DATA_DIR=memory stores nothing. Set DATA_DIR or DATABASE_URL.'
         : `No database found in ${dataDirectory}. Set DATA_DIR or DATABASE_URL.`,
     )
   const database = await openDatabase(config, createLog('warn')).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Error(
-      `${why} To verify an export while the gateway runs: bursar audit verify --from-export FILE.`,
-      { cause },
-    )
+    throw new Error(`${why} ${whileInUse}`, { cause })
   })
   try {
     const pending = await database.pendingMigrations()

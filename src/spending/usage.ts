@@ -54,7 +54,7 @@ const byCategory: Statement = {
 }
 
 /**
- * What a key has spent or holds today, by category. Amounts that a card purchase cleared beyond its approval are in the total
+ * Reads a key's spends and holds of today, by category. Amounts that a card purchase cleared beyond its approval are in the total
  * alone.
  */
 export async function showUsageByCategory(

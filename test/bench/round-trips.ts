@@ -1,5 +1,5 @@
 /**
- * What one transfer costs the database: round trips, statements and transactions as a proxy in front of PostgreSQL sees them
+ * Database cost of one transfer: round trips, statements and transactions as a proxy in front of PostgreSQL sees them
  * between request and response, and the write-ahead log over all of them. One caller, simulated chain. The log is that of the
  * whole server: measure on one that does nothing else. `npx tsx test/bench/round-trips.ts [names]`, about a minute,
  * because PostgreSQL reports its log late.
@@ -175,7 +175,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-/** What went over all connections since the last reset. */
+/** Traffic over all connections since the last reset. */
 interface Tally {
   roundTrips: number
   transactions: number

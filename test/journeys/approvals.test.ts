@@ -51,7 +51,7 @@ const call = async (name: string, given: Record<string, unknown>) => {
 describe('an agent that needs approval', () => {
   it('gets approval_required, stays pending, and gets its result once the owner approves', async () => {
     const simulated = await call('policy_simulate', { spend: { category: 'transfer', amount: '25.50' } })
-    expect(simulated).toMatchObject({ isError: false, body: { verdict: 'approval_required', usd: '25.5' } })
+    expect(simulated).toMatchObject({ isError: false, body: { decision: 'approval_required', usd: '25.5' } })
 
     const pay = () => call('wallets_transfer', { ...invoice, idempotency_key: 'invoice-17' })
     const refusal = await pay()

@@ -99,7 +99,7 @@ export default defineTool({
   restOnly: ['keyId', 'policy', 'replay'],
   input: request,
   output: z.strictObject({
-    verdict: verdict.nullable().describe('Simulated decision; null for a replay.'),
+    decision: verdict.nullable().describe('Simulated decision; null for a replay.'),
     violations: z.array(violationView).describe('All rules that would be violated.'),
     usd: z
       .string()
@@ -113,7 +113,7 @@ export default defineTool({
     firstDenied: z
       .strictObject({
         number: z.int().describe('Its position in the series, from 1.'),
-        verdict: verdict.describe('Its decision.'),
+        decision: verdict.describe('Its decision.'),
         violations: z.array(violationView).describe('All rules that it would violate.'),
         available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
       })
@@ -157,7 +157,7 @@ export default defineTool({
       return {
         ...shared,
         ...(await replayed(context, { accountId, keyId: key.id, policy })),
-        verdict: null,
+        decision: null,
         violations: [],
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
@@ -182,12 +182,20 @@ export default defineTool({
     })
     return {
       ...shared,
-      verdict: simulated.verdict,
+      decision: simulated.verdict,
       violations: [...simulated.violations],
       usd: usdOfMicros(simulated.usdMicros),
       available: simulated.available,
       allowed: simulated.allowed,
-      firstDenied: firstDenied === null ? null : { ...firstDenied, violations: [...firstDenied.violations] },
+      firstDenied:
+        firstDenied === null
+          ? null
+          : {
+              number: firstDenied.number,
+              decision: firstDenied.verdict,
+              violations: [...firstDenied.violations],
+              available: firstDenied.available,
+            },
       threshold: firstDenied?.verdict === 'approval_required' ? (policy?.approval?.above ?? null) : null,
       replayed: null,
       changed: null,

@@ -1,4 +1,4 @@
-/** Loads what the decision on a transfer needs to know, in one round trip, before anything is reserved. */
+/** Loads the facts for the decision on a transfer, in one round trip, before anything is reserved. */
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { type OutflowRule, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
 import type { Money, Stablecoin } from '../../money/money.ts'
@@ -41,7 +41,7 @@ export interface ComplianceRow {
 }
 
 /**
- * What is known of a transfer.
+ * Facts of a transfer before its decision.
  * @property exceeded AML rules that it would break if they applied to it.
  */
 export interface TransferFacts {

@@ -73,19 +73,22 @@ onBothEngines('a simulated spend', (database) => {
     })
     const before = await rows()
     expect((await simulateSpend('40')).body).toMatchObject({
-      verdict: 'allow',
+      decision: 'allow',
       violations: [],
       usd: '40',
       replayed: null,
     })
-    expect((await simulateSpend('40.5')).body).toMatchObject({ verdict: 'approval_required' })
+    expect((await simulateSpend('40.5')).body).toMatchObject({ decision: 'approval_required' })
     expect((await simulateSpend('50.5')).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       violations: [{ rule: 'per_transaction', limit: '50' }],
     })
     await owner.call(transfer, { destination: payee, amount: '960', signature: 'x' })
     const poorer = await rows()
-    expect((await simulateSpend('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
+    expect((await simulateSpend('20')).body).toMatchObject({
+      decision: 'insufficient_funds',
+      available: '10',
+    })
     expect(await rows()).toEqual(poorer)
     expect(poorer.usage).toEqual(before.usage)
   })
@@ -94,7 +97,7 @@ onBothEngines('a simulated spend', (database) => {
     await pay('40')
     await pay('40')
     expect((await simulateSpend('30')).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       violations: [{ rule: 'daily_budget', used: '80', remaining: '20' }],
     })
     await owner.call(ownerSet, { dailyBudget: { max: '90' } })
@@ -109,16 +112,16 @@ onBothEngines('a simulated spend', (database) => {
     await pay('40')
     const draft = { ...policy, dailyBudget: { max: '60' } }
     expect((await simulateSpend('30', { keyId, policy: draft })).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       violations: [{ rule: 'daily_budget', limit: '60', used: '40' }],
     })
-    expect((await simulateSpend('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
+    expect((await simulateSpend('30', { policy: draft })).body).toMatchObject({ decision: 'allow' })
     expect((await simulateSpend('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
       violations: [{ rule: 'category' }],
     })
     expect(
       (await simulateSpend('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
-    ).toMatchObject({ verdict: 'allow' })
+    ).toMatchObject({ decision: 'allow' })
   })
 
   it('counts how many of a series pass, and says which fails first and why', async () => {
@@ -126,16 +129,16 @@ onBothEngines('a simulated spend', (database) => {
     const series = async (amount: string, count: number, more: object = { keyId }) =>
       (await simulateSpend(amount, { ...more, count })).body
     expect(await series('20', 5)).toMatchObject({
-      verdict: 'allow',
+      decision: 'allow',
       allowed: 3,
-      firstDenied: { number: 4, verdict: 'deny', violations: [{ rule: 'daily_budget', used: '90' }] },
+      firstDenied: { number: 4, decision: 'deny', violations: [{ rule: 'daily_budget', used: '90' }] },
       threshold: null,
     })
     expect(await series('20', 3)).toMatchObject({ allowed: 3, firstDenied: null })
     expect(await series('45', 2)).toMatchObject({
-      verdict: 'approval_required',
+      decision: 'approval_required',
       allowed: 0,
-      firstDenied: { number: 1, verdict: 'approval_required' },
+      firstDenied: { number: 1, decision: 'approval_required' },
       threshold: '40',
     })
     expect(await series('0.01', 1000)).toMatchObject({ allowed: 1000, firstDenied: null })
@@ -147,16 +150,16 @@ onBothEngines('a simulated spend', (database) => {
     await owner.call(transfer, { destination: payee, amount: '950', signature: 'x' })
     expect(await series('15', 3)).toMatchObject({
       allowed: 1,
-      firstDenied: { number: 2, verdict: 'insufficient_funds', available: '5' },
+      firstDenied: { number: 2, decision: 'insufficient_funds', available: '5' },
     })
   })
 
   it('checks address, sanctions and chain as the real call does', async () => {
     const to = (counterparty: string, more: object = {}) =>
       simulateSpend('10', { keyId }, { counterparty, ...more })
-    expect((await to(payee)).body).toMatchObject({ verdict: 'allow' })
+    expect((await to(payee)).body).toMatchObject({ decision: 'allow' })
     expect((await to(`0x${'1'.repeat(36)}9999`)).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       violations: [{ rule: 'aml_screening' }],
     })
     await expect(to(payee, { chain: 'solana' })).rejects.toMatchObject({ code: 'chain_not_supported' })
@@ -174,10 +177,10 @@ onBothEngines('a simulated spend', (database) => {
     const simulateAsKey = (input: object) => run(simulate, callOf(services, principal), input)
     const spend = { category: 'transfer', amount: '51' }
     expect((await simulateAsKey({ spend })).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       policyHash: principal.key.policyHash,
     })
-    expect((await simulateAsKey({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
+    expect((await simulateAsKey({ spend, keyId })).body).toMatchObject({ decision: 'deny' })
     await expect(simulateAsKey({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
     await expect(simulateAsKey({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
     await expect(simulateAsKey({ keyId, policy, replay: true })).rejects.toMatchObject({
@@ -208,7 +211,7 @@ onBothEngines('a simulated spend', (database) => {
     await owner.call(ownerSet, { dailyBudget: { max: '20' } })
     const draft = { ...policy, counterparties: { newPayeeCooldownSec: 60 }, chains: ['base-sepolia'] }
     expect((await simulateSpend('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
-      verdict: 'deny',
+      decision: 'deny',
       violations: [
         { rule: 'owner_budget', limit: '20' },
         { rule: 'new_payee_cooldown', limit: '60' },
@@ -242,7 +245,7 @@ onBothEngines('a simulated spend', (database) => {
     }
     const { body } = await owner.call(simulate, { keyId, policy: draft, replay: true })
     expect(body).toMatchObject({
-      verdict: null,
+      decision: null,
       replayed: 3,
       changed: [
         { amount: '35', was: 'allow', now: 'deny', violations: [{ rule: 'daily_budget', used: '30' }] },
