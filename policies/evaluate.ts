@@ -9,6 +9,7 @@ import { expired } from './rules/expired.ts'
 import { mcc } from './rules/mcc.ts'
 import { notYetValid } from './rules/not-yet-valid.ts'
 import { perTransaction } from './rules/per-transaction.ts'
+import { seller } from './rules/seller.ts'
 import { symbol } from './rules/symbol.ts'
 import { timeWindow } from './rules/time-window.ts'
 import type { SpendFacts } from './spend.ts'
@@ -22,6 +23,7 @@ const rules: readonly Rule[] = [
   asset,
   chain,
   counterparty,
+  seller,
   mcc,
   symbol,
   timeWindow,

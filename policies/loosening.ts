@@ -22,6 +22,7 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
     counterparties:
       widensLists(before.counterparties, after.counterparties) ||
       fallsShort(after.counterparties?.newPayeeCooldownSec, before.counterparties?.newPayeeCooldownSec),
+    sellers: widensLists(before.sellers, after.sellers),
     assets: widens(before.assets, after.assets),
     chains: widens(before.chains, after.chains),
     mcc: widensLists(before.mcc, after.mcc),

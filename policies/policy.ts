@@ -43,6 +43,16 @@ const tickers = z
   )
   .max(1000)
 
+/** An origin as browsers write it, or every host below a domain. */
+const sellerName = z
+  .string()
+  .max(300)
+  .toLowerCase()
+  .regex(
+    /^(https?:\/\/[^/?#@\s]+|\*\.[a-z0-9-]+(\.[a-z0-9-]+)+)$/,
+    'must be an origin such as https://api.example.com, or *.example.com',
+  )
+
 const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as 2026-11-20T09:00:00Z' })
 
 const limits = {
@@ -94,6 +104,21 @@ const lists = {
     })
     .optional()
     .describe('Payees.'),
+  sellers: z
+    .strictObject({
+      allow: z
+        .array(sellerName)
+        .max(1000)
+        .optional()
+        .describe('Sellers that may be paid. Absent: all that are not denied.'),
+      deny: z
+        .array(sellerName)
+        .max(1000)
+        .optional()
+        .describe('Sellers that are never paid, even if `allow` names them.'),
+    })
+    .optional()
+    .describe('Sellers of purchases: origins such as `https://api.example.com`, or `*.example.com`.'),
   assets: z
     .array(z.enum(policyAssets))
     .max(16)

@@ -13,6 +13,7 @@ export const scopes = {
   'swaps:quote': 'Request quotes of cross-chain swaps.',
   'compliance:write': 'Submit Travel Rule data, and see the status of identity verification.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
+  'purchases:pay': 'Buy paid web resources from the wallet, within the spend policy.',
 } as const satisfies Record<string, string>
 
 export type Scope = keyof typeof scopes
@@ -23,6 +24,7 @@ export const moneyScopes = [
   'cards:write',
   'investing:trade',
   'fx:pay',
+  'purchases:pay',
 ] as const satisfies readonly Scope[]
 
 /** Scopes that change nothing. */

@@ -1,6 +1,20 @@
 /** Facts of a spend that the rules evaluate. An unknown fact is null, and a rule that needs it denies. */
 import type { SpendCategory } from './policy.ts'
 
+/**
+ * Seller of a purchase, and what the account remembers of it. Payees are EVM addresses in lower case, prices are in smallest
+ * units of the asset.
+ */
+export interface SellerFacts {
+  readonly origin: string
+  readonly payTo: string
+  readonly price: string
+  /** Payees that the account has paid for purchases from this origin. */
+  readonly knownPayees: readonly string[]
+  /** Price of its latest purchase of the same resource in the same asset; null: none. */
+  readonly knownPrice: string | null
+}
+
 export interface SpendFacts {
   readonly category: SpendCategory
   /** Symbol of the asset that is spent, such as `USDC`. */
@@ -15,4 +29,6 @@ export interface SpendFacts {
   readonly mcc: string | null
   /** Ticker that is traded; null when there is none or it is unknown. */
   readonly symbol: string | null
+  /** Seller of a purchase; null or absent for other spends. */
+  readonly seller?: SellerFacts | null
 }

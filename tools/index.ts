@@ -67,6 +67,10 @@ import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
 import investingPortfolio from './investing/portfolio.ts'
 import policySimulate from './policy/simulate.ts'
+import purchasesBuy from './purchases/buy.ts'
+import purchasesGet from './purchases/get.ts'
+import purchasesList from './purchases/list.ts'
+import purchasesQuote from './purchases/quote.ts'
 import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
@@ -161,6 +165,10 @@ export const tools: readonly Tool[] = [
   investingOrdersList,
   investingPortfolio,
   policySimulate,
+  purchasesBuy,
+  purchasesGet,
+  purchasesList,
+  purchasesQuote,
   railsControlsGet,
   railsControlsSet,
   railsList,

@@ -30,6 +30,8 @@ export type IdPrefix =
   | 'sgn'
   | 'rev'
   | 'jrn'
+  | 'buy'
+  | 'swp'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

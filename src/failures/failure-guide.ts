@@ -47,6 +47,11 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'Send it in a header. If it is a real credential, revoke it and create a new one.',
     'The query parameter "token" looks like a credential; it was rejected.',
   ),
+  url_not_allowed: entry(
+    'The URL to buy from is not a public https URL: it has another scheme, names a private or reserved address, has an odd form, or contains a user or password. Nothing was sent.',
+    'Use the https URL of a public host. "reason" says which part was refused.',
+    '10.0.0.1 is not on the public internet.',
+  ),
   chain_not_supported: entry(
     'This deployment does not support the requested chain.',
     'Omit "chain" for the default, or use one that GET /api/rails lists.',
@@ -126,6 +131,16 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
       approvalUrl: 'https://bursar.example/approvals/appr_01kag5x0n0e8tr7v3m2c4q6w8y',
     },
   },
+  payee_changed: entry(
+    'The seller asks for a payment to an address that the account has not paid at this seller before, and the policy has no approvals. Nothing was paid.',
+    'Tell the owner. The address may have been replaced by an attacker.',
+    'The spend policy denies this: payee_changed.',
+  ),
+  price_changed: entry(
+    'The seller asks for over a tenth more than the last time, and the policy has no approvals. Nothing was paid.',
+    'Tell the owner what the seller asks for.',
+    'The spend policy denies this: price_changed.',
+  ),
   aml_blocked: {
     meaning:
       'The AML policy blocks the transfer: a sanctions list, the owner’s block list, velocity, structuring, or the Travel Rule.',
@@ -224,6 +239,11 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     example: 'The wallet has 3 USDC available; 12.5 needed.',
     members: { decisionId: DECISION },
   },
+  terms_not_payable: entry(
+    'None of the seller’s offers can be paid: another asset, network or scheme, a higher price than "maxAmount", or terms that changed. Nothing was paid. "offers" lists them.',
+    'Tell the owner what the seller asks for. Do not raise "maxAmount" without being asked to.',
+    'The seller asks for more than maxAmount (0.05 USDC). Nothing was paid.',
+  ),
   order_rejected: {
     meaning:
       'The broker does not accept this order: the symbol is not traded, or the amount is outside its limits.',
@@ -254,6 +274,11 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'An unexpected server error occurred. The request may have had an effect.',
     'Repeat with the same Idempotency-Key; if it fails again, report the request id.',
     'An unexpected error occurred. The server log has the details under the request id.',
+  ),
+  seller_failed: entry(
+    'The seller did not answer, redirected, or did not deliver. Nothing was paid.',
+    'Try it later with a new idempotency key, or tell the owner.',
+    'The seller answered 500. Nothing was paid.',
   ),
   controls_unavailable: {
     meaning: 'The state of the rail is unknown, so no money moves and nothing is charged.',

@@ -8,6 +8,7 @@ export const failures = {
   invalid_request: { status: 400, title: 'The request is not valid', retry: false },
   ambiguous_credentials: { status: 400, title: 'More than one credential', retry: false },
   credential_in_query: { status: 400, title: 'Credential in the query string', retry: false },
+  url_not_allowed: { status: 400, title: 'The URL cannot be bought from', retry: false },
   chain_not_supported: { status: 400, title: 'Chain not supported', retry: false },
   unauthenticated: { status: 401, title: 'Not authenticated', retry: false },
   signature_invalid: { status: 401, title: 'The signature does not verify', retry: false },
@@ -19,6 +20,8 @@ export const failures = {
   insufficient_scope: { status: 403, title: 'Insufficient scope', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
   approval_required: { status: 403, title: 'The owner must approve this', retry: true },
+  payee_changed: { status: 403, title: 'The seller names another payee', retry: false },
+  price_changed: { status: 403, title: 'The seller asks for more than before', retry: false },
   aml_blocked: { status: 403, title: 'Blocked by the AML policy', retry: false },
   rail_disabled: { status: 403, title: 'The rail is switched off', retry: false },
   signature_rejected: { status: 403, title: 'The authorization does not verify', retry: false },
@@ -40,12 +43,14 @@ export const failures = {
     retry: false,
   },
   insufficient_funds: { status: 422, title: 'Insufficient funds', retry: false },
+  terms_not_payable: { status: 422, title: 'The terms cannot be paid', retry: false },
   order_rejected: { status: 422, title: 'Order rejected', retry: false },
   authorization_rejected: { status: 422, title: 'Authorization rejected', retry: false },
   account_locked: { status: 423, title: 'The account is locked', retry: false },
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   headers_too_large: { status: 431, title: 'Headers too large', retry: false },
   internal: { status: 500, title: 'Internal error', retry: true },
+  seller_failed: { status: 502, title: 'The seller failed', retry: true },
   controls_unavailable: { status: 503, title: 'Rail controls unavailable', retry: true },
   settlement_pending: { status: 503, title: 'Settlement pending', retry: true },
   screening_unavailable: { status: 503, title: 'Screening unavailable', retry: true },
@@ -98,6 +103,8 @@ export interface FailureMembers {
   readonly approvalUrl?: string | undefined
   readonly issues?: readonly { readonly path: string; readonly message: string }[] | undefined
   readonly scopes?: readonly string[] | undefined
+  readonly purchaseId?: string | undefined
+  readonly offers?: readonly unknown[] | undefined
   readonly screening?: { readonly result: string; readonly lists: readonly string[] } | undefined
 }
 

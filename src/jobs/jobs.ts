@@ -18,6 +18,7 @@ import { settleCards } from './settle-cards.ts'
 import { settleOrders } from './settle-orders.ts'
 import { settlePayments } from './settle-payments.ts'
 import { settlePending } from './settle-pending.ts'
+import { settlePurchases } from './settle-purchases.ts'
 import { settleRelays } from './settle-relays.ts'
 import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
@@ -48,6 +49,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays },
+  { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
   { name: 'settle-cards', everyMs: 1_000, round: settleCards },
   { name: 'collect-debts', everyMs: 1_000, round: collectDebts },

@@ -143,6 +143,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
       replayed: false,
       decisionId: gate.decisionId,
     }
+  if (gate.kind === 'costless') return answerOf(gate.answer)
   const { decisionId } = gate
   const body = await call.recall(context, {
     decisionId,

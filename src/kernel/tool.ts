@@ -43,6 +43,11 @@ export interface RepeatedSpend {
   readonly repeats: string
 }
 
+/** A call that turned out to cost nothing: nothing is decided or held, and this is its response. */
+export interface CostlessCall {
+  readonly costless: Readonly<Record<string, unknown>>
+}
+
 export interface AllowedDecision<Facts = unknown> {
   readonly decisionId: string
   readonly facts: Facts
@@ -121,7 +126,7 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   readonly spend: (
     context: Context,
     input: z.output<Input>,
-  ) => SpendPlan<Facts> | Promise<SpendPlan<Facts> | RepeatedSpend>
+  ) => SpendPlan<Facts> | Promise<SpendPlan<Facts> | RepeatedSpend | CostlessCall>
   readonly run: (
     context: Context,
     input: z.output<Input>,
@@ -142,7 +147,7 @@ export interface Call {
   readonly input: unknown
   /** Raw input, for storage. */
   readonly raw: unknown
-  readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend>) | null
+  readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend | CostlessCall>) | null
   /** Rebuilds the response of an earlier run, or returns null. @param decided as it was stored. */
   readonly recall: (context: Context, decided: AllowedDecision) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
@@ -195,6 +200,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         sell: sale === undefined ? null : (context) => sale(context, input),
         spend: async (context) => {
           const plan = await spend(context, input)
+          if ('costless' in plan) return { costless: encode(plan.costless) }
           spending = 'repeats' in plan ? undefined : plan
           return plan
         },

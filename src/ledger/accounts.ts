@@ -25,6 +25,11 @@ export function frozen(accountId: string, place: string): OwnerAccount {
   return `${ownerId(accountId)}:${place}:frozen`
 }
 
+/** Place of the money in a purse: an address from which the gateway signs payments. @param purseId id of the purse. */
+export function pursePlace(purseId: string): string {
+  return `purse.${purseId}`
+}
+
 /** Account of the world outside the books at a place: a chain or the banks. */
 export function external(place: string): SystemAccount {
   return `external:${place}`

@@ -283,6 +283,11 @@ export interface Chain {
    * Reads the state of an authorization's nonce; tokens spend a nonce when it is used and when its author cancels it.
    */
   authorizationState(authorization: TokenAuthorization): Promise<AuthorizationState>
+  /**
+   * Checks whether a block that can no longer change has a timestamp from `validBefore` on while the nonce is unused in it:
+   * then the authorization can never be used. Clock and state are those of one block.
+   */
+  isAuthorizationOver(authorization: TokenAuthorization, validBefore: Date): Promise<boolean>
   /** Reads a mined transaction; undefined while it is in no block. */
   transaction(hash: Hex): Promise<CalledTransaction | undefined>
   /**

@@ -7,6 +7,7 @@ export const railIds = [
   'wallet-transfer',
   'wallet-gasless',
   'x402-fx',
+  'x402-purchases',
   'investing',
   'card-payments',
   'bank-deposit',

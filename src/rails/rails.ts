@@ -87,6 +87,19 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       fees: [],
       settlementTime: 'PT3S',
     },
+    'x402-purchases': {
+      id: 'x402-purchases',
+      kind: 'x402',
+      directions: ['out'],
+      currencies: [],
+      // Sellers are paid by signed authorizations, which USDT does not support.
+      tokens: stablecoins.filter((token) => token !== 'USDT'),
+      chains: [chain],
+      min: SMALLEST,
+      max: null,
+      fees: [],
+      settlementTime: 'PT5S',
+    },
     investing: {
       id: 'investing',
       kind: 'brokerage',

@@ -4,6 +4,8 @@ import { needsApproval } from '../../policies/approval.ts'
 import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../policies/policy.ts'
+import { sellerChanges } from '../../policies/seller-changes.ts'
+import type { SellerFacts } from '../../policies/spend.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
 import { toJson } from '../base/json.ts'
 import type { AccessKey } from '../base/principal.ts'
@@ -40,13 +42,26 @@ export interface PlannedSpend {
   }
   /** The transfer that the spend is for. @property isWritten the reserve writes its row, with the hold. */
   readonly transfer?: { readonly rowOf: (decisionId: string) => TransferRow; readonly isWritten: boolean }
+  /** Purse that pays: see {@link SpendRequest}. */
+  readonly purse?: NonNullable<SpendRequest['purse']>
+  /** Seller of a purchase, and what the account remembers of it. */
+  readonly seller?: SellerFacts
   readonly facts: unknown
 }
 
 /** The facts of a spend that a policy's static rules judge. */
 export function policyFacts(spend: PlannedSpend, usdMicros: bigint | null) {
-  const { category, money, asset = money.asset, chain, counterparty, mcc = null, symbol = null } = spend
-  return { category, asset, usdMicros, chain, counterparty, mcc, symbol }
+  const {
+    category,
+    money,
+    asset = money.asset,
+    chain,
+    counterparty,
+    mcc = null,
+    symbol = null,
+    seller = null,
+  } = spend
+  return { category, asset, usdMicros, chain, counterparty, mcc, symbol, seller }
 }
 
 /**
@@ -73,9 +88,10 @@ export function buildSpendRequest({
   readonly decisionId: string
   readonly now: Date
 }): SpendRequest {
-  const { money, place, counterparty, holding, aml, transfer, facts: found } = spend
+  const { money, place, counterparty, holding, aml, transfer, purse = null, facts: found } = spend
   const { rate, usdMicros } = value
   const facts = policyFacts(spend, usdMicros)
+  const changes = spend.seller === undefined ? [] : sellerChanges(spend.seller)
   const isScreenedOut = aml !== undefined && aml.screening.result !== 'clear'
   return {
     decisionId,
@@ -93,13 +109,18 @@ export function buildSpendRequest({
     },
     violations: [
       ...(policy !== null ? evaluate(policy, facts, now) : key === null ? [] : [noPolicy]),
+      // Without approvals, there is nobody to ask.
+      ...(policy !== null && policy.approval === undefined ? changes : []),
       ...(isScreenedOut ? [screeningViolation(aml.screening)] : []),
     ],
     money: holding ?? money,
     usdMicros,
     counterparty,
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
-    needsApproval: policy !== null && approvedBy === null && needsApproval(policy, usdMicros),
+    needsApproval:
+      policy !== null &&
+      approvedBy === null &&
+      (needsApproval(policy, usdMicros) || (policy.approval !== undefined && changes.length > 0)),
     isApproved: approvedBy !== null,
     approvalId: approvedBy,
     place,
@@ -108,6 +129,7 @@ export function buildSpendRequest({
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
     transfer: transfer?.isWritten === true ? transfer.rowOf(decisionId) : null,
+    purse,
   }
 }
 

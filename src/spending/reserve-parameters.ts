@@ -1,5 +1,5 @@
 /** Parameters of the database's spend functions: one list of names for single calls and batches. */
-import { available, held } from '../ledger/accounts.ts'
+import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
 import type { SpendRequest, TransferRow } from './spend-request.ts'
 
@@ -37,7 +37,20 @@ export function parametersOf(request: SpendRequest) {
     approval: request.approvalId ?? null,
     transfer:
       request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
+    purse: request.purse === undefined || request.purse === null ? null : purseText(request, request.purse),
   }
+}
+
+function purseText(
+  { accountId }: Pick<SpendRequest, 'accountId'>,
+  { id, chunk }: { readonly id: string; readonly chunk: bigint },
+): string {
+  const place = pursePlace(id)
+  return JSON.stringify({
+    source: available(accountId, place),
+    held: held(accountId, place),
+    chunk: chunk.toString(),
+  })
 }
 
 /** Serializes a transfer's row as the JSON text that the database functions read. */
@@ -82,4 +95,5 @@ export const parameterNames = [
   'released',
   'approval',
   'transfer',
+  'purse',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

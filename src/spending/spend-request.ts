@@ -75,6 +75,11 @@ export interface SpendRequest {
   readonly review?: { readonly subject: string; readonly released: string | null } | null
   /** Row of the transfer that the spend is for, if it is to be written with the hold. */
   readonly transfer?: TransferRow | null
+  /**
+   * Purse that pays where it has enough. Otherwise its place holds `chunk` for it, in smallest units, or the money of the
+   * spend where it has less.
+   */
+  readonly purse?: { readonly id: string; readonly chunk: bigint } | null
   /** Authentication code of the expected decision. @see authenticatedReserve */
   readonly mac?: string
 }

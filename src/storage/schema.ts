@@ -60,6 +60,9 @@ export interface Schema {
   position: PositionTable
   position_change: PositionChangeTable
   posting: PostingTable
+  purchase: PurchaseTable
+  purse: PurseTable
+  purse_sweep: PurseSweepTable
   rail_control: RailControlTable
   rate_window: RateWindowTable
   relay: RelayTable
@@ -654,6 +657,66 @@ export interface PostingTable {
   destination: string
   asset: string
   units: bigint
+}
+
+export interface PurchaseTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  decision_id: string
+  purse_id: string
+  url: string
+  origin: string
+  resource: string
+  method: string
+  request_hash: string
+  purpose: string | null
+  protocol: 'x402-v1' | 'x402-v2' | 'mpp'
+  chain: string
+  network: string
+  asset: string
+  token: string
+  payer: string
+  pay_to: string
+  units: bigint
+  nonce: string
+  offer: JsonColumn
+  valid_before: Date | null
+  since_block: bigint | null
+  credential: Uint8Array | null
+  credential_hash: string | null
+  state: Generated<'reserved' | 'signed' | 'settled' | 'failed'>
+  is_canceled: Generated<boolean>
+  transaction_hash: string | null
+  failure_code: string | null
+  failure: string | null
+  delivered_at: Date | null
+  delivered: Uint8Array | null
+  delivered_hash: string | null
+  busy_until: Date
+  created_at: Date
+  updated_at: Date
+  reversed_at: Date | null
+}
+
+export interface PurseTable {
+  id: string
+  account_id: string
+  address: string
+  chunk: Generated<bigint>
+  created_at: Date
+}
+
+export interface PurseSweepTable {
+  id: string
+  purse_id: string
+  asset: string
+  units: bigint
+  nonce: string
+  valid_before: Date
+  since_block: bigint
+  state: Generated<'open' | 'settled' | 'released'>
+  created_at: Date
 }
 
 export interface RailControlTable {

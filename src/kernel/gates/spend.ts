@@ -5,7 +5,7 @@
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
 import type { Json } from '../../base/json.ts'
-import { Failure, type Violation } from '../../failures/failure.ts'
+import { Failure, type FailureCode, type Violation } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
@@ -30,6 +30,7 @@ export type SpendGate =
       readonly written: Json | null
     }
   | { readonly kind: 'repeated'; readonly decisionId: string }
+  | { readonly kind: 'costless'; readonly answer: Record<string, unknown> }
 
 /**
  * Decides on a spend and holds its money. @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`,
@@ -40,6 +41,7 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const caller = callerOf(context)
   const spending = await call.spend(context)
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
+  if ('costless' in spending) return { kind: 'costless', answer: { ...spending.costless } }
   const idempotency =
     context.idempotencyKey === null
       ? null
@@ -93,6 +95,11 @@ export async function judgeException(
     throw new Failure('conflict', 'This call was already made.', {
       reason: 'already_made',
       hint: 'Repeat the call itself: it returns the first answer.',
+    })
+  if ('costless' in spending)
+    throw new Failure('conflict', 'This call costs nothing.', {
+      reason: 'costless',
+      hint: 'Make the call itself.',
     })
   const request = await buildRequest(tool.name, {
     spending: withoutSponsor(spending),
@@ -206,6 +213,12 @@ function gateOf(
   }
 }
 
+/** Denials that have a code of their own. */
+const codes: Readonly<Record<string, FailureCode>> = {
+  payee_changed: 'payee_changed',
+  price_changed: 'price_changed',
+}
+
 const PAUSED_HINT =
   'The key is paused, and only its owner can resume it: tell the owner. Until then it can only read.'
 const DENIED_HINT =
@@ -220,7 +233,9 @@ function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { ve
       ...(remaining === null ? [] : [`remaining ${remaining}`]),
     ].join(', '),
   )
-  return new Failure('policy_denied', `The spend policy denies this: ${rules.join('; ')}.`, {
+  const [first, ...others] = new Set(violations.map(({ rule }) => codes[rule] ?? 'policy_denied'))
+  const code = others.length > 0 ? 'policy_denied' : (first ?? 'policy_denied')
+  return new Failure(code, `The spend policy denies this: ${rules.join('; ')}.`, {
     violations,
     decisionId,
     isReplayed: replayed,

@@ -8,7 +8,7 @@ import { safeAbi, tokenAbi } from './contracts/abi.ts'
 import { mintTokens } from './mint.ts'
 import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
-import { readAuthorizationState } from './relay/authorizations.ts'
+import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
 import type { Gate } from './relay/gate.ts'
 import { isConnectionError } from './relay/refusal.ts'
 import type { Relayer } from './relay/relayer.ts'
@@ -119,6 +119,13 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
       repeatable((session) => session.operations.executionOf(operation, waitMs)),
     authorizationState: (authorization) =>
       repeatable(({ client, logSearch }) => readAuthorizationState(client, authorization, logSearch)),
+    isAuthorizationOver: (authorization, validBefore) =>
+      repeatable(({ client, isDevelopment }) =>
+        isAuthorizationOver(client, authorization, {
+          validBefore,
+          blockTag: isDevelopment ? 'latest' : 'safe',
+        }),
+      ),
     transaction: (hash) =>
       repeatable(({ client, readReceipt }) => readTransaction(client, hash, readReceipt)),
     findTransfers: (search) => repeatable(({ client }) => findTransfers(client, tokens, search)),

@@ -11,6 +11,24 @@ const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
 ])
 
+/** Checks in one block that its time has passed and that it was not used. @param blockTag `safe` where blocks can be replaced. */
+export async function isAuthorizationOver(
+  client: NodeClient,
+  { token, authorizer, nonce }: TokenAuthorization,
+  { validBefore, blockTag }: { validBefore: Date; blockTag: 'latest' | 'safe' },
+): Promise<boolean> {
+  const { number: blockNumber, timestamp } = await client.getBlock({ blockTag })
+  if (timestamp < BigInt(Math.ceil(validBefore.getTime() / 1000))) return false
+  const isSpent = await client.readContract({
+    address: token,
+    abi: authorizationAbi,
+    functionName: 'authorizationState',
+    args: [authorizer, nonce],
+    blockNumber,
+  })
+  return !isSpent
+}
+
 /**
  * Reads the state from the token.
  * @throws Error when the nonce is spent and its event is outside the searchable range.

@@ -117,6 +117,8 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
       const used = state.transactionOf(authorizationMark(authorization))
       return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
     },
+    isAuthorizationOver: async (authorization, validBefore) =>
+      clock() >= validBefore && state.transactionOf(authorizationMark(authorization)) === undefined,
     transaction: async (hash) => state.transaction(hash),
     findTransfers: async ({ fromBlock, toBlock, to }) =>
       state

@@ -17,6 +17,8 @@
 --   p_approval: the approval under which the call runs; it may overrule violations, see approval_overrules, and allows one spend
 --   p_subject, p_released: identifies the spend for an AML review; the review that released it
 --   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
+--   p_purse: {source, held, chunk}: the purse that pays where it has enough. Otherwise the wallet holds a chunk of money for it, or
+--     p_units where it has less; null: none
 -- Verdicts; written is the wallet of the transfer's row, if one was written
 --   allow: reserved; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
@@ -34,7 +36,7 @@ create or replace function spend_reserve(
   p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
-  p_approval text default null, p_transfer jsonb default null,
+  p_approval text default null, p_transfer jsonb default null, p_purse jsonb default null,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -172,6 +174,17 @@ begin
     or not approval_overrules(p_approval, p_account, p_key, p_operation, p_fingerprint, violations))
   then
     verdict := 'deny';
+  end if;
+
+  if p_purse is not null then
+    if exists (select from balance b where b.account = p_purse->>'source' and b.asset = p_asset and b.units >= p_units) then
+      p_source := p_purse->>'source';
+      p_held := p_purse->>'held';
+    elsif exists (select from balance b where b.account = p_source and b.asset = p_asset
+      and b.units >= greatest(p_units, (p_purse->>'chunk')::bigint))
+    then
+      p_units := greatest(p_units, (p_purse->>'chunk')::bigint);
+    end if;
   end if;
 
   -- Debts are collected before the account spends anything. It may sell shares to pay them.

@@ -26,8 +26,10 @@ begin
 
   for purse in
     select p.account, p.asset, max(p.filled_from) as filled_from
-    from jsonb_to_recordset(p_requests) as q (source text, held text, asset text)
-    cross join lateral (values (q.source, q.asset, null), (q.held, q.asset, q.source)) as p (account, asset, filled_from)
+    from jsonb_to_recordset(p_requests) as q (source text, held text, asset text, purse jsonb)
+    cross join lateral (values (q.source, q.asset, null), (q.held, q.asset, q.source), (q.purse->>'source', q.asset, null),
+      (q.purse->>'held', q.asset, q.purse->>'source')) as p (account, asset, filled_from)
+    where p.account is not null
     group by p.account, p.asset
     order by p.account collate "C", p.asset collate "C"
   loop
@@ -48,12 +50,12 @@ begin
     violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
     cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
     idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text, approval text,
-    transfer jsonb
+    transfer jsonb, purse jsonb
   )) with ordinality as q
   cross join lateral spend_reserve(
     q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
     q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
     q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released, q.approval,
-    q.transfer) r
+    q.transfer, q.purse) r
   order by q.ordinality;
 end $$;

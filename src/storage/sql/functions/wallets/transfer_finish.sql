@@ -1,5 +1,5 @@
 -- Ends a transfer, once: settles or releases its money, and completes its row as the ledger says, in one round trip. Money sent to
--- one of our wallets is credited to it; any other money leaves the books.
+-- one of our wallets is credited to it; money sent to a purse stays held there; any other money leaves the books.
 --
 -- Arguments
 --   p_is_confirmed: the chain executed it. Otherwise it never will, and the money goes back to its source.
@@ -13,12 +13,18 @@ create or replace function transfer_finish(
 ) language plpgsql as $$
 declare
   v_destination text;
+  v_purse text;
 begin
   if p_is_confirmed then
+    select p.purse_id into v_purse from purchase p join purse u on u.id = p.purse_id
+    where p.decision_id = p_decision and u.address = p_destination;
     select w.account_id || ':' || p_chain || ':available' into v_destination from wallet w where w.address = p_destination;
     v_destination := coalesce(v_destination, 'external:' || p_chain);
   end if;
-  verdict := (spend_resolve(p_decision, case when p_is_confirmed then 'settled' else 'released' end, v_destination, p_at));
+  verdict := case
+    when v_purse is not null then purse_fill(p_decision, v_purse, p_at)
+    else spend_resolve(p_decision, case when p_is_confirmed then 'settled' else 'released' end, v_destination, p_at)
+  end;
   update transfer t
   set state = case when verdict in ('settled', 'already_settled') then 'confirmed' else 'failed' end,
     transaction_hash = coalesce(p_hash, t.transaction_hash), failure = p_failure, failure_code = p_code, updated_at = p_at

@@ -1,0 +1,48 @@
+/**
+ * Outcomes of payments that this gateway signs and strangers submit. The stranger's transaction only says where to look: what
+ * counts is the token's own log of exactly this transfer, directly behind the use of this nonce. An authorization is over
+ * only when a block shows it unused after its last moment, or cancelled.
+ * @see https://eips.ethereum.org/EIPS/eip-3009
+ */
+import type { Chain, Hex } from '../providers/chain.ts'
+import { type ExpectedPayment, isProvedBy, paymentOutcome } from './payment-outcome.ts'
+
+/** `open`: it may still be paid. `expired`, `canceled`: it never will be. */
+export type PurchaseOutcome =
+  | { readonly status: 'open' | 'expired' | 'canceled' }
+  | { readonly status: 'settled'; readonly transactionHash: Hex }
+
+export interface SignedPurchase extends ExpectedPayment {
+  readonly nonce: Hex
+  readonly validBefore: Date
+  /** The last block before it was signed. */
+  readonly sinceBlock: bigint
+}
+
+export type PurchaseChain = Pick<Chain, 'authorizationState' | 'isAuthorizationOver' | 'transaction'>
+
+/**
+ * @param hint transaction hash that the seller names; null without one.
+ * @throws when the chain cannot be read, or shows another use of the nonce: the outcome is unknown.
+ */
+export async function purchaseOutcome(
+  chain: PurchaseChain,
+  purchase: SignedPurchase,
+  hint: Hex | null = null,
+): Promise<PurchaseOutcome> {
+  const { token, from: authorizer, nonce, validBefore, sinceBlock } = purchase
+  const carrier = { sinceBlock }
+  if (hint !== null) {
+    const isProved = await isProvedBy(chain, purchase, { carrier, transactionHash: hint }).catch(() => false)
+    if (isProved) return { status: 'settled', transactionHash: hint }
+  }
+  const paid = await paymentOutcome(chain, purchase, carrier)
+  if (paid.status === 'paid') return { status: 'settled', transactionHash: paid.transactionHash }
+  const authorization = { token, authorizer, nonce }
+  if (paid.status === 'displaced') {
+    const { status } = await chain.authorizationState(authorization)
+    if (status === 'canceled') return { status }
+    throw new Error(`The authorization ${nonce} was used for something else.`)
+  }
+  return { status: (await chain.isAuthorizationOver(authorization, validBefore)) ? 'expired' : 'open' }
+}

@@ -1,0 +1,168 @@
+/**
+ * The authorization that pays: EIP-3009, signed by the purse's key over the domain of a token contract that we know, never over
+ * what the seller calls it. @see https://eips.ethereum.org/EIPS/eip-3009
+ */
+import { keccak256, stringToHex, toHex } from 'viem'
+import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import { z } from 'zod'
+import type { Json } from '../base/json.ts'
+import { derivedSeed } from '../base/seal.ts'
+import { signedPaymentTypes as types } from '../base/signed-payment-types.ts'
+import type { Address, Chain, Hex } from '../providers/chain.ts'
+import type { PayableAsset, Protocol } from './terms.ts'
+
+/** The key of a purse: derived, so that it is stored nowhere and every process has it. */
+export function purseKey(dataKey: Uint8Array, purseId: string): LocalAccount {
+  return privateKeyToAccount(toHex(derivedSeed(dataKey, `purse ${purseId}`)))
+}
+
+/** The only nonce of a purchase, where its protocol lets the buyer choose. */
+export function nonceOfPurchase(purchaseId: string): Hex {
+  return keccak256(stringToHex(`bursar purchase ${purchaseId}`))
+}
+
+export interface PaymentMessage {
+  readonly from: Address
+  readonly to: Address
+  readonly value: bigint
+  readonly validAfter: bigint
+  /** Whole seconds; the token wants an earlier block. */
+  readonly validBefore: bigint
+  readonly nonce: Hex
+}
+
+const abi = [
+  { type: 'function', name: 'name', stateMutability: 'view', inputs: [], outputs: [{ type: 'string' }] },
+  { type: 'function', name: 'version', stateMutability: 'view', inputs: [], outputs: [{ type: 'string' }] },
+  {
+    type: 'function',
+    name: 'cancelAuthorization',
+    stateMutability: 'nonpayable',
+    inputs: [{ type: 'address' }, { type: 'bytes32' }, { type: 'bytes' }],
+    outputs: [],
+  },
+  {
+    type: 'function',
+    name: 'transferWithAuthorization',
+    stateMutability: 'nonpayable',
+    inputs: [
+      { type: 'address' },
+      { type: 'address' },
+      { type: 'uint256' },
+      { type: 'uint256' },
+      { type: 'uint256' },
+      { type: 'bytes32' },
+      { type: 'bytes' },
+    ],
+    outputs: [],
+  },
+] as const
+
+/** The token's own EIP-712 domain. */
+async function domainOf(
+  { id, tokens, signer }: Pick<Chain, 'id' | 'tokens' | 'signer'>,
+  asset: PayableAsset,
+) {
+  const read = async (functionName: 'name' | 'version') =>
+    z.string().parse(await signer.readContract({ address: tokens[asset], abi, functionName, args: [] }))
+  const [name, version] = await Promise.all([read('name'), read('version')])
+  return { name, version, chainId: id, verifyingContract: tokens[asset] }
+}
+
+/** @throws when the chain cannot be read; nothing is signed then. */
+export async function signPayment(
+  chain: Pick<Chain, 'id' | 'tokens' | 'signer'>,
+  account: LocalAccount,
+  { asset, message }: { asset: PayableAsset; message: PaymentMessage },
+): Promise<Hex> {
+  const domain = await domainOf(chain, asset)
+  return account.signTypedData({ domain, types, primaryType: 'TransferWithAuthorization', message })
+}
+
+/**
+ * Cancels an authorization on the chain, so that it can never be used. The sponsor pays the gas.
+ * @throws when the token refuses, because it was used or cancelled before, or when the chain does not answer.
+ */
+export async function cancelAuthorization(
+  chain: Pick<Chain, 'id' | 'tokens' | 'signer'>,
+  account: LocalAccount,
+  { asset, nonce }: { asset: PayableAsset; nonce: Hex },
+): Promise<void> {
+  const domain = await domainOf(chain, asset)
+  const signature = await account.signTypedData({
+    domain,
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: account.address, nonce },
+  })
+  const args = [account.address, nonce, signature]
+  const hash = await chain.signer.writeContract({
+    address: chain.tokens[asset],
+    abi,
+    functionName: 'cancelAuthorization',
+    args,
+  })
+  await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
+}
+
+const CANCEL_WAIT_MS = 10_000
+
+/** Executes a signed authorization by a transaction of the sponsor. @throws as {@link cancelAuthorization}. */
+export async function executePayment(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  { asset, message, signature }: { asset: PayableAsset; message: PaymentMessage; signature: Hex },
+): Promise<void> {
+  const { from, to, value, validAfter, validBefore, nonce } = message
+  const hash = await chain.signer.writeContract({
+    address: chain.tokens[asset],
+    abi,
+    functionName: 'transferWithAuthorization',
+    args: [from, to, value, validAfter, validBefore, nonce, signature],
+  })
+  await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
+}
+
+const offerOfX402 = z.looseObject({
+  accepted: z.looseObject({ network: z.string() }),
+  resource: z.unknown(),
+  extensions: z.unknown(),
+})
+
+/** The header by which a protocol carries a signed authorization. */
+export function credentialHeader(
+  { protocol, offer }: { protocol: Protocol; offer: Json },
+  message: PaymentMessage,
+  signature: Hex,
+): { readonly name: string; readonly value: string } {
+  const authorization = {
+    from: message.from,
+    to: message.to,
+    value: message.value.toString(),
+    validAfter: message.validAfter.toString(),
+    validBefore: message.validBefore.toString(),
+    nonce: message.nonce,
+  }
+  const { accepted, resource, extensions } = offerOfX402.parse(offer)
+  const payload = { signature, authorization }
+  const inBase64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+  if (protocol === 'x402-v2')
+    return {
+      name: 'PAYMENT-SIGNATURE',
+      value: inBase64({
+        x402Version: 2,
+        resource: resource ?? undefined,
+        accepted,
+        payload,
+        extensions: extensions ?? undefined,
+      }),
+    }
+  return {
+    name: 'X-PAYMENT',
+    value: inBase64({ x402Version: 1, scheme: 'exact', network: accepted.network, payload }),
+  }
+}

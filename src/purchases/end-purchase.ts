@@ -1,0 +1,67 @@
+/** The end of a purchase in the books and in its row, in one transaction, once. */
+
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { external } from '../ledger/accounts.ts'
+import type { Chain, Hex } from '../providers/chain.ts'
+import { releaseSpend } from '../spending/release.ts'
+import { settleSpend } from '../spending/settle.ts'
+import type { Database } from '../storage/database.ts'
+import type { Purchase } from './store.ts'
+
+export interface EndingParts {
+  readonly database: Database
+  readonly chain: Pick<Chain, 'name'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Books a payment that the chain shows. */
+export async function settlePurchase(
+  { database, chain, clock, log }: EndingParts,
+  { id, decision_id: decisionId }: Pick<Purchase, 'id' | 'decision_id'>,
+  transactionHash: Hex,
+): Promise<void> {
+  const at = clock()
+  const verdict = await database.transaction(async (connection) => {
+    const row = await connection.kysely
+      .updateTable('purchase')
+      .set({ state: 'settled', transaction_hash: transactionHash, updated_at: at })
+      .where('id', '=', id)
+      .where('state', '=', 'signed')
+      .returning('id')
+      .executeTakeFirst()
+    if (row === undefined) return 'already_settled'
+    return settleSpend(connection, { decisionId, destination: external(chain.name), at })
+  })
+  if (verdict !== 'settled' && verdict !== 'already_settled')
+    log.error({ purchaseId: id, decisionId, verdict }, 'the chain and the ledger disagree on a purchase')
+}
+
+/** Gives the money of a purchase back that is certainly not paid. @param from the state that shows it. */
+export async function failPurchase(
+  { database, clock, log }: EndingParts,
+  { id, decision_id: decisionId }: Pick<Purchase, 'id' | 'decision_id'>,
+  { from, code, failure }: { from: 'reserved' | 'signed'; code: string; failure: string },
+): Promise<boolean> {
+  const at = clock()
+  const verdict = await database.transaction(async (connection) => {
+    const row = await connection.kysely
+      .updateTable('purchase')
+      .set((eb) => ({
+        state: 'failed',
+        failure_code: eb.fn.coalesce('failure_code', eb.val(code)),
+        failure: eb.fn.coalesce('failure', eb.val(failure)),
+        credential: null,
+        updated_at: at,
+      }))
+      .where('id', '=', id)
+      .where('state', '=', from)
+      .returning('id')
+      .executeTakeFirst()
+    return row === undefined ? undefined : releaseSpend(connection, { decisionId, at })
+  })
+  if (verdict === 'already_settled')
+    log.error({ purchaseId: id, decisionId, verdict }, 'the chain and the ledger disagree on a purchase')
+  return verdict !== undefined
+}

@@ -1,0 +1,259 @@
+/**
+ * Pays a purchase: signs its one authorization, keeps it, and presents it until the seller delivers or it is clear that it does
+ * not. Whatever the seller says, the outcome is the chain's.
+ */
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { seal, unseal } from '../base/seal.ts'
+import { type PurchaseOutcome, purchaseOutcome } from '../evidence/purchase-outcome.ts'
+import type { Chain, Hex } from '../providers/chain.ts'
+import type { PublicAnswer } from '../providers/public-fetch.ts'
+import type { Database } from '../storage/database.ts'
+import { cancelAuthorization, credentialHeader, purseKey, signPayment } from './authorization.ts'
+import { sealAnswer } from './delivery.ts'
+import { failPurchase, settlePurchase } from './end-purchase.ts'
+import { readOffers } from './offers.ts'
+import { type Asked, ask, type PurchaseRequest, SELLER_MS } from './request.ts'
+import {
+  findPurchase,
+  hexOf,
+  keepDelivered,
+  keepSigned,
+  kindOf,
+  markCanceled,
+  type Purchase,
+  signedPurchase,
+} from './store.ts'
+import { headerValues } from './terms.ts'
+
+export interface PayingParts {
+  readonly database: Database
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
+}
+
+/** How often the same payment is presented in one call. */
+const ATTEMPTS = 3
+const PAUSE_MS = 150
+/** How long an answer waits for the chain after a delivery. */
+const EVIDENCE_MS = 3_000
+const EVIDENCE_POLL_MS = 50
+
+const credential = z.object({ name: z.string(), value: z.string() })
+const SEAL = 'purchase credential'
+
+/**
+ * Signs the authorization of a purchase whose money is in its purse, and keeps it.
+ * @param seconds how long the seller lets it be valid.
+ * @returns undefined when the purchase was given up meanwhile: then nothing leaves this process.
+ */
+export async function signPurchase(
+  { database, chain, clock, settings }: PayingParts,
+  purchase: Purchase,
+  seconds: number,
+): Promise<Purchase | undefined> {
+  const { id } = purchase
+  const { asset, protocol } = kindOf(purchase)
+  const account = purseKey(settings.dataKey, purchase.purse_id)
+  const sinceBlock = await chain.blockNumber()
+  const validBefore = Math.floor(clock().getTime() / 1000) + seconds
+  const message = {
+    from: account.address,
+    to: hexOf(purchase.pay_to),
+    value: purchase.units,
+    validAfter: 0n,
+    validBefore: BigInt(validBefore),
+    nonce: hexOf(purchase.nonce),
+  }
+  const signature = await signPayment(chain, account, { asset, message })
+  const header = JSON.stringify(credentialHeader({ protocol, offer: purchase.offer }, message, signature))
+  const isKept = await keepSigned(database, {
+    id,
+    validBefore: new Date(validBefore * 1000),
+    sinceBlock,
+    credential: seal(settings.dataKey, { purpose: SEAL, owner: id }, header),
+    credentialHash: createHash('sha256').update(header).digest('hex'),
+    at: clock(),
+  })
+  return isKept ? findPurchase(database, { id }) : undefined
+}
+
+/**
+ * Presents the kept authorization and books what the chain shows. Safe to repeat, also at the same time.
+ * @returns the purchase afterwards.
+ */
+export async function presentPurchase(
+  parts: PayingParts,
+  purchase: Purchase,
+  request: PurchaseRequest,
+): Promise<Purchase> {
+  const { database, clock } = parts
+  const { id } = purchase
+  if (purchase.credential === null) return current(parts, id)
+  const header = credential.parse(
+    JSON.parse(unseal(parts.settings.dataKey, { purpose: SEAL, owner: id }, purchase.credential)),
+  )
+  const deadline = performance.now() + SELLER_MS
+  let refusal: Refusal | undefined
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const timeoutMs = Math.ceil(deadline - performance.now())
+    if (timeoutMs <= 0) break
+    const asked = await ask(request, {
+      loopback: parts.settings.mode === 'sandbox',
+      timeoutMs,
+      credential: header,
+    })
+    if (asked.status === 'answered' && isSuccess(asked.answer)) {
+      const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
+      await keepDelivered(database, { id, delivered, hash, at: clock() })
+      await awaitOutcome(parts, purchase, hintOf(asked.answer))
+      return current(parts, id)
+    }
+    const outcome = await bookOutcome(
+      parts,
+      purchase,
+      asked.status === 'answered' ? hintOf(asked.answer) : null,
+    )
+    refusal = judge(parts, { asked, purchase })
+    if (outcome === 'expired' || outcome === 'canceled' || refusal.isFinal) break
+    if (attempt < ATTEMPTS) await sleep(PAUSE_MS)
+  }
+  const { code, failure } = refusal ?? timedOut
+  await markCanceled(database, { id, code, failure, at: clock() })
+  await cancelPurchase(parts, await current(parts, id))
+  return current(parts, id)
+}
+
+/**
+ * Cancels the authorization of an unpaid purchase on the chain, and books what the chain then shows. An authorization that was
+ * used first is paid, and booked so. Errors leave it to the job.
+ */
+export async function cancelPurchase(parts: PayingParts, purchase: Purchase): Promise<void> {
+  if (purchase.state !== 'signed') return
+  const { chain, log, settings } = parts
+  const outcome = await bookOutcome(parts, purchase, null)
+  if (outcome !== 'open') return
+  const account = purseKey(settings.dataKey, purchase.purse_id)
+  await cancelAuthorization(chain, account, {
+    asset: kindOf(purchase).asset,
+    nonce: hexOf(purchase.nonce),
+  }).catch((err: unknown) =>
+    log.warn({ err, purchaseId: purchase.id }, 'the authorization of a purchase could not be cancelled'),
+  )
+  await bookOutcome(parts, purchase, null)
+}
+
+/** Books what the chain shows of a signed purchase. @returns unknown when it cannot be read: the money stays held. */
+export async function bookOutcome(
+  parts: PayingParts,
+  purchase: Purchase,
+  hint: Hex | null,
+): Promise<PurchaseOutcome['status'] | 'unknown'> {
+  const { chain, log } = parts
+  const { id } = purchase
+  try {
+    const outcome = await purchaseOutcome(chain, signedPurchase(purchase), hint)
+    if (outcome.status === 'settled') await settlePurchase(parts, purchase, outcome.transactionHash)
+    if (outcome.status === 'expired' || outcome.status === 'canceled')
+      await failPurchase(parts, purchase, {
+        from: 'signed',
+        code: 'seller_failed',
+        failure: 'the seller never took the payment',
+      })
+    return outcome.status
+  } catch (err) {
+    log.warn({ err, purchaseId: id }, 'the outcome of a purchase cannot be read yet')
+    return 'unknown'
+  }
+}
+
+async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<void> {
+  const until = performance.now() + EVIDENCE_MS
+  for (;;) {
+    const outcome = await bookOutcome(parts, purchase, hint)
+    if (outcome !== 'open' || performance.now() > until) return
+    await sleep(EVIDENCE_POLL_MS)
+  }
+}
+
+interface Refusal {
+  readonly code: 'seller_failed' | 'terms_not_payable'
+  readonly failure: string
+  /** Presenting the payment again is of no use. */
+  readonly isFinal: boolean
+}
+
+const timedOut: Refusal = {
+  code: 'seller_failed',
+  failure: `the seller did not answer within ${SELLER_MS / 1000} seconds`,
+  isFinal: true,
+}
+
+function judge(
+  { chain, clock }: Pick<PayingParts, 'chain' | 'clock'>,
+  { asked, purchase }: { asked: Asked; purchase: Purchase },
+): Refusal {
+  const failed = (failure: string, isFinal = false): Refusal => ({ code: 'seller_failed', failure, isFinal })
+  if (asked.status !== 'answered')
+    return failed(`the seller did not answer the paid request (${asked.status})`, asked.status === 'timeout')
+  const { answer } = asked
+  const { status } = answer
+  if (status >= 300 && status < 400) return failed(`the seller redirected the paid request (${status})`, true)
+  if (status !== 402)
+    return failed(
+      `the seller answered the paid request with ${status}`,
+      status < 500 && !MAY_PASS.has(status),
+    )
+  const isSame = readOffers(chain, answer, clock()).some(
+    (offer) =>
+      offer.protocol === purchase.protocol &&
+      offer.payTo === purchase.pay_to &&
+      offer.token === purchase.token &&
+      offer.units === purchase.units,
+  )
+  return isSame
+    ? failed('the seller did not accept the payment')
+    : {
+        code: 'terms_not_payable',
+        failure: 'the seller asked for other terms once it had the payment',
+        isFinal: true,
+      }
+}
+
+/** Request timeout, too early, too many requests. */
+const MAY_PASS = new Set([408, 425, 429])
+
+export function isSuccess({ status }: Pick<PublicAnswer, 'status'>): boolean {
+  return status >= 200 && status < 300
+}
+
+const receipt = z.looseObject({ transaction: z.string() })
+
+/** The transaction that the seller names; null without one. It only says where to look. */
+function hintOf(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
+  for (const name of ['payment-response', 'x-payment-response'])
+    for (const header of headerValues(answer, name).slice(0, 3)) {
+      const read = receipt.safeParse(parse(Buffer.from(header.slice(0, 8192), 'base64').toString()))
+      if (read.success && /^0x[0-9a-f]{64}$/i.test(read.data.transaction)) return hexOf(read.data.transaction)
+    }
+  return null
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function current({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
+  const purchase = await findPurchase(database, { id })
+  if (purchase === undefined) throw new Error(`the purchase ${id} has no row`)
+  return purchase
+}

@@ -1,0 +1,349 @@
+/** Purchases and purses in the database. */
+
+import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { cutPage, type Page } from '../base/page.ts'
+import type { SignedPurchase } from '../evidence/purchase-outcome.ts'
+import { pursePlace } from '../ledger/accounts.ts'
+import type { Address, Hex } from '../providers/chain.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import type { PurchaseTable } from '../storage/schema.ts'
+import { type PayableAsset, type PurchaseTerms, payableAssets, protocols } from './terms.ts'
+
+export type Purchase = Selectable<PurchaseTable>
+
+export interface Purse {
+  readonly id: string
+  readonly address: Address
+  /** Moved to the purse at a time, in smallest units of an asset; 0n: only what is needed. */
+  readonly chunk: bigint
+}
+
+/** 1 USDC, EURC or PYUSD. */
+export const DEFAULT_CHUNK = 1_000_000n
+
+export async function findPurse({ kysely }: Connection, id: string): Promise<Purse | undefined> {
+  const row = await kysely.selectFrom('purse').selectAll().where('id', '=', id).executeTakeFirst()
+  return row === undefined ? undefined : { id, address: hexOf(row.address), chunk: row.chunk }
+}
+
+/** Opens a purse unless it exists. */
+export async function openPurse(
+  { kysely }: Connection,
+  { id, accountId, address, chunk, at }: Purse & { accountId: string; at: Date },
+): Promise<void> {
+  await kysely
+    .insertInto('purse')
+    .values({ id, account_id: accountId, address: address.toLowerCase(), chunk, created_at: at })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds'> {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly decisionId: string
+  readonly chain: string
+  readonly payer: Address
+  readonly nonce: Hex
+  readonly busyUntil: Date
+  readonly at: Date
+}
+
+/**
+ * Writes a purchase while its money is reserved, so that this and a job that releases the money exclude each other.
+ * @returns where the money is held and how much; undefined when the reservation has ended or the nonce was used before.
+ */
+export function insertPurchase(
+  database: Database,
+  purchase: NewPurchase,
+): Promise<{ readonly isInPurse: boolean; readonly units: bigint } | undefined> {
+  return database.transaction(async ({ kysely }) => {
+    const reserved = await kysely
+      .selectFrom('reservation')
+      .select(['held', 'units'])
+      .where('decision_id', '=', purchase.decisionId)
+      .where('status', '=', 'reserved')
+      .forUpdate()
+      .executeTakeFirst()
+    if (reserved === undefined) return undefined
+    const inserted = await kysely
+      .insertInto('purchase')
+      .values({
+        id: purchase.purchaseId,
+        account_id: purchase.accountId,
+        key_id: purchase.keyId,
+        decision_id: purchase.decisionId,
+        purse_id: purchase.purseId,
+        url: purchase.url,
+        origin: purchase.origin,
+        resource: purchase.resource,
+        method: purchase.method,
+        request_hash: purchase.requestHash,
+        purpose: purchase.purpose,
+        protocol: purchase.protocol,
+        chain: purchase.chain,
+        network: purchase.network,
+        asset: purchase.asset,
+        token: purchase.token,
+        payer: purchase.payer.toLowerCase(),
+        pay_to: purchase.payTo,
+        units: BigInt(purchase.units),
+        nonce: purchase.nonce.toLowerCase(),
+        offer: JSON.stringify(purchase.offer),
+        busy_until: purchase.busyUntil,
+        created_at: purchase.at,
+        updated_at: purchase.at,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return undefined
+    const isInPurse = reserved.held?.split(':')[1] === pursePlace(purchase.purseId)
+    return { isInPurse, units: reserved.units }
+  })
+}
+
+/** Checks whether the money of a purchase has reached its purse, or was given back. */
+export async function whereIsMoney(
+  { kysely }: Connection,
+  { decisionId, purseId }: { decisionId: string; purseId: string },
+): Promise<'purse' | 'wallet' | 'released'> {
+  const row = await kysely
+    .selectFrom('reservation')
+    .select(['held', 'status'])
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst()
+  if (row?.status !== 'reserved') return 'released'
+  return row.held?.split(':')[1] === pursePlace(purseId) ? 'purse' : 'wallet'
+}
+
+/** Keeps the signed authorization before it is sent. @returns false when the purchase was given up meanwhile. */
+export async function keepSigned(
+  { kysely }: Connection,
+  {
+    id,
+    validBefore,
+    sinceBlock,
+    credential,
+    credentialHash,
+    at,
+  }: {
+    id: string
+    validBefore: Date
+    sinceBlock: bigint
+    credential: Uint8Array
+    credentialHash: string
+    at: Date
+  },
+): Promise<boolean> {
+  const { numUpdatedRows } = await kysely
+    .updateTable('purchase')
+    .set({
+      state: 'signed',
+      valid_before: validBefore,
+      since_block: sinceBlock,
+      credential,
+      credential_hash: credentialHash,
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .where('state', '=', 'reserved')
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Keeps what the seller delivered. The first delivery stays. */
+export async function keepDelivered(
+  { kysely }: Connection,
+  { id, delivered, hash, at }: { id: string; delivered: Uint8Array; hash: string; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set({ delivered_at: at, delivered, delivered_hash: hash, updated_at: at })
+    .where('id', '=', id)
+    .where('delivered_at', 'is', null)
+    .execute()
+}
+
+/** Notes that the authorization is to be cancelled, and why. */
+export async function markCanceled(
+  { kysely }: Connection,
+  { id, code, failure, at }: { id: string; code: string; failure: string; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set({ is_canceled: true, failure_code: code, failure, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'signed')
+    .execute()
+}
+
+export async function findPurchase(
+  { kysely }: Connection,
+  by: { readonly id: string } | { readonly decisionId: string },
+): Promise<Purchase | undefined> {
+  const query = kysely.selectFrom('purchase').selectAll()
+  return (
+    'id' in by ? query.where('id', '=', by.id) : query.where('decision_id', '=', by.decisionId)
+  ).executeTakeFirst()
+}
+
+/** A key sees its own purchases, a person all of the account. */
+export interface PurchaseOwner {
+  readonly accountId: string
+  readonly keyId: string | null
+}
+
+export async function findOwnPurchase(
+  { kysely }: Connection,
+  { accountId, keyId, id }: PurchaseOwner & { id: string },
+): Promise<Purchase | undefined> {
+  const query = kysely
+    .selectFrom('purchase')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+  return (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+}
+
+export async function listPurchases(
+  { kysely }: Connection,
+  { accountId, keyId, page }: PurchaseOwner & { page: Page },
+): Promise<{ rows: readonly Purchase[]; nextCursor: string | null }> {
+  let query = kysely
+    .selectFrom('purchase')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+  if (keyId !== null) query = query.where('key_id', '=', keyId)
+  if (page.after !== null) query = query.where('id', '<', page.after)
+  return cutPage(await query.execute(), page)
+}
+
+/**
+ * Claims a purchase until a moment, unless another process works on it.
+ * @returns the purchase as it is now; undefined when it is claimed or has ended otherwise.
+ */
+export async function claimPurchase(
+  { kysely }: Connection,
+  { id, until, at }: { id: string; until: Date; at: Date },
+): Promise<Purchase | undefined> {
+  return kysely
+    .updateTable('purchase')
+    .set({ busy_until: until })
+    .where('id', '=', id)
+    .where('busy_until', '<=', at)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function unclaimPurchase({ kysely }: Connection, id: string, at: Date): Promise<void> {
+  await kysely.updateTable('purchase').set({ busy_until: at }).where('id', '=', id).execute()
+}
+
+/** Finds purchases that nobody works on and whose outcome is open. */
+export async function openPurchases({ kysely }: Connection, at: Date, limit: number): Promise<string[]> {
+  const rows = await kysely
+    .selectFrom('purchase')
+    .select('id')
+    .where('state', 'in', ['reserved', 'signed'])
+    .where('busy_until', '<=', at)
+    .orderBy('busy_until')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Reservations whose process ended before it wrote a purchase. */
+export async function orphanedReservations({ kysely }: Connection, before: Date): Promise<string[]> {
+  const rows = await kysely
+    .selectFrom('reservation')
+    .innerJoin('decision', 'decision.id', 'reservation.decision_id')
+    .leftJoin('purchase', 'purchase.decision_id', 'reservation.decision_id')
+    .select('reservation.decision_id')
+    .where('reservation.status', '=', 'reserved')
+    .where('reservation.reserved_at', '<', before)
+    .where('decision.operation', '=', 'purchases.buy')
+    .where('purchase.id', 'is', null)
+    .limit(100)
+    .execute()
+  return rows.map(({ decision_id }) => decision_id)
+}
+
+/** What the account remembers of a seller. Prices are in smallest units. */
+export interface KnownSeller {
+  readonly payees: readonly string[]
+  readonly purchases: number
+  /** Of the latest purchase from the origin. */
+  readonly last: { readonly payTo: string; readonly price: string; readonly asset: string } | null
+  /** Of the latest purchase of the same resource in the same asset. */
+  readonly price: string | null
+}
+
+export async function findKnownSeller(
+  { kysely }: Connection,
+  {
+    accountId,
+    origin,
+    resource,
+    asset,
+  }: { accountId: string; origin: string; resource: string; asset: PayableAsset | null },
+): Promise<KnownSeller> {
+  const paid = kysely
+    .selectFrom('purchase')
+    .where('account_id', '=', accountId)
+    .where('origin', '=', origin)
+    .where('state', '=', 'settled')
+  const [payees, last, same] = await Promise.all([
+    paid
+      .select(['pay_to', sql<bigint>`count(*)`.as('count')])
+      .groupBy('pay_to')
+      .limit(100)
+      .execute(),
+    paid.select(['pay_to', 'units', 'asset']).orderBy('id', 'desc').limit(1).executeTakeFirst(),
+    asset === null
+      ? undefined
+      : paid
+          .select('units')
+          .where('resource', '=', resource)
+          .where('asset', '=', asset)
+          .orderBy('id', 'desc')
+          .limit(1)
+          .executeTakeFirst(),
+  ])
+  return {
+    payees: payees.map(({ pay_to }) => pay_to),
+    purchases: payees.reduce((sum, { count }) => sum + Number(count), 0),
+    last: last === undefined ? null : { payTo: last.pay_to, price: last.units.toString(), asset: last.asset },
+    price: same?.units.toString() ?? null,
+  }
+}
+
+const stored = z.object({ asset: z.enum(payableAssets), protocol: z.enum(protocols) })
+
+/** Asset and protocol of a stored purchase. */
+export function kindOf({ asset, protocol }: Purchase): z.output<typeof stored> {
+  return stored.parse({ asset, protocol })
+}
+
+/** The payment that a signed purchase makes. */
+export function signedPurchase(purchase: Purchase): SignedPurchase {
+  const { valid_before: validBefore, since_block: sinceBlock } = purchase
+  if (validBefore === null || sinceBlock === null) throw new Error(`${purchase.id} is not signed`)
+  return {
+    token: hexOf(purchase.token),
+    from: hexOf(purchase.payer),
+    to: hexOf(purchase.pay_to),
+    units: purchase.units,
+    nonce: hexOf(purchase.nonce),
+    validBefore,
+    sinceBlock,
+  }
+}
+
+export function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}

@@ -1,0 +1,147 @@
+/** Purchases as their buyers see them. */
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import { untrustedTextOrNull } from '../base/untrusted-text.ts'
+import { Failure } from '../failures/failure.ts'
+import { decimalOf } from '../money/money.ts'
+import { type Delivery, deliveryView, unsealAnswer } from './delivery.ts'
+import { kindOf, type Purchase } from './store.ts'
+import { payableAssets, protocols } from './terms.ts'
+
+/** Members that the answer to a purchase and its later reading share. */
+const members = {
+  purchaseId: z.string().nullable().describe('`buy_…`; null if free.'),
+  charged: z.string().describe('Paid amount of the asset; "0" if unpaid or pending.'),
+  asset: z.enum(payableAssets).nullable().describe('Asset paid in; null if free.'),
+  protocol: z.enum(protocols).nullable().describe('Payment protocol; null if free.'),
+  network: z.string().nullable().describe('Network as the seller names it; null if free.'),
+  payTo: z.string().nullable().describe('Payee’s EVM address; null if free.'),
+  transaction: z.string().nullable().describe('Hash of the payment; null if there is none.'),
+  decisionId: z.string().nullable().describe('`dec_…`; null if free.'),
+}
+
+export const boughtView = z.strictObject({
+  ...members,
+  status: z
+    .enum(['delivered', 'undelivered', 'settlement_pending', 'free'])
+    .describe(
+      '`undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked.',
+    ),
+  usd: z.string().nullable().describe('Value in USD when it was decided; null if free.'),
+  response: deliveryView.nullable().describe('The seller’s answer; null if none came or after a day.'),
+  replayed: z.boolean().describe('True for a repeated call.'),
+})
+
+export const purchaseView = z.strictObject({
+  ...members,
+  status: z
+    .enum(['delivered', 'undelivered', 'settlement_pending', 'failed'])
+    .describe('`undelivered`: paid, nothing came; `failed`: not paid and never will be.'),
+  url: z.string().describe('URL that was bought.'),
+  method: z.string().describe('HTTP method.'),
+  purpose: z.string().nullable().describe('Purpose given by the buyer.'),
+  price: z.string().describe('Agreed price in the asset.'),
+  failure: untrustedTextOrNull('Why it failed or nothing came; null otherwise.'),
+  response: deliveryView
+    .nullable()
+    .describe('The seller’s answer; null in lists, if none came, or after a day.'),
+  createdAt: z.string().describe('ISO 8601 UTC.'),
+})
+
+function shared(purchase: Purchase) {
+  const { asset, protocol } = kindOf(purchase)
+  const { units, state } = purchase
+  return {
+    purchaseId: purchase.id,
+    charged: state === 'settled' ? decimalOf({ asset, units }) : '0',
+    asset,
+    protocol,
+    network: purchase.network,
+    payTo: getAddress(purchase.pay_to),
+    transaction: purchase.transaction_hash,
+    decisionId: purchase.decision_id,
+  }
+}
+
+export function deliveryOf(dataKey: Uint8Array, { id, delivered }: Purchase): Delivery | null {
+  return delivered === null ? null : unsealAnswer(dataKey, id, delivered)
+}
+
+/**
+ * The answer to a purchase. @throws Failure why it was not paid, if it certainly was not and nothing came.
+ */
+export function viewBought(
+  dataKey: Uint8Array,
+  purchase: Purchase,
+  { usd, replayed }: { usd: string; replayed: boolean },
+): z.input<typeof boughtView> {
+  const hasCome = purchase.delivered_at !== null
+  if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
+  return {
+    ...shared(purchase),
+    status:
+      hasCome && purchase.state !== 'signed'
+        ? 'delivered'
+        : purchase.state === 'settled'
+          ? 'undelivered'
+          : 'settlement_pending',
+    usd,
+    response: deliveryOf(dataKey, purchase),
+    replayed,
+  }
+}
+
+export function viewFree(response: Delivery): z.input<typeof boughtView> {
+  return {
+    purchaseId: null,
+    status: 'free',
+    charged: '0',
+    asset: null,
+    usd: null,
+    protocol: null,
+    network: null,
+    payTo: null,
+    transaction: null,
+    decisionId: null,
+    response,
+    replayed: false,
+  }
+}
+
+/** @param response shown for one purchase, null in lists. */
+export function viewPurchase(purchase: Purchase, response: Delivery | null): z.input<typeof purchaseView> {
+  const { state, delivered_at: deliveredAt, failure } = purchase
+  const { asset } = kindOf(purchase)
+  return {
+    ...shared(purchase),
+    status:
+      state === 'reserved' || state === 'signed'
+        ? 'settlement_pending'
+        : deliveredAt !== null
+          ? 'delivered'
+          : state === 'settled'
+            ? 'undelivered'
+            : 'failed',
+    url: purchase.url,
+    method: purchase.method,
+    purpose: purchase.purpose,
+    price: decimalOf({ asset, units: purchase.units }),
+    failure: deliveredAt === null ? failure : null,
+    response,
+    createdAt: purchase.created_at.toISOString(),
+  }
+}
+
+const codes = ['terms_not_payable', 'provider_unavailable', 'signature_rejected', 'seller_failed'] as const
+
+/** The failure of a purchase that was not paid. */
+export function notPaid(purchase: Purchase): Failure {
+  const code = codes.find((known) => known === purchase.failure_code) ?? 'seller_failed'
+  return new Failure(code, `Nothing was paid: ${purchase.failure ?? 'the seller failed'}.`, {
+    decisionId: purchase.decision_id,
+    purchaseId: purchase.id,
+    isFinal: true,
+    ...(code === 'terms_not_payable' ? { reason: 'terms_changed', offers: [] } : {}),
+    hint: 'The money is available again. Tell the owner; a new attempt needs a new idempotency key.',
+  })
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failures/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { findOwnPurchase } from '../../src/purchases/store.ts'
+import { deliveryOf, purchaseView, viewPurchase } from '../../src/purchases/view.ts'
+
+export default defineTool({
+  name: 'purchases.get',
+  title: 'Purchase',
+  summary: 'Read one purchase and what came.',
+  description: 'Use it after `settlement_pending`, every few seconds. Free.',
+  route: 'GET /api/purchases/{id}',
+  who: 'account',
+  scopes: ['purchases:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({ id: z.string().max(64).describe('`buy_…`') }),
+  output: purchaseView,
+  failures: ['not_found'],
+  example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const purchase = await findOwnPurchase(context.database, {
+      accountId: caller.account.id,
+      keyId: caller.kind === 'key' ? caller.key.id : null,
+      id,
+    })
+    if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
+    return viewPurchase(purchase, deliveryOf(context.settings.dataKey, purchase))
+  },
+})

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { listPurchases } from '../../src/purchases/store.ts'
+import { purchaseView, viewPurchase } from '../../src/purchases/view.ts'
+
+export default defineTool({
+  name: 'purchases.list',
+  title: 'Purchases',
+  summary: 'List purchases of paid web resources, newest first.',
+  description: 'Use it to find a purchase. Free. A key sees its own.',
+  route: 'GET /api/purchases',
+  who: 'account',
+  scopes: ['purchases:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({
+    purchases: z.array(purchaseView).describe('Purchases of this page.'),
+    nextCursor,
+  }),
+  failures: [],
+  run: async (context, input) => {
+    const caller = callerOf(context)
+    const { rows, nextCursor: next } = await listPurchases(context.database, {
+      accountId: caller.account.id,
+      keyId: caller.kind === 'key' ? caller.key.id : null,
+      page: pageOf(input),
+    })
+    return { purchases: rows.map((row) => viewPurchase(row, null)), nextCursor: next }
+  },
+})

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { untrustedTextOrNull } from '../../src/base/untrusted-text.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalOfUnits } from '../../src/money/money.ts'
+import { type Offer, readOffers } from '../../src/purchases/offers.ts'
+import { isSuccess } from '../../src/purchases/pay-purchase.ts'
+import { offerView, viewOffer } from '../../src/purchases/plan-purchase.ts'
+import { askUnpaid, readRequest, unusableAnswer } from '../../src/purchases/request.ts'
+import { requestMembers } from '../../src/purchases/request-members.ts'
+import { findKnownSeller } from '../../src/purchases/store.ts'
+import { protocols } from '../../src/purchases/terms.ts'
+
+/** Decimals of every asset that can be paid in. */
+const DIGITS = 6
+
+export default defineTool({
+  name: 'purchases.quote',
+  title: 'Price of a web resource',
+  summary: 'Ask a URL what it costs, without paying.',
+  description:
+    'Use it before the first purchase from a seller. Free; the URL is requested once. `free`: it asks for no payment.',
+  route: 'POST /api/purchases/quote',
+  who: 'account',
+  scopes: ['purchases:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject(requestMembers),
+  output: z.strictObject({
+    url: z.string().describe('Requested URL.'),
+    origin: z.string().describe('Seller.'),
+    protocols: z.array(z.enum(protocols)).describe('Payment protocols of the seller.'),
+    offers: z.array(offerView).describe('What the seller asks for, preferred first.'),
+    description: untrustedTextOrNull('The seller’s description; null without one.'),
+    known: z
+      .strictObject({
+        payTo: z.string().describe('Payee of the latest purchase.'),
+        price: z.string().describe('Its price.'),
+        purchases: z.int().describe('Paid purchases from this seller.'),
+      })
+      .nullable()
+      .describe('Your past with this seller; null without one.'),
+    free: z.boolean().describe('True if no payment is asked.'),
+  }),
+  failures: ['url_not_allowed', 'seller_failed', 'rates_unavailable'],
+  example: { url: 'https://api.example.com/report' },
+  run: async (context, input) => {
+    const loopback = context.settings.mode === 'sandbox'
+    const request = readRequest(input, { loopback })
+    const answer = await askUnpaid(request, { loopback })
+    const isFree = isSuccess(answer)
+    if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
+    const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
+    const { origin, href } = request.url
+    const accountId = callerOf(context).account.id
+    const seen = await findKnownSeller(context.database, { accountId, origin, resource: href, asset: null })
+    const table = await context.rates.latest(context.now)
+    return {
+      url: href,
+      origin,
+      protocols: protocols.filter((protocol) => offers.some((offer) => offer.protocol === protocol)),
+      offers: offers.map((offer) => viewOffer(table, offer)),
+      description: descriptionOf(offers),
+      known:
+        seen.last === null
+          ? null
+          : {
+              payTo: seen.last.payTo,
+              price: decimalOfUnits(BigInt(seen.last.price), DIGITS),
+              purchases: seen.purchases,
+            },
+      free: isFree,
+    }
+  },
+})
+
+function descriptionOf(offers: readonly Offer[]): string | null {
+  return offers.find(({ description }) => description !== null)?.description?.slice(0, 1000) ?? null
+}
