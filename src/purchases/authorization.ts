@@ -129,8 +129,8 @@ export async function executePayment(
 
 const offerOfX402 = z.looseObject({
   accepted: z.looseObject({ network: z.string() }),
-  resource: z.unknown(),
-  extensions: z.unknown(),
+  resource: z.unknown().optional(),
+  extensions: z.unknown().optional(),
 })
 
 /** The header by which a protocol carries a signed authorization. */

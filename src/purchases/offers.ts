@@ -49,7 +49,7 @@ const challengeV2 = z.looseObject({
   x402Version: z.literal(2),
   resource: z.looseObject({ description: z.string().nullish() }).nullish(),
   accepts: z.array(z.unknown()).max(MAX_OFFERS),
-  extensions: z.unknown(),
+  extensions: z.unknown().optional(),
 })
 const acceptV1 = z.looseObject({
   scheme: text,

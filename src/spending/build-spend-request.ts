@@ -51,17 +51,8 @@ export interface PlannedSpend {
 
 /** The facts of a spend that a policy's static rules judge. */
 export function policyFacts(spend: PlannedSpend, usdMicros: bigint | null) {
-  const {
-    category,
-    money,
-    asset = money.asset,
-    chain,
-    counterparty,
-    mcc = null,
-    symbol = null,
-    seller = null,
-  } = spend
-  return { category, asset, usdMicros, chain, counterparty, mcc, symbol, seller }
+  const { category, money, asset = money.asset, chain, counterparty, mcc = null, symbol = null } = spend
+  return { category, asset, usdMicros, chain, counterparty, mcc, symbol }
 }
 
 /**
@@ -88,10 +79,20 @@ export function buildSpendRequest({
   readonly decisionId: string
   readonly now: Date
 }): SpendRequest {
-  const { money, place, counterparty, holding, aml, transfer, purse = null, facts: found } = spend
+  const {
+    money,
+    place,
+    counterparty,
+    holding,
+    aml,
+    transfer,
+    purse = null,
+    seller = null,
+    facts: found,
+  } = spend
   const { rate, usdMicros } = value
   const facts = policyFacts(spend, usdMicros)
-  const changes = spend.seller === undefined ? [] : sellerChanges(spend.seller)
+  const changes = seller === null ? [] : sellerChanges(seller)
   const isScreenedOut = aml !== undefined && aml.screening.result !== 'clear'
   return {
     decisionId,
@@ -105,10 +106,11 @@ export function buildSpendRequest({
       usdRate: rate,
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
+      ...(seller === null ? {} : { seller: toJson(seller) }),
       found: toJson(found),
     },
     violations: [
-      ...(policy !== null ? evaluate(policy, facts, now) : key === null ? [] : [noPolicy]),
+      ...(policy !== null ? evaluate(policy, { ...facts, seller }, now) : key === null ? [] : [noPolicy]),
       // Without approvals, there is nobody to ask.
       ...(policy !== null && policy.approval === undefined ? changes : []),
       ...(isScreenedOut ? [screeningViolation(aml.screening)] : []),
