@@ -23,6 +23,7 @@ import type { BankingProvider } from './providers/banking.ts'
 import type { Broker } from './providers/broker.ts'
 import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
+import { levelPurses } from './purchases/purse-books.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 import { adoptChain, findCursor, readHead } from './wallets/reconcile/chain-cursor.ts'
@@ -63,6 +64,7 @@ const demoScopes: readonly Scope[] = [
   'banking:write',
   'compliance:write',
   'fx:pay',
+  'purchases:pay',
 ]
 
 const demoPolicy: Policy = {
@@ -215,7 +217,8 @@ async function restoreChainBalances({ database, chain, clock, log }: SandboxPart
     // On a known chain, differences come from wallet owners' own transfers, so nothing is minted.
     const cursor = await findCursor(connection, chain)
     if (cursor?.identity === (await chain.identity())) return 0
-    const shortfalls = await levelChain({ database: connection, chain })
+    const parts = { database: connection, chain }
+    const shortfalls = (await levelChain(parts)) + (await levelPurses(parts))
     await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })
     return shortfalls
   })

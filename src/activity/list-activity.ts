@@ -12,6 +12,7 @@ export const activityKinds = [
   'transfer',
   'gasless',
   'x402',
+  'purchase',
   'deposit',
   'withdrawal',
   'card',
@@ -60,7 +61,7 @@ interface Row {
 }
 
 /**
- * Further movements of card purchases, debts and reversals are part of their entry. A transfer between two wallets of the gateway is
+ * Money that is moved to a purse is part of the purchase for which it is moved. Further movements of card purchases, debts and reversals are part of their entry. A transfer between two wallets of the gateway is
  * an entry of both accounts; the receiver sees it once it is confirmed.
  */
 const statement: Statement = {
@@ -72,7 +73,14 @@ const statement: Statement = {
         t.token as asset, t.units, t.destination as counterparty, t.transaction_hash, t.decision_id, t.created_at as at,
         'wallet' as room
       from transfer t join decision d on d.id = t.decision_id
-      where t.account_id = $1
+      where t.account_id = $1 and d.operation <> 'purchases.buy'
+      union all
+      select p.id, 'purchase', 'out',
+        case p.state when 'settled' then 'completed' when 'failed' then case when p.reversed_at is null then 'failed' else 'reversed' end
+          else 'pending' end,
+        p.asset, p.units, p.origin, p.transaction_hash, p.decision_id, p.created_at, 'wallet'
+      from purchase p
+      where p.account_id = $1
       union all
       select t.id, 'transfer', 'in', 'completed', t.token, t.units, sender.address, t.transaction_hash, null, t.created_at, 'wallet'
       from wallet own join transfer t on t.destination = own.address and t.state = 'confirmed'

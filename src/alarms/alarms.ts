@@ -6,7 +6,7 @@ import type { Json } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
-export const alarmDomains = ['audit', 'banking', 'cards', 'investing', 'compliance'] as const
+export const alarmDomains = ['audit', 'banking', 'cards', 'investing', 'compliance', 'purchases'] as const
 
 export type AlarmDomain = (typeof alarmDomains)[number]
 

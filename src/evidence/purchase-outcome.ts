@@ -15,8 +15,6 @@ export type PurchaseOutcome =
 export interface SignedPurchase extends ExpectedPayment {
   readonly nonce: Hex
   readonly validBefore: Date
-  /** The last block before it was signed. */
-  readonly sinceBlock: bigint
 }
 
 export type PurchaseChain = Pick<Chain, 'authorizationState' | 'isAuthorizationOver' | 'transaction'>
@@ -30,8 +28,9 @@ export async function purchaseOutcome(
   purchase: SignedPurchase,
   hint: Hex | null = null,
 ): Promise<PurchaseOutcome> {
-  const { token, from: authorizer, nonce, validBefore, sinceBlock } = purchase
-  const carrier = { sinceBlock }
+  const { token, from: authorizer, nonce, validBefore } = purchase
+  // The nonce is this payment's alone, in any block.
+  const carrier = { sinceBlock: 0n }
   if (hint !== null) {
     const isProved = await isProvedBy(chain, purchase, { carrier, transactionHash: hint }).catch(() => false)
     if (isProved) return { status: 'settled', transactionHash: hint }

@@ -10,6 +10,7 @@ import { finishApprovals } from '../kernel/run-approved.ts'
 import { collectDebts } from './collect-debts.ts'
 import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
+import { createKeepPurses } from './keep-purses.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
 import { createReconcile } from './reconcile.ts'
@@ -63,6 +64,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
     round: (services, signal) => finishApprovals(services, findKey, signal),
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
+  { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile) },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
   { name: 'sweep', everyMs: 60_000, round: sweep },

@@ -7,6 +7,7 @@ import { reopenSettlement } from '../cards/settlements.ts'
 import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { outcomeOf } from '../payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../payments/store.ts'
+import { purchasesSettledSince, verifyPurchase } from '../purchases/reverse-purchase.ts'
 import type { RelayDependencies } from '../wallets/relays/relay-outcome.ts'
 import { relayOutcome } from '../wallets/relays/relay-outcome.ts'
 import { resendRelay } from '../wallets/relays/relay-payment.ts'
@@ -40,6 +41,9 @@ export async function verifySettled(
     ...(await relaysConfirmedSince(parts.database, since)).map((relay) => () => repeatRelay(parts, relay)),
     ...(await paymentsSettledSince(parts.database, since)).map(
       (payment) => () => reverseLost(parts, payment),
+    ),
+    ...(await purchasesSettledSince(parts.database, since)).map(
+      (purchase) => () => verifyPurchase(parts, purchase),
     ),
   ]
   let missing = 0

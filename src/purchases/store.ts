@@ -40,6 +40,15 @@ export async function openPurse(
     .execute()
 }
 
+/** Sets the chunk of a purse, which is opened if it does not exist. */
+export async function setChunk(
+  database: Connection,
+  purse: Purse & { accountId: string; at: Date },
+): Promise<void> {
+  await openPurse(database, purse)
+  await database.kysely.updateTable('purse').set({ chunk: purse.chunk }).where('id', '=', purse.id).execute()
+}
+
 export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds'> {
   readonly accountId: string
   readonly keyId: string | null
@@ -331,8 +340,8 @@ export function kindOf({ asset, protocol }: Purchase): z.output<typeof stored> {
 
 /** The payment that a signed purchase makes. */
 export function signedPurchase(purchase: Purchase): SignedPurchase {
-  const { valid_before: validBefore, since_block: sinceBlock } = purchase
-  if (validBefore === null || sinceBlock === null) throw new Error(`${purchase.id} is not signed`)
+  const { valid_before: validBefore } = purchase
+  if (validBefore === null) throw new Error(`${purchase.id} is not signed`)
   return {
     token: hexOf(purchase.token),
     from: hexOf(purchase.payer),
@@ -340,7 +349,6 @@ export function signedPurchase(purchase: Purchase): SignedPurchase {
     units: purchase.units,
     nonce: hexOf(purchase.nonce),
     validBefore,
-    sinceBlock,
   }
 }
 

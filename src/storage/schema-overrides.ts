@@ -2,7 +2,7 @@
 
 /** Types of `table.column` in rows: closed sets of words that no constraint checks, and documents. */
 export const columnTypes: Readonly<Record<string, string>> = {
-  'alarm.domain': "'audit' | 'banking' | 'cards' | 'investing' | 'compliance'",
+  'alarm.domain': "'audit' | 'banking' | 'cards' | 'investing' | 'compliance' | 'purchases'",
   'card_authorization.about': 'JsonColumn<Record<string, Json>>',
   'card_early.message': 'JsonColumn<unknown>',
   'card_order.wanted': 'JsonColumn<unknown>',

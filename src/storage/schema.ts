@@ -118,7 +118,7 @@ export interface AccountTable {
 }
 
 export interface AlarmTable {
-  domain: 'audit' | 'banking' | 'cards' | 'investing' | 'compliance'
+  domain: 'audit' | 'banking' | 'cards' | 'investing' | 'compliance' | 'purchases'
   object_id: string
   reason: string
   reported: JsonColumn

@@ -35,7 +35,7 @@ export default defineTool({
   name: 'activity.list',
   title: 'Activity',
   summary:
-    'List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, x402 payments and gasless relays.',
+    'List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, x402 payments, purchases and gasless relays.',
   description:
     'Use it to see what happened, or whether a payment went through before you repeat it. Free. One transfer, card or order is shown in more detail by its own tool. Rooms that the key has no scope for are left out and named in `notShown`.',
   route: 'GET /api/activity',

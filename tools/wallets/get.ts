@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { stablecoins } from '../../src/money/money.ts'
+import { decimalOf, stablecoins } from '../../src/money/money.ts'
+import { readPurseBalances } from '../../src/purchases/purse-books.ts'
 import { showWallet } from '../../src/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
@@ -44,10 +45,28 @@ export default defineTool({
     safeAddress: z.string().describe('EVM address of the wallet (a Safe).'),
     modules: z.array(walletModule).describe('Modules of the wallet, read from the Safe itself.'),
     balances: z.array(balance).describe('One entry per stablecoin and chain.'),
+    purse: z
+      .array(
+        z.strictObject({
+          agentId: z.string().nullable().describe('`key_…`; null for people.'),
+          asset: z.string().describe('Stablecoin by symbol.'),
+          amount: z.string().describe('Amount, including what is held.'),
+        }),
+      )
+      .describe('Money set aside for purchases of paid URLs.'),
   }),
   failures: ['not_found'],
   run: async (context) => {
-    const { safeAddress, modules, balances } = await showWallet(context, callerOf(context).account.id)
-    return { safeAddress, modules: [...modules], balances: [...balances] }
+    const accountId = callerOf(context).account.id
+    const [{ safeAddress, modules, balances }, purses] = await Promise.all([
+      showWallet(context, accountId),
+      readPurseBalances(context.database, accountId),
+    ])
+    const purse = purses.map(({ purseId, asset, available, held }) => ({
+      agentId: purseId === accountId ? null : purseId,
+      asset,
+      amount: decimalOf({ asset, units: available + held }),
+    }))
+    return { safeAddress, modules: [...modules], balances: [...balances], purse }
   },
 })

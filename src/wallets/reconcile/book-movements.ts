@@ -85,7 +85,7 @@ async function isGatewayMovement(
   if (accountId === undefined) {
     for (const relay of await findMatchingRelays(database, { payer: from, destination, token, units }))
       if (await isCarrierOf(parts, relay, transaction)) return true
-    return false
+    return isSweep(database, transfer)
   }
   if (operationHash === null) return false
   for (const candidate of await findMatchingTransfers(database, { accountId, destination, token, units })) {
@@ -96,6 +96,19 @@ async function isGatewayMovement(
     return status === 'confirmed'
   }
   return false
+}
+
+/** Checks whether a movement is a purse's return of its money, which is booked elsewhere. */
+async function isSweep({ kysely }: Database, { from, authorization }: TransferLog): Promise<boolean> {
+  if (authorization === null || authorization.authorizer !== from) return false
+  const row = await kysely
+    .selectFrom('purse_sweep')
+    .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
+    .select('purse_sweep.id')
+    .where('purse.address', '=', from)
+    .where('nonce', '=', authorization.nonce)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /**

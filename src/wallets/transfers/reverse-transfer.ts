@@ -1,5 +1,5 @@
 /** Reverses a confirmed transfer that a reorganization dropped and the chain can never execute again. */
-import { available, external, held } from '../../ledger/accounts.ts'
+import { available, external, held, type OwnerAccount, pursePlace } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import { minimum } from '../../money/shares.ts'
@@ -33,12 +33,12 @@ export async function reverseTransfer(
     .executeTakeFirst()
   if (ended === undefined) return false
   const place = chain.name
-  const receiver = await findWalletOwner(database, destination)
-  const there = receiver === undefined ? 0n : await lockUnits(database, available(receiver, place), asset)
+  const receiver = await findReceiver(database, { destination, place })
+  const there = receiver === undefined ? 0n : await lockUnits(database, receiver, asset)
   const given = minimum(there, units)
   const back = isPromised ? held(wallet.accountId, place) : available(wallet.accountId, place)
   const shares = [
-    ...(receiver === undefined || given === 0n ? [] : [{ source: available(receiver, place), units: given }]),
+    ...(receiver === undefined || given === 0n ? [] : [{ source: receiver, units: given }]),
     ...(given === units ? [] : [{ source: external(place), units: units - given }]),
   ]
   await post(database, {
@@ -53,4 +53,19 @@ export async function reverseTransfer(
     })),
   })
   return true
+}
+
+/** The account on our books that the money went to: a wallet's or a purse's; undefined: it left the books. */
+async function findReceiver(
+  database: Connection,
+  { destination, place }: { destination: Transfer['destination']; place: string },
+): Promise<OwnerAccount | undefined> {
+  const owner = await findWalletOwner(database, destination)
+  if (owner !== undefined) return available(owner, place)
+  const purse = await database.kysely
+    .selectFrom('purse')
+    .select(['id', 'account_id'])
+    .where('address', '=', destination)
+    .executeTakeFirst()
+  return purse === undefined ? undefined : available(purse.account_id, pursePlace(purse.id))
 }

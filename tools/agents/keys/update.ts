@@ -19,7 +19,19 @@ import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { amountMismatch, decimalAmount, moneyOf } from '../../../src/money/money.ts'
+import { purseKey } from '../../../src/purchases/authorization.ts'
+import { setChunk } from '../../../src/purchases/store.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+
+/** A purse is spent from without a signature of its owner, so it never holds much. */
+const MAX_CHUNK = 1_000_000_000n
+
+function isChunk(text: string): boolean {
+  return (
+    text === '0' || (amountMismatch(text, 'USDC') === undefined && moneyOf('USDC', text).units <= MAX_CHUNK)
+  )
+}
 
 const change = z
   .strictObject({
@@ -36,6 +48,17 @@ const change = z
       .nullable()
       .optional()
       .describe('When the key expires, ISO 8601 UTC; null: never.'),
+    purse: z
+      .strictObject({
+        chunk: z
+          .union([z.literal('0'), z.literal(0).transform(() => '0' as const), decimalAmount])
+          .refine(isChunk, 'must be from 0 to 1000, with at most 6 fraction digits')
+          .describe(
+            'Whole units of the asset that the wallet moves to the agent’s purse at a time, as a decimal; "1" by default, "0": only what a purchase needs.',
+          ),
+      })
+      .optional()
+      .describe('Purse from which the agent buys paid URLs.'),
   })
   .refine((input) => Object.keys(input).length > 1, 'must name a member to change')
 
@@ -68,10 +91,21 @@ export default defineTool({
       await recordChange(context, changeOf('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }
+    if (input.purse !== undefined) {
+      const { address } = purseKey(context.settings.dataKey, key.id)
+      const chunk = input.purse.chunk === '0' ? 0n : moneyOf('USDC', input.purse.chunk).units
+      const purse = { id: key.id, accountId: owned.accountId, address, chunk }
+      await setChunk(database, { ...purse, at: now })
+    }
     const next = changed(key, input, now)
     if (isLooser(key, next)) requireStepUp(context)
     const after = await changeKey(database, key, next)
-    await recordChange(context, changeOf('key.updated', key, after))
+    const { purse } = input
+    const change = changeOf('key.updated', key, after)
+    await recordChange(
+      context,
+      purse === undefined ? change : { ...change, after: { ...keyState(after), purse } },
+    )
     return viewAgent(database, after, now)
   },
 })

@@ -10,6 +10,7 @@ const categories: Readonly<Record<string, readonly string[]>> = {
   'cards:write': ['card'],
   'investing:trade': ['invest'],
   'fx:pay': ['x402'],
+  'purchases:pay': ['x402'],
 }
 
 setUpStepUp()

@@ -1,0 +1,178 @@
+/** Returns the money of a purse whose key is over to the wallet. The purse signs, the sponsor pays the gas. */
+import { sql } from 'kysely'
+import { keccak256, stringToHex } from 'viem'
+import type { NewId } from '../base/ids.ts'
+import { type PurchaseOutcome, purchaseOutcome } from '../evidence/purchase-outcome.ts'
+import { available, held, pursePlace } from '../ledger/accounts.ts'
+import { lockUnits } from '../ledger/balances.ts'
+import { post } from '../ledger/post.ts'
+import type { Address, Chain, Hex } from '../providers/chain.ts'
+import { executePayment, purseKey, signPayment } from './authorization.ts'
+import type { PayingParts } from './pay-purchase.ts'
+import { hexOf } from './store.ts'
+import { type PayableAsset, payableAssets } from './terms.ts'
+
+/** How long a sweep may take before it is given up and begun anew. */
+const VALID_SECONDS = 300
+const BATCH = 50
+
+export interface SweepingParts extends PayingParts {
+  readonly newId: NewId
+  /** The wallet of an account. */
+  readonly walletOf: (accountId: string) => Promise<Address | undefined>
+}
+
+interface IdlePurse {
+  readonly id: string
+  readonly account_id: string
+  readonly asset: PayableAsset
+}
+
+/** Purses with money of keys that were revoked or have expired, without an open sweep. */
+async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly IdlePurse[]> {
+  const { rows } = await sql<IdlePurse>`
+    select p.id, p.account_id, b.asset
+    from purse p join access_key k on k.id = p.id
+      join balance b on b.account = p.account_id || ':purse.' || p.id || ':available' and b.units > 0
+    where (k.status = 'revoked' or k.expires_at <= ${at}) and b.asset = any(${[...payableAssets]})
+      and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
+    limit ${BATCH}`.execute(database.kysely)
+  return rows
+}
+
+/** Runs one round. @returns the number of sweeps that it worked on. */
+export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Promise<number> {
+  const { database, clock, log } = parts
+  for (const purse of await idlePurses(parts, clock())) await beginSweep(parts, purse)
+  const open = await database.kysely
+    .selectFrom('purse_sweep')
+    .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
+    .selectAll('purse_sweep')
+    .select(['purse.account_id', 'purse.address'])
+    .where('state', '=', 'open')
+    .orderBy('purse_sweep.id')
+    .limit(BATCH)
+    .execute()
+  for (const sweep of open) {
+    if (signal.aborted) break
+    await finishSweep(parts, sweep).catch((err: unknown) =>
+      log.warn({ err, sweepId: sweep.id }, 'sweeping a purse failed'),
+    )
+  }
+  return open.length
+}
+
+/** Holds the money and writes the sweep, in one transaction, before anything is signed. */
+async function beginSweep({ database, chain, newId, clock }: SweepingParts, purse: IdlePurse): Promise<void> {
+  const { id: purseId, account_id: accountId, asset } = purse
+  const at = clock()
+  const sinceBlock = await chain.blockNumber()
+  const id = newId('swp', at)
+  const place = pursePlace(purseId)
+  await database.transaction(async (connection) => {
+    const units = await lockUnits(connection, available(accountId, place), asset)
+    if (units === 0n) return
+    const inserted = await connection.kysely
+      .insertInto('purse_sweep')
+      .values({
+        id,
+        purse_id: purseId,
+        asset,
+        units,
+        nonce: keccak256(stringToHex(`bursar sweep ${id}`)),
+        valid_before: new Date((Math.floor(at.getTime() / 1000) + VALID_SECONDS) * 1000),
+        since_block: sinceBlock,
+        created_at: at,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return
+    await post(connection, {
+      id: `sweep:${id}:hold`,
+      kind: 'purse_sweep',
+      reference: id,
+      at,
+      postings: [
+        { source: available(accountId, place), destination: held(accountId, place), money: { asset, units } },
+      ],
+    })
+  })
+}
+
+interface OpenSweep {
+  readonly id: string
+  readonly purse_id: string
+  readonly account_id: string
+  readonly address: string
+  readonly asset: string
+  readonly units: bigint
+  readonly nonce: string
+  readonly valid_before: Date
+}
+
+async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void> {
+  const { chain, settings } = parts
+  const asset = payableAssets.find((symbol) => symbol === sweep.asset)
+  const to = await parts.walletOf(sweep.account_id)
+  if (asset === undefined || to === undefined) throw new Error(`${sweep.id} has no wallet to go to`)
+  const first = await outcomeOf(chain, sweep, { asset, to })
+  if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
+  const account = purseKey(settings.dataKey, sweep.purse_id)
+  const message = {
+    from: account.address,
+    to,
+    value: sweep.units,
+    validAfter: 0n,
+    validBefore: BigInt(sweep.valid_before.getTime() / 1000),
+    nonce: hexOf(sweep.nonce),
+  }
+  const signature = await signPayment(chain, account, { asset, message })
+  await executePayment(chain, { asset, message, signature })
+  const { status } = await outcomeOf(chain, sweep, { asset, to })
+  if (status === 'settled') await endSweep(parts, sweep, { asset, isPaid: true })
+}
+
+function outcomeOf(
+  chain: Chain,
+  { address, units, nonce, valid_before: validBefore }: OpenSweep,
+  { asset, to }: { asset: PayableAsset; to: Hex },
+): Promise<PurchaseOutcome> {
+  const from = hexOf(address)
+  return purchaseOutcome(chain, {
+    token: chain.tokens[asset],
+    from,
+    to,
+    units,
+    nonce: hexOf(nonce),
+    validBefore,
+  })
+}
+
+/** Books the end of a sweep once: to the wallet, or back to the purse. */
+async function endSweep(
+  { database, chain, clock }: PayingParts,
+  { id, purse_id: purseId, account_id: accountId, units }: OpenSweep,
+  { asset, isPaid }: { asset: PayableAsset; isPaid: boolean },
+): Promise<void> {
+  const at = clock()
+  await database.transaction(async (connection) => {
+    const ended = await connection.kysely
+      .updateTable('purse_sweep')
+      .set({ state: isPaid ? 'settled' : 'released' })
+      .where('id', '=', id)
+      .where('state', '=', 'open')
+      .returning('id')
+      .executeTakeFirst()
+    if (ended === undefined) return
+    const source = held(accountId, pursePlace(purseId))
+    const destination = available(accountId, isPaid ? chain.name : pursePlace(purseId))
+    await post(connection, {
+      id: `sweep:${id}:end`,
+      kind: 'purse_sweep',
+      reference: id,
+      at,
+      postings: [{ source, destination, money: { asset, units } }],
+    })
+  })
+}
