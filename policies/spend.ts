@@ -9,7 +9,7 @@ export interface SellerFacts {
   readonly origin: string
   readonly payTo: string
   readonly price: string
-  /** Payees that the account has paid for purchases from this origin. */
+  /** Payees that the account has paid for purchases from this seller. */
   readonly knownPayees: readonly string[]
   /** Price of its latest purchase of the same resource in the same asset; null: none. */
   readonly knownPrice: string | null

@@ -17,6 +17,7 @@ Usage: bursar <command> [options]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
   audit verify                             verify decisions and journal  [--from-export FILE] [--jwks FILE] [--journal-head HASH]
+  audit verify-purchase FILE               verify the evidence of a purchase  [--jwks FILE] [--rpc URL]
   audit export --out FILE                  write the chain as JSON Lines, for external storage
   admin grant ACCOUNT                      make a sandbox account an administrator
   doctor                                   check everything that the gateway needs, with remedies  [--json]
@@ -34,6 +35,7 @@ const options = {
   jwks: { type: 'string' },
   'from-export': { type: 'string' },
   'journal-head': { type: 'string' },
+  rpc: { type: 'string' },
   'idempotency-key': { type: 'string' },
   toolsets: { type: 'string' },
   json: { type: 'boolean' },

@@ -68,6 +68,7 @@ import investingOrdersList from './investing/orders/list.ts'
 import investingPortfolio from './investing/portfolio.ts'
 import policySimulate from './policy/simulate.ts'
 import purchasesBuy from './purchases/buy.ts'
+import purchasesEvidence from './purchases/evidence.ts'
 import purchasesGet from './purchases/get.ts'
 import purchasesList from './purchases/list.ts'
 import purchasesQuote from './purchases/quote.ts'
@@ -167,6 +168,7 @@ export const tools: readonly Tool[] = [
   investingPortfolio,
   policySimulate,
   purchasesBuy,
+  purchasesEvidence,
   purchasesGet,
   purchasesList,
   purchasesQuote,

@@ -12,6 +12,7 @@ import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../jo
 import type { Database } from '../storage/database.ts'
 import { dataKeyOf, issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
+import { verifyPurchase } from './audit-purchase.ts'
 
 export interface AuditOptions {
   readonly out?: string | undefined
@@ -19,12 +20,14 @@ export interface AuditOptions {
   readonly 'from-export'?: string | undefined
   /** Journal head printed by an earlier verification. */
   readonly 'journal-head'?: string | undefined
+  /** URL of a node, for the evidence of a purchase. */
+  readonly rpc?: string | undefined
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
 const usage =
-  'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH]'
+  'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH] | audit verify-purchase FILE [--jwks FILE] [--rpc URL]'
 
 /** @returns the exit code: 0, or 1 when the chain is not intact. @throws Error with the usage. */
 export async function audit(
@@ -32,6 +35,11 @@ export async function audit(
   options: AuditOptions,
   env: Env,
 ): Promise<number> {
+  if (action === 'verify-purchase') {
+    const [path, ...others] = rest
+    if (path === undefined || others.length > 0) throw new Error(usage)
+    return verifyPurchase(path, { jwks: options.jwks, rpc: options.rpc })
+  }
   if (rest.length > 0) throw new Error(usage)
   if (action === 'export' && options.out !== undefined) return exportChain(options.out, options, env)
   if (action !== 'verify' || options.out !== undefined) throw new Error(usage)

@@ -9,6 +9,7 @@ import type { Json } from '../base/json.ts'
 import { derivedSeed } from '../base/seal.ts'
 import { signedPaymentTypes as types } from '../base/signed-payment-types.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
+import { mppCredential, nonceOfChallenge } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
 
 /** The key of a purse: derived, so that it is stored nowhere and every process has it. */
@@ -16,8 +17,17 @@ export function purseKey(dataKey: Uint8Array, purseId: string): LocalAccount {
   return privateKeyToAccount(toHex(derivedSeed(dataKey, `purse ${purseId}`)))
 }
 
-/** The only nonce of a purchase, where its protocol lets the buyer choose. */
-export function nonceOfPurchase(purchaseId: string): Hex {
+/** The only nonce of a purchase: our choice, except where the protocol prescribes it. */
+export function nonceOfPurchase({
+  purchaseId,
+  protocol,
+  offer,
+}: {
+  purchaseId: string
+  protocol: Protocol
+  offer: Json
+}): Hex {
+  if (protocol === 'mpp') return nonceOfChallenge(offer)
   return keccak256(stringToHex(`bursar purchase ${purchaseId}`))
 }
 
@@ -135,7 +145,7 @@ const offerOfX402 = z.looseObject({
 
 /** The header by which a protocol carries a signed authorization. */
 export function credentialHeader(
-  { protocol, offer }: { protocol: Protocol; offer: Json },
+  { protocol, offer, chainId }: { protocol: Protocol; offer: Json; chainId: number },
   message: PaymentMessage,
   signature: Hex,
 ): { readonly name: string; readonly value: string } {
@@ -147,6 +157,7 @@ export function credentialHeader(
     validBefore: message.validBefore.toString(),
     nonce: message.nonce,
   }
+  if (protocol === 'mpp') return mppCredential(offer, { chainId, signature, authorization })
   const { accepted, resource, extensions } = offerOfX402.parse(offer)
   const payload = { signature, authorization }
   const inBase64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')

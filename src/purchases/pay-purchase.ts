@@ -15,8 +15,9 @@ import type { Database } from '../storage/database.ts'
 import { cancelAuthorization, credentialHeader, purseKey, signPayment } from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
+import { endOfChallenge } from './mpp.ts'
 import { readOffers } from './offers.ts'
-import { type Asked, ask, type PurchaseRequest, SELLER_MS } from './request.ts'
+import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
   findPurchase,
   hexOf,
@@ -53,15 +54,21 @@ const SEAL = 'purchase credential'
  * @returns undefined when the purchase was given up meanwhile: then nothing leaves this process.
  */
 export async function signPurchase(
-  { database, chain, clock, settings }: PayingParts,
+  parts: PayingParts,
   purchase: Purchase,
   seconds: number,
 ): Promise<Purchase | undefined> {
+  const { database, chain, clock, settings } = parts
   const { id } = purchase
   const { asset, protocol } = kindOf(purchase)
   const account = purseKey(settings.dataKey, purchase.purse_id)
   const sinceBlock = await chain.blockNumber()
-  const validBefore = Math.floor(clock().getTime() / 1000) + seconds
+  const end = protocol === 'mpp' ? endOfChallenge(purchase.offer) : null
+  const validBefore = Math.min(
+    Math.floor(clock().getTime() / 1000) + seconds,
+    Math.floor((end?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
+  )
+  if (protocol === 'mpp') await requireUnused(parts, purchase)
   const message = {
     from: account.address,
     to: hexOf(purchase.pay_to),
@@ -71,7 +78,9 @@ export async function signPurchase(
     nonce: hexOf(purchase.nonce),
   }
   const signature = await signPayment(chain, account, { asset, message })
-  const header = JSON.stringify(credentialHeader({ protocol, offer: purchase.offer }, message, signature))
+  const header = JSON.stringify(
+    credentialHeader({ protocol, offer: purchase.offer, chainId: chain.id }, message, signature),
+  )
   const isKept = await keepSigned(database, {
     id,
     validBefore: new Date(validBefore * 1000),
@@ -81,6 +90,25 @@ export async function signPurchase(
     at: clock(),
   })
   return isKept ? findPurchase(database, { id }) : undefined
+}
+
+/**
+ * A seller that prescribes the nonce could name one that was used: an old payment would then prove a new purchase.
+ * @throws Failure `seller_failed`; the money is available again.
+ */
+async function requireUnused(parts: PayingParts, purchase: Purchase): Promise<void> {
+  const { status } = await parts.chain.authorizationState({
+    token: hexOf(purchase.token),
+    authorizer: hexOf(purchase.payer),
+    nonce: hexOf(purchase.nonce),
+  })
+  if (status === 'unused') return
+  await failPurchase(parts, purchase, {
+    from: 'reserved',
+    code: 'seller_failed',
+    failure: 'the seller repeated the challenge of an earlier payment',
+  })
+  throw repeatedChallenge()
 }
 
 /**
@@ -233,14 +261,20 @@ export function isSuccess({ status }: Pick<PublicAnswer, 'status'>): boolean {
 }
 
 const receipt = z.looseObject({ transaction: z.string() })
+const reference = z.looseObject({ reference: z.string() })
+const HASH = /^0x[0-9a-f]{64}$/i
 
 /** The transaction that the seller names; null without one. It only says where to look. */
 function hintOf(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
   for (const name of ['payment-response', 'x-payment-response'])
     for (const header of headerValues(answer, name).slice(0, 3)) {
       const read = receipt.safeParse(parse(Buffer.from(header.slice(0, 8192), 'base64').toString()))
-      if (read.success && /^0x[0-9a-f]{64}$/i.test(read.data.transaction)) return hexOf(read.data.transaction)
+      if (read.success && HASH.test(read.data.transaction)) return hexOf(read.data.transaction)
     }
+  for (const header of headerValues(answer, 'payment-receipt').slice(0, 3)) {
+    const read = reference.safeParse(parse(Buffer.from(header.slice(0, 8192), 'base64url').toString()))
+    if (read.success && HASH.test(read.data.reference)) return hexOf(read.data.reference)
+  }
   return null
 }
 

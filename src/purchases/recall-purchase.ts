@@ -1,4 +1,5 @@
 /** A repeated call: the same purchase, and where it may still be delivered, the same payment presented again. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../failures/failure.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashOfRequest, type PurchaseRequest } from './request.ts'
@@ -7,12 +8,28 @@ import { claimPurchase, findPurchase, type Purchase, unclaimPurchase } from './s
 /** How long a paid purchase without an answer is asked for again. */
 const REPEAT_MS = 24 * 60 * 60_000
 
+/** How long a repeated call waits for the one that works on it. */
+const WAIT_MS = 10_000
+const POLL_MS = 100
+
 /**
  * @param busyMs how long this call may work on it.
  * @returns null while another call works on it.
  * @throws Failure `provider_unavailable` when it was given up before anything was signed.
  */
 export async function recallPurchase(
+  parts: PayingParts,
+  { decisionId, request, busyMs }: { decisionId: string; request: PurchaseRequest; busyMs: number },
+): Promise<Purchase | null> {
+  const until = performance.now() + WAIT_MS
+  for (;;) {
+    const recalled = await recallOnce(parts, { decisionId, request, busyMs })
+    if (recalled !== null || performance.now() > until) return recalled
+    await sleep(POLL_MS)
+  }
+}
+
+async function recallOnce(
   parts: PayingParts,
   { decisionId, request, busyMs }: { decisionId: string; request: PurchaseRequest; busyMs: number },
 ): Promise<Purchase | null> {
@@ -24,10 +41,11 @@ export async function recallPurchase(
     purchase.state === 'failed' || (purchase.state === 'settled' && purchase.delivered_at !== null)
   const isOld = now.getTime() > purchase.created_at.getTime() + REPEAT_MS
   if (isOver || (isOld && purchase.state === 'settled')) return purchase
+  // Nothing is signed: either the first call is about to, or a job gives the money back.
+  if (purchase.state === 'reserved') return null
   const until = new Date(now.getTime() + busyMs)
   const claimed = await claimPurchase(database, { id: purchase.id, until, at: now })
-  // Nothing was signed: a job gives the money back.
-  if (claimed === undefined || claimed.state === 'reserved') return null
+  if (claimed === undefined) return null
   try {
     const mustAsk =
       claimed.delivered_at === null && !claimed.is_canceled && claimed.request_hash === hashOfRequest(request)

@@ -79,6 +79,16 @@ function invalid(path: string, message: string): Failure {
   })
 }
 
+/**
+ * The seller of a URL, whose payee is remembered: its origin. On this machine's loopback, where the sandbox's sellers share an
+ * origin, each path is a seller of its own. @property resource origin and path.
+ */
+export function sellerOf({ url }: PurchaseRequest): { readonly seller: string; readonly resource: string } {
+  const resource = `${url.origin}${url.pathname}`
+  const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  return { seller: isLoopback ? resource : url.origin, resource }
+}
+
 /** Hex SHA-256 of what is asked: method, URL, header fields and body. */
 export function hashOfRequest({ url, method, headers, body = '' }: PurchaseRequest): string {
   const fields = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -143,6 +153,11 @@ export function sellerFailed(detail: string, reason: string): Failure {
     reason,
     hint: 'Try it later, or tell the owner. Do not buy the same from another seller without being asked to.',
   })
+}
+
+/** The seller's challenge prescribes a nonce that another purchase has. */
+export function repeatedChallenge(): Failure {
+  return sellerFailed('The seller repeated the challenge of another purchase.', 'challenge_repeated')
 }
 
 /** Describes an answer outside 2xx and 402 to an unpaid request. */

@@ -87,6 +87,7 @@ export function insertPurchase(
         purse_id: purchase.purseId,
         url: purchase.url,
         origin: purchase.origin,
+        seller: purchase.seller,
         resource: purchase.resource,
         method: purchase.method,
         request_hash: purchase.requestHash,
@@ -112,6 +113,21 @@ export function insertPurchase(
     const isInPurse = reserved.held?.split(':')[1] === pursePlace(purchase.purseId)
     return { isInPurse, units: reserved.units }
   })
+}
+
+/** Checks whether another purchase has the nonce: it belongs to one for ever. */
+export async function isNonceTaken(
+  { kysely }: Connection,
+  { payer, token, nonce }: { payer: Address; token: Address; nonce: Hex },
+): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('purchase')
+    .select('id')
+    .where('payer', '=', payer.toLowerCase())
+    .where('token', '=', token)
+    .where('nonce', '=', nonce.toLowerCase())
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Checks whether the money of a purchase has reached its purse, or was given back. */
@@ -286,7 +302,7 @@ export async function orphanedReservations({ kysely }: Connection, before: Date)
 export interface KnownSeller {
   readonly payees: readonly string[]
   readonly purchases: number
-  /** Of the latest purchase from the origin. */
+  /** Of the latest purchase from the seller. */
   readonly last: { readonly payTo: string; readonly price: string; readonly asset: string } | null
   /** Of the latest purchase of the same resource in the same asset. */
   readonly price: string | null
@@ -296,15 +312,15 @@ export async function findKnownSeller(
   { kysely }: Connection,
   {
     accountId,
-    origin,
+    seller,
     resource,
     asset,
-  }: { accountId: string; origin: string; resource: string; asset: PayableAsset | null },
+  }: { accountId: string; seller: string; resource: string; asset: PayableAsset | null },
 ): Promise<KnownSeller> {
   const paid = kysely
     .selectFrom('purchase')
     .where('account_id', '=', accountId)
-    .where('origin', '=', origin)
+    .where('seller', '=', seller)
     .where('state', '=', 'settled')
   const [payees, last, same] = await Promise.all([
     paid

@@ -23,6 +23,7 @@ export const purchaseTerms = z.strictObject({
   purchaseId: z.string(),
   url: z.string(),
   origin: z.string(),
+  seller: z.string(),
   resource: z.string(),
   method: z.enum(['GET', 'POST']),
   requestHash: z.string(),

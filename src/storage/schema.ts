@@ -667,6 +667,7 @@ export interface PurchaseTable {
   purse_id: string
   url: string
   origin: string
+  seller: string
   resource: string
   method: string
   request_hash: string

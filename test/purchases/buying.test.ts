@@ -1,5 +1,9 @@
 /** Purchases over REST: a real gateway, its chain, and sellers with stock servers. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -19,6 +23,8 @@ describe.skipIf(!hasAnvil())('buying', () => {
   let gateway: Gateway
   let sellers: Sellers
   let owner: Person
+  let rpcUrl = ''
+  let depositsBefore = Promise.resolve(0)
   let agent: Agent
 
   beforeAll(async () => {
@@ -26,8 +32,12 @@ describe.skipIf(!hasAnvil())('buying', () => {
     const { chain } = credentials.parse(
       (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
     )
-    sellers = await startStockSellers(chain.rpcUrl)
+    rpcUrl = chain.rpcUrl
+    sellers = await startStockSellers(rpcUrl)
     owner = await newGuest(gateway.origin)
+    depositsBefore = owner
+      .send('GET', '/api/activity?kind=deposit')
+      .then(({ body }) => z.array(z.unknown()).parse(body.activity).length)
     agent = await newAgent()
     const { status } = await owner.send('POST', '/api/agents/keys', {
       name: 'Buyer',
@@ -69,4 +79,157 @@ describe.skipIf(!hasAnvil())('buying', () => {
     expect(again.body).toEqual({ ...body, replayed: true })
     expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(PRICE)
   })
+
+  it('pays a stock seller of the first generation', async () => {
+    const { body } = await buy({ url: `${sellers.origin}/v1/report` }, 'v1')
+    expect(body).toMatchObject({ status: 'delivered', charged: '0.001', protocol: 'x402-v1' })
+  })
+
+  it('pays an unmodified MPP server, whose challenge prescribes the nonce', async () => {
+    const before = await sellers.chain.balanceOf('USDC', SELLER)
+    const { body } = await buy({ url: `${sellers.origin}/mpp/report` }, 'mpp')
+    expect(body).toMatchObject({ status: 'delivered', charged: '0.001', protocol: 'mpp' })
+    const repeats = await buy({ url: `${sellers.origin}/mpp/repeats` }, 'mpp-1')
+    expect(repeats.body).toMatchObject({ status: 'delivered', protocol: 'mpp' })
+    const again = await buy({ url: `${sellers.origin}/mpp/repeats` }, 'mpp-2')
+    expect(again).toMatchObject({
+      status: 502,
+      body: { code: 'seller_failed', reason: 'challenge_repeated' },
+    })
+    expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(2n * PRICE)
+  })
+
+  it('settles once for concurrent calls with one idempotency key, and all of them find it', async () => {
+    const [before, delivered] = [await sellers.chain.balanceOf('USDC', SELLER), sellers.delivered()]
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => buy({ url: `${sellers.origin}/v2/report` }, 'together')),
+    )
+    expect(new Set(answers.map(({ body }) => body.transaction)).size).toBe(1)
+    expect(answers.map(({ body }) => body.status)).toEqual(Array(8).fill('delivered'))
+    expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(PRICE)
+    expect(sellers.delivered() - delivered).toBe(1)
+  })
+
+  it('quotes a price without paying, and knows what was paid before', async () => {
+    const { status, body } = await owner.send('POST', '/api/purchases/quote', {
+      url: `${sellers.origin}/v2/report`,
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      origin: sellers.origin,
+      protocols: ['x402-v2'],
+      offers: [
+        { protocol: 'x402-v2', asset: 'USDC', amount: '0.001', usd: '0.001', payTo: SELLER, payable: true },
+      ],
+      description: 'A report',
+      known: { payTo: SELLER.toLowerCase(), price: '0.001', purchases: 2 },
+      free: false,
+    })
+    const free = await owner.send('POST', '/api/purchases/quote', { url: `${sellers.origin}/free` })
+    expect(free.body).toMatchObject({ free: true, offers: [], known: null })
+  })
+
+  it('keeps a chunk in the purse of the key, and shows it', async () => {
+    const { body } = await owner.send('GET', '/api/wallets')
+    // One USDC was moved, five reports were paid.
+    expect(body.purse).toEqual([{ agentId: expect.stringMatching(/^key_/), asset: 'USDC', amount: '0.995' }])
+    const listed = await owner.send('GET', '/api/purchases?limit=2')
+    expect(listed.body.purchases).toHaveLength(2)
+    const activity = await owner.send('GET', '/api/activity?kind=purchase')
+    expect(activity.body.activity).toHaveLength(5)
+    expect((await owner.send('GET', '/api/activity?kind=transfer')).body.activity).toEqual([])
+  })
+
+  it('refuses what it cannot or may not buy, and pays nothing', async () => {
+    const before = await sellers.chain.balanceOf('USDC', SELLER)
+    const url = `${sellers.origin}/v2/report`
+    const codes = async (input: object) => {
+      const { status, body } = await buy({ url, ...input })
+      return [status, body.code]
+    }
+    expect(await codes({ maxAmount: '0.0009' })).toEqual([422, 'terms_not_payable'])
+    expect(await codes({ asset: 'EURC' })).toEqual([422, 'terms_not_payable'])
+    expect(await codes({ url: 'http://169.254.169.254/latest' })).toEqual([400, 'url_not_allowed'])
+    expect(await codes({ url: 'https://10.0.0.1/' })).toEqual([400, 'url_not_allowed'])
+    expect(await codes({ url: `${sellers.origin}/broken` })).toEqual([502, 'seller_failed'])
+    expect(await codes({ url: `${sellers.origin}/moved` })).toEqual([502, 'seller_failed'])
+    expect(await codes({ headers: { Authorization: 'Bearer x' } })).toEqual([400, 'invalid_request'])
+    expect(await codes({ headers: { 'X-Payment': 'x' } })).toEqual([400, 'invalid_request'])
+    expect(await codes({ headers: { Cookie: 'a=b' } })).toEqual([400, 'invalid_request'])
+    expect(await codes({ body: 'x' })).toEqual([400, 'invalid_request'])
+    expect(await sellers.chain.balanceOf('USDC', SELLER)).toBe(before)
+  })
+
+  it('signs the evidence, which anybody can verify offline and on the chain', async () => {
+    const { body: bought } = await buy({ url: `${sellers.origin}/v2/report`, purpose: 'weather' }, 'evidence')
+    const { body } = await owner.send('GET', `/api/purchases/${bought.purchaseId}/evidence`)
+    expect(body.evidence).toMatchObject({
+      status: 'delivered',
+      intent: { url: `${sellers.origin}/v2/report`, purpose: 'weather' },
+      decision: { decisionId: bought.decisionId, policyVersion: 1 },
+      challenge: { units: '1000', payTo: SELLER.toLowerCase() },
+      settlement: { transaction: bought.transaction, log: { units: '1000' } },
+    })
+    const folder = mkdtempSync(join(tmpdir(), 'bursar-evidence-'))
+    const verify = (evidence: object) => {
+      const file = join(folder, 'evidence.json')
+      writeFileSync(file, JSON.stringify(evidence))
+      const rpc = sellers.chain.rpcUrl ?? rpcUrl
+      return spawnSync(
+        process.execPath,
+        ['.build/bin/main.js', 'audit', 'verify-purchase', file, '--rpc', rpc],
+        {
+          encoding: 'utf8',
+        },
+      )
+    }
+    const good = verify(body)
+    expect(good.stdout).toContain('delivered, paid 0.001 USDC')
+    expect(good.stdout).toContain('payment found on the chain')
+    expect(good.status).toBe(0)
+    const evidence = z.looseObject({ challenge: z.looseObject({}) }).parse(body.evidence)
+    const forged = verify({
+      ...body,
+      evidence: { ...evidence, challenge: { ...evidence.challenge, units: '1' } },
+    })
+    expect(forged.status).toBe(1)
+    expect(forged.stdout).toContain('the signature is not')
+  })
+
+  it('buys for a person from the account’s own purse, which holds nothing between purchases', async () => {
+    const { status, body } = await owner.send('POST', '/api/purchases', {
+      url: `${sellers.origin}/v2/report`,
+      maxAmount: '0.01',
+    })
+    expect([status, body.status]).toEqual([200, 'delivered'])
+    const { body: wallet } = await owner.send('GET', '/api/wallets')
+    expect(wallet.purse).toContainEqual({ agentId: null, asset: 'USDC', amount: '0' })
+  })
+
+  it('returns the money of a revoked key to the wallet', async () => {
+    const { body: before } = await owner.send('GET', '/api/wallets')
+    const id = z
+      .array(z.looseObject({ agentId: z.string().nullable() }))
+      .parse(before.purse)
+      .find(({ agentId }) => agentId !== null)?.agentId
+    expect((await owner.send('PATCH', `/api/agents/keys/${id}`, { purse: { chunk: '0' } })).status).toBe(200)
+    expect((await owner.send('DELETE', `/api/agents/keys/${id}`)).status).toBe(200)
+    await vi.waitFor(
+      async () => {
+        const { body } = await owner.send('GET', '/api/wallets')
+        expect(body.purse).toContainEqual({ agentId: id, asset: 'USDC', amount: '0' })
+        expect(usdcOf(body) - usdcOf(before)).toBeCloseTo(0.994, 6)
+      },
+      { timeout: 20_000, interval: 250 },
+    )
+    const { body } = await owner.send('GET', '/api/activity?kind=deposit')
+    expect(body.activity).toHaveLength(await depositsBefore)
+  })
 })
+
+function usdcOf(wallet: unknown): number {
+  const { balances } = z
+    .looseObject({ balances: z.array(z.looseObject({ token: z.string(), amount: z.string() })) })
+    .parse(wallet)
+  return Number(balances.find(({ token }) => token === 'USDC')?.amount)
+}

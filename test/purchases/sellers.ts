@@ -5,6 +5,8 @@ import { registerExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { paymentMiddleware, x402ResourceServer } from '@x402/hono'
 import { Hono } from 'hono'
+import { evm, Mppx } from 'mppx/server'
+import { parseAbi } from 'viem'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
 import { silentLog } from '../../src/base/log.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
@@ -62,6 +64,47 @@ export async function startStockSellers(rpcUrl: string): Promise<Sellers> {
     app.get(path, (c) => {
       delivered += 1
       return c.json({ report: 'sunny' })
+    })
+  const money = { amount: '0.001', currency: chain.tokens.USDC, chainId: 84532, decimals: 6 } as const
+  const mpp = Mppx.create({
+    realm: 'seller.test',
+    secretKey: 'x'.repeat(40),
+    methods: [
+      evm.charge({
+        ...money,
+        authorization: { name: 'USDC', version: '2' },
+        recipient: SELLER,
+        settle: async ({ payload }) => {
+          const { from, to, value, validAfter, validBefore, nonce, signature } = payload
+          const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature]
+          const hash = await chain.signer.writeContract({
+            address: chain.tokens.USDC,
+            abi: parseAbi([
+              'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
+            ]),
+            functionName: 'transferWithAuthorization',
+            args,
+          })
+          await chain.signer.waitForTransactionReceipt({ hash })
+          return { reference: hash }
+        },
+      }),
+    ],
+  })
+  // A fixed end gives every challenge one id, hence one nonce.
+  const end = new Date(Date.now() + 240_000).toISOString()
+  for (const [path, more] of [
+    ['report', {}],
+    ['repeats', { expires: end }],
+  ] as const)
+    app.get(`/mpp/${path}`, async (c) => {
+      const charged = await mpp.charge({ amount: '0.001', ...more })(c.req.raw)
+      if (charged.status !== 402) return charged.withReceipt(Response.json({ report: 'sunny' }))
+      const { challenge } = charged
+      // The same server also offers x402, which a buyer prefers.
+      const headers = new Headers(challenge.headers)
+      headers.delete('payment-required')
+      return new Response(null, { status: 402, headers })
     })
   app.get('/free', (c) => c.text('nothing to pay'))
   app.get('/broken', (c) => c.text('no', 500))

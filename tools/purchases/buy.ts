@@ -5,8 +5,9 @@ import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf, idempotencyOwner } from '../../src/kernel/fingerprint.ts'
-import { defineTool, type ReservedSpend } from '../../src/kernel/tool.ts'
+import { type CostlessCall, defineTool, type ReservedSpend } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, moneyOf } from '../../src/money/money.ts'
+import type { RateTable } from '../../src/money/rate-table.ts'
 import { usdMicrosAt } from '../../src/money/usd-value.ts'
 import { requireApprovedTerms } from '../../src/purchases/approved-terms.ts'
 import { nonceOfPurchase, purseKey } from '../../src/purchases/authorization.ts'
@@ -14,9 +15,17 @@ import { viewAnswer } from '../../src/purchases/delivery.ts'
 import { fundPurchase } from '../../src/purchases/fund-purchase.ts'
 import { readOffers } from '../../src/purchases/offers.ts'
 import { isSuccess, presentPurchase, signPurchase } from '../../src/purchases/pay-purchase.ts'
-import { chooseOffer } from '../../src/purchases/plan-purchase.ts'
+import { type Acceptance, chooseOffer } from '../../src/purchases/plan-purchase.ts'
 import { givenUp, recallPurchase } from '../../src/purchases/recall-purchase.ts'
-import { askUnpaid, hashOfRequest, readRequest, unusableAnswer } from '../../src/purchases/request.ts'
+import {
+  askUnpaid,
+  hashOfRequest,
+  type PurchaseRequest,
+  readRequest,
+  repeatedChallenge,
+  sellerOf,
+  unusableAnswer,
+} from '../../src/purchases/request.ts'
 import { requestMembers } from '../../src/purchases/request-members.ts'
 import {
   DEFAULT_CHUNK,
@@ -24,12 +33,15 @@ import {
   findPurchase,
   findPurse,
   insertPurchase,
+  isNonceTaken,
   openPurse,
   type Purchase,
+  unclaimPurchase,
 } from '../../src/purchases/store.ts'
 import { payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/purchases/view.ts'
 import { findAllowedDecision } from '../../src/spending/decisions.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
 import { findOwnedWallet } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
 import { gatewayAuthorization } from '../../src/wallets/transfers/gateway-authorization.ts'
@@ -99,19 +111,18 @@ export default defineTool({
     const repeated = await findEarlier(context, input)
     if (repeated !== undefined) return { repeats: repeated }
     const request = readRequest(input, { loopback: isSandbox(context) })
-    const answer = await askUnpaid(request, { loopback: isSandbox(context) })
-    if (isSuccess(answer)) return { costless: viewFree(viewAnswer(answer)) }
-    if (answer.status !== 402) throw unusableAnswer(answer)
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const table = await context.rates.latest(context.now)
     const maxUnits = moneyOf(input.asset, input.maxAmount).units
-    const offers = readOffers(context.chain, answer, context.now)
-    const { asset, units, payTo, ...offer } = chooseOffer(offers, { asset: input.asset, maxUnits }, table)
+    const purseId = keyId ?? accountId
+    const found = await findOffer(context, { request, purseId, asset: input.asset, maxUnits, table })
+    if ('costless' in found) return found
+    const { asset, units, payTo, ...offer } = found
     const { origin } = request.url
-    const resource = `${origin}${request.url.pathname}`
-    const seen = await findKnownSeller(context.database, { accountId, origin, resource, asset })
+    const { seller, resource } = sellerOf(request)
+    const seen = await findKnownSeller(context.database, { accountId, seller, resource, asset })
     await requireApprovedTerms(context, { payTo, units, asset })
     const money = { asset, units }
     const chain = context.chain.name
@@ -123,7 +134,6 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const purseId = keyId ?? accountId
     const purse = await findPurse(context.database, purseId)
     return {
       category: 'x402',
@@ -145,6 +155,7 @@ export default defineTool({
         purchaseId: context.newId('buy', context.now),
         url: request.url.href,
         origin,
+        seller,
         resource,
         method: request.method,
         requestHash: hashOfRequest(request),
@@ -167,11 +178,15 @@ export default defineTool({
     const { decisionId, facts: terms } = decided
     await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
     const purchase = await openPurchase(context, decided)
-    const signed = await signPurchase(context, purchase, terms.seconds)
-    if (signed === undefined) throw givenUp(decisionId)
-    const request = readRequest(input, { loopback: isSandbox(context) })
-    const paid = await presentPurchase(context, signed, request)
-    return viewBought(context.settings.dataKey, paid, { usd: terms.usd, replayed: false })
+    try {
+      const signed = await signPurchase(context, purchase, terms.seconds)
+      if (signed === undefined) throw givenUp(decisionId)
+      const request = readRequest(input, { loopback: isSandbox(context) })
+      const paid = await presentPurchase(context, signed, request)
+      return viewBought(context.settings.dataKey, paid, { usd: terms.usd, replayed: false })
+    } finally {
+      await unclaimPurchase(context.database, purchase.id, context.clock())
+    }
   },
   recall: async (context, input, { decisionId, facts: { usd } }) => {
     const request = readRequest(input, { loopback: isSandbox(context) })
@@ -195,6 +210,33 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
   if (key === null) return undefined
   const principal = idempotencyOwner(callerOf(context))
   return findAllowedDecision(context.database, { principal, key, fingerprint: fingerprintOf(NAME, input) })
+}
+
+/** How often a seller that repeats a challenge is asked for another. */
+const ASKS = 3
+
+/** Asks the seller, and chooses the offer to accept. */
+async function findOffer(
+  context: Context,
+  {
+    request,
+    purseId,
+    table,
+    ...acceptance
+  }: Acceptance & { request: PurchaseRequest; purseId: string; table: RateTable },
+): Promise<ReturnType<typeof chooseOffer> | CostlessCall> {
+  const loopback = isSandbox(context)
+  const payer = purseKey(context.settings.dataKey, purseId).address
+  for (let asked = 1; asked <= ASKS; asked += 1) {
+    const answer = await askUnpaid(request, { loopback })
+    if (isSuccess(answer)) return { costless: viewFree(viewAnswer(answer)) }
+    if (answer.status !== 402) throw unusableAnswer(answer)
+    const offer = chooseOffer(readOffers(context.chain, answer, context.now), acceptance, table)
+    if (offer.protocol !== 'mpp') return offer
+    const nonce = nonceOfPurchase({ purchaseId: '', ...offer })
+    if (!(await isNonceTaken(context.database, { payer, token: offer.token, nonce }))) return offer
+  }
+  throw repeatedChallenge()
 }
 
 /** Writes the purchase, and moves its money to its purse. @throws Failure when it could not be moved. */
@@ -222,11 +264,14 @@ async function openPurchase(
     decisionId,
     chain: chain.name,
     payer: address,
-    nonce: nonceOfPurchase(terms.purchaseId),
+    nonce: nonceOfPurchase(terms),
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
   })
-  if (place === undefined) throw givenUp(decisionId)
+  if (place === undefined) {
+    await releaseSpend(database, { decisionId, at: clock() })
+    throw givenUp(decisionId)
+  }
   const purchase = await findPurchase(database, { decisionId })
   if (purchase === undefined) throw new Error(`${terms.purchaseId} was not written`)
   if (place.isInPurse) return purchase

@@ -6,7 +6,7 @@ import { decimalOfUnits } from '../../src/money/money.ts'
 import { type Offer, readOffers } from '../../src/purchases/offers.ts'
 import { isSuccess } from '../../src/purchases/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/purchases/plan-purchase.ts'
-import { askUnpaid, readRequest, unusableAnswer } from '../../src/purchases/request.ts'
+import { askUnpaid, readRequest, sellerOf, unusableAnswer } from '../../src/purchases/request.ts'
 import { requestMembers } from '../../src/purchases/request-members.ts'
 import { findKnownSeller } from '../../src/purchases/store.ts'
 import { protocols } from '../../src/purchases/terms.ts'
@@ -53,7 +53,7 @@ export default defineTool({
     const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
     const { origin, href } = request.url
     const accountId = callerOf(context).account.id
-    const seen = await findKnownSeller(context.database, { accountId, origin, resource: href, asset: null })
+    const seen = await findKnownSeller(context.database, { accountId, ...sellerOf(request), asset: null })
     const table = await context.rates.latest(context.now)
     return {
       url: href,

@@ -104,7 +104,7 @@ export default defineTool({
     const change = changeOf('key.updated', key, after)
     await recordChange(
       context,
-      purse === undefined ? change : { ...change, after: { ...keyState(after), purse } },
+      purse === undefined ? change : { ...change, after: { key: keyState(after), purse } },
     )
     return viewAgent(database, after, now)
   },

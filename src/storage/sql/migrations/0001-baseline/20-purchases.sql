@@ -22,6 +22,8 @@ create table purchase (
   -- The request. A fragment is never sent, and not stored.
   url text not null,
   origin text not null,
+  -- By which the payee is remembered: the origin, or the resource where an origin has many sellers.
+  seller text not null,
   -- Origin and path, by which the price is remembered.
   resource text not null,
   method text not null,
@@ -67,7 +69,7 @@ create table purchase (
   check (state in ('reserved', 'failed') or credential_hash is not null)
 ) with (fillfactor = 80);
 create index purchase_of_account on purchase (account_id, id);
-create index purchase_of_origin on purchase (account_id, origin) where state = 'settled';
+create index purchase_of_seller on purchase (account_id, seller) where state = 'settled';
 create index purchase_open on purchase (busy_until) where state in ('reserved', 'signed');
 create index purchase_settled on purchase (updated_at) where state = 'settled';
 create index purchase_delivered on purchase (delivered_at) where delivered is not null;

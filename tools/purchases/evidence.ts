@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { signDocument } from '../../src/audit/signed-document.ts'
+import { keySet, signingKeyOf } from '../../src/audit/signing-key.ts'
+import { Failure } from '../../src/failures/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/purchases/evidence-document.ts'
+import { findOwnPurchase } from '../../src/purchases/store.ts'
+
+export default defineTool({
+  name: 'purchases.evidence',
+  title: 'Evidence of a purchase',
+  summary: 'Read the signed evidence of a purchase.',
+  description:
+    'The document says what was wanted, decided, signed, paid and delivered. `bursar audit verify-purchase FILE` checks it offline, and with --rpc URL against the chain.',
+  route: 'GET /api/purchases/{id}/evidence',
+  who: 'account',
+  scopes: ['purchases:pay'],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`buy_…`') }),
+  output: z.strictObject({
+    evidence: evidenceDocument.describe('The document.'),
+    jws: z.string().describe('Compact JWS (Ed25519) over its canonical JSON (RFC 8785).'),
+    jwks: keySet.describe('The keys of /.well-known/jwks.json.'),
+  }),
+  failures: ['not_found', 'provider_unavailable'],
+  example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const purchase = await findOwnPurchase(context.database, {
+      accountId: caller.account.id,
+      keyId: caller.kind === 'key' ? caller.key.id : null,
+      id,
+    })
+    if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
+    const evidence = await buildEvidence(context, purchase)
+    const key = await signingKeyOf(context.settings.dataKey)
+    const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })
+    return { evidence, jws, jwks: key.keySet }
+  },
+})
