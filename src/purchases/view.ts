@@ -42,10 +42,11 @@ export const purchaseView = z.strictObject({
   purpose: z.string().nullable().describe('Purpose given by the buyer.'),
   price: z.string().describe('Agreed price in the asset.'),
   failure: untrustedTextOrNull('Why it failed or nothing came; null otherwise.'),
-  response: deliveryView
-    .nullable()
-    .describe('The seller’s answer; null in lists, if none came, or after a day.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
+})
+
+export const wholePurchaseView = purchaseView.extend({
+  response: deliveryView.nullable().describe('The seller’s answer; null if none came, or after a day.'),
 })
 
 function shared(purchase: Purchase) {
@@ -108,8 +109,7 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
   }
 }
 
-/** @param response shown for one purchase, null in lists. */
-export function viewPurchase(purchase: Purchase, response: Delivery | null): z.input<typeof purchaseView> {
+export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
   const { state, delivered_at: deliveredAt, failure } = purchase
   const { asset } = kindOf(purchase)
   return {
@@ -127,7 +127,6 @@ export function viewPurchase(purchase: Purchase, response: Delivery | null): z.i
     purpose: purchase.purpose,
     price: decimalOf({ asset, units: purchase.units }),
     failure: deliveredAt === null ? failure : null,
-    response,
     createdAt: purchase.created_at.toISOString(),
   }
 }

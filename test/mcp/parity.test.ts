@@ -104,6 +104,10 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
     compliance_travel_rules_get: 'not_found',
     x402_payments_get: 'not_found',
     cards_transactions: 'not_found',
+    purchases_get: 'not_found',
+    // The example’s host does not exist.
+    purchases_buy: 'seller_failed',
+    purchases_quote: 'seller_failed',
     // Identity data comes from a person.
     compliance_kyc: 'insufficient_scope',
   }

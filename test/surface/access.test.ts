@@ -348,6 +348,16 @@ async function newApiKeyOf(owner: Person) {
   return { id: String(body.id), isThere }
 }
 
+async function newPurchaseOf(owner: Person) {
+  const url = `${gateway.origin}/sandbox/sellers/weather`
+  const { body } = await owner.send('POST', '/api/purchases', { url, maxAmount: '0.1' })
+  const path = `/api/purchases/${String(body.purchaseId)}`
+  return {
+    id: String(body.purchaseId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'delivered',
+  }
+}
+
 /** For each route that names an object: creates one, with its id and a check that it still exists. */
 const objects: Readonly<
   Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
@@ -409,6 +419,8 @@ const objects: Readonly<
       isThere: async () => (await owner.send('GET', path)).body.status === 'required',
     }
   },
+  'GET /api/purchases/{id}': newPurchaseOf,
+  'GET /api/purchases/{id}/evidence': newPurchaseOf,
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/approvals/{id}': newApprovalOf,

@@ -52,6 +52,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'developer.keys.revoke': owners,
   'developer.keys.update': owners,
   'docs.feedback': 'For readers of the documentation, without an account.',
+  'purchases.evidence': 'A document for auditors; an agent reads the purchase.',
   'rails.controls.get': admins,
   'rails.controls.set': admins,
   'sandbox.admin': sandbox,
@@ -80,9 +81,9 @@ describe('the operations that are no MCP tools', () => {
     expect(missing.sort()).toEqual(Object.keys(leftOut).sort())
   })
 
-  it('are none that a key may call, except the intent of a transfer', () => {
+  it('are none that a key may call, except an intent and a document', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['wallets.transfer_intent'])
+    expect(callable).toEqual(['purchases.evidence', 'wallets.transfer_intent'])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

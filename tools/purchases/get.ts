@@ -3,7 +3,7 @@ import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findOwnPurchase } from '../../src/purchases/store.ts'
-import { deliveryOf, purchaseView, viewPurchase } from '../../src/purchases/view.ts'
+import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/purchases/view.ts'
 
 export default defineTool({
   name: 'purchases.get',
@@ -16,7 +16,7 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`buy_…`') }),
-  output: purchaseView,
+  output: wholePurchaseView,
   failures: ['not_found'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
@@ -27,6 +27,6 @@ export default defineTool({
       id,
     })
     if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
-    return viewPurchase(purchase, deliveryOf(context.settings.dataKey, purchase))
+    return { ...viewPurchase(purchase), response: deliveryOf(context.settings.dataKey, purchase) }
   },
 })

@@ -28,6 +28,6 @@ export default defineTool({
       keyId: caller.kind === 'key' ? caller.key.id : null,
       page: pageOf(input),
     })
-    return { purchases: rows.map((row) => viewPurchase(row, null)), nextCursor: next }
+    return { purchases: rows.map((row) => viewPurchase(row)), nextCursor: next }
   },
 })
