@@ -7,7 +7,7 @@ import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
-import { executePayment, purseKey, signPayment } from './authorization.ts'
+import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
 import { hexOf } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
@@ -119,6 +119,8 @@ async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void
   const first = await outcomeOf(chain, sweep, { asset, to })
   if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
   const account = purseKey(settings.dataKey, sweep.purse_id)
+  if (parts.clock() >= sweep.valid_before)
+    return cancelAuthorization(chain, account, { asset, nonce: hexOf(sweep.nonce) })
   const message = {
     from: account.address,
     to,

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { loosenings } from '../../policies/loosening.ts'
+import { type Policy, spendPolicy } from '../../policies/policy.ts'
+import { seller } from '../../policies/rules/seller.ts'
+import { sellerChanges } from '../../policies/seller-changes.ts'
+import type { SellerFacts, SpendFacts } from '../../policies/spend.ts'
+
+const policyWith = (sellers?: object): Policy =>
+  spendPolicy.parse({
+    perTransaction: { max: '1' },
+    dailyBudget: { max: '1' },
+    categories: { allow: ['x402'] },
+    ...(sellers === undefined ? {} : { sellers }),
+  })
+
+const facts = (origin: string | null): SpendFacts => ({
+  category: 'x402',
+  asset: 'USDC',
+  usdMicros: 1n,
+  chain: 'base-sepolia',
+  counterparty: null,
+  mcc: null,
+  symbol: null,
+  seller: origin === null ? null : known({ origin }),
+})
+
+function known(changes: Partial<SellerFacts> = {}): SellerFacts {
+  return {
+    origin: 'https://a.example.com',
+    payTo: '0xa',
+    price: '100',
+    knownPayees: [],
+    knownPrice: null,
+    ...changes,
+  }
+}
+
+const isDenied = (sellers: object | undefined, origin: string | null) =>
+  seller(policyWith(sellers), facts(origin)) !== undefined
+
+describe('the sellers of a policy', () => {
+  it('are origins, or every host below a domain; deny beats allow', () => {
+    const wild = { allow: ['*.example.com'], deny: ['https://bad.example.com'] }
+    expect(isDenied(wild, 'https://a.example.com')).toBe(false)
+    expect(isDenied(wild, 'https://a.b.example.com:8443')).toBe(false)
+    expect(isDenied(wild, 'https://bad.example.com')).toBe(true)
+    for (const origin of ['https://example.com', 'https://notexample.com', 'http://a.example.com'])
+      expect([origin, isDenied(wild, origin)]).toEqual([origin, true])
+    expect(isDenied({ allow: ['https://a.example.com'] }, 'https://a.example.com:8443')).toBe(true)
+    expect(isDenied({ deny: ['*.example.com'] }, 'https://a.example.com')).toBe(true)
+    expect(isDenied({ allow: [] }, 'https://a.example.com')).toBe(true)
+  })
+
+  it('limit nothing else', () => {
+    expect(isDenied(undefined, 'https://a.example.com')).toBe(false)
+    expect(isDenied({ allow: [] }, null)).toBe(false)
+  })
+
+  it('are checked, and widening them is loosening', () => {
+    for (const name of ['example.com', 'https://a.example.com/path', '*.com', 'ftp://a.example.com'])
+      expect(() => policyWith({ allow: [name] })).toThrow()
+    expect(loosenings(policyWith({ allow: [] }), policyWith())).toEqual(['sellers'])
+    expect(loosenings(policyWith(), policyWith({ allow: [] }))).toEqual([])
+  })
+})
+
+describe('a seller with a past', () => {
+  const rules = (changes: Partial<SellerFacts>) => sellerChanges(known(changes)).map(({ rule }) => rule)
+
+  it('may not name another payee, nor raise its price by more than a tenth', () => {
+    expect(rules({})).toEqual([])
+    expect(rules({ knownPayees: ['0xb', '0xa'], knownPrice: '91' })).toEqual([])
+    expect(rules({ knownPayees: ['0xb'] })).toEqual(['payee_changed'])
+    expect(rules({ knownPrice: '90' })).toEqual(['price_changed'])
+    expect(rules({ knownPayees: ['0xb'], knownPrice: '1' })).toEqual(['payee_changed', 'price_changed'])
+    expect(rules({ price: '110', knownPrice: '100' })).toEqual([])
+  })
+})

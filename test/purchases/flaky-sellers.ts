@@ -1,0 +1,137 @@
+/** Sellers of x402 v2 that fail in the ways that cost other buyers money twice. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Hono } from 'hono'
+import { parseAbi } from 'viem'
+import { z } from 'zod'
+import { silentLog } from '../../src/base/log.ts'
+import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
+import { listen } from '../x402/scene.ts'
+
+export const SELLER = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'
+export const OTHER = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
+const PRICE = '1000'
+
+const hex = z.templateLiteral(['0x', z.string()])
+const payment = z.looseObject({
+  payload: z.looseObject({
+    signature: hex,
+    authorization: z.looseObject({
+      from: hex,
+      to: hex,
+      value: z.string(),
+      validAfter: z.string(),
+      validBefore: z.string(),
+      nonce: hex,
+    }),
+  }),
+})
+
+const abi = parseAbi([
+  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
+])
+
+/** Terms of a seller. */
+export interface SellerTerms {
+  readonly payTo: string
+  readonly amount: string
+}
+
+export interface FlakySellers {
+  readonly origin: string
+  /** Sets the terms of `/{kind}/{run}` by its run. */
+  setTerms(run: string, terms: SellerTerms): void
+  close(): Promise<void>
+}
+
+/** Serves `/{kind}/{run}`: every run has its own count of paid requests. */
+export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
+  const chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
+  const asset = chain.tokens.USDC
+  const requests = new Map<string, number>()
+  const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()
+
+  const take = async (header: string) => {
+    const { payload } = payment.parse(JSON.parse(Buffer.from(header, 'base64').toString()))
+    const { from, to, value, validAfter, validBefore, nonce } = payload.authorization
+    const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, payload.signature]
+    try {
+      const hash = await chain.signer.writeContract({
+        address: asset,
+        abi,
+        functionName: 'transferWithAuthorization',
+        args,
+      })
+      return (await chain.signer.waitForTransactionReceipt({ hash })).status === 'success'
+    } catch {
+      return false
+    }
+  }
+  const named = new Map<string, SellerTerms>()
+  const challenge = (url: string, { payTo, amount }: SellerTerms) => {
+    const accepts = [
+      {
+        scheme: 'exact',
+        network: 'eip155:84532',
+        asset,
+        payTo,
+        amount,
+        maxTimeoutSeconds: 60,
+        extra: { name: 'USDC', version: '2' },
+      },
+    ]
+    const text = JSON.stringify({ x402Version: 2, error: '', resource: { url }, accepts })
+    return new Response(null, {
+      status: 402,
+      headers: { 'payment-required': Buffer.from(text).toString('base64') },
+    })
+  }
+
+  app.get('/:kind/:run', async (c) => {
+    const { kind, run } = c.req.param()
+    const header = c.req.header('payment-signature')
+    const terms = named.get(run) ?? { payTo: SELLER, amount: PRICE }
+    if (header === undefined) return challenge(c.req.url, terms)
+    const count = (requests.get(run) ?? 0) + 1
+    requests.set(run, count)
+    const hangUp = () => {
+      c.env.incoming.socket.destroy()
+      return c.body(null)
+    }
+    const report = () => c.json({ report: run })
+    switch (kind) {
+      case '504-once':
+        await take(header)
+        return count === 1 ? c.text('', 504) : report()
+      case '504-after':
+        await take(header)
+        return c.text('', 504)
+      case 'drop-after':
+        await take(header)
+        return hangUp()
+      case 'drop-before':
+        if (count === 1) return hangUp()
+        await take(header)
+        return report()
+      case 'late':
+        void pause(1_000).then(() => take(header))
+        return c.text('', 504)
+      case 'changes':
+        return challenge(c.req.url, { ...terms, payTo: OTHER })
+      default: {
+        const isFirst = await take(header)
+        // A settled payment is delivered for again, as an honest seller does.
+        return isFirst || count > 1 ? report() : challenge(c.req.url, terms)
+      }
+    }
+  })
+  const { server, port } = await listen(app)
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    setTerms: (run, terms) => void named.set(run, terms),
+    close: async () => {
+      if ('closeAllConnections' in server) server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await chain.close()
+    },
+  }
+}

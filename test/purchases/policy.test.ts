@@ -1,0 +1,138 @@
+/** Purchases under a policy: sellers by name, sellers that change, approvals, pauses and rails. */
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { type Agent, newAgent } from '../journeys/agent.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { newGuest, type Person, requestJson } from '../journeys/people.ts'
+import { hasAnvil } from '../x402/world.ts'
+import { type FlakySellers, OTHER, SELLER, startFlakySellers } from './flaky-sellers.ts'
+
+const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
+const approval = z.looseObject({ approvalId: z.string() })
+
+const policy = {
+  perTransaction: { max: '1' },
+  dailyBudget: { max: '5' },
+  categories: { allow: ['x402'] },
+}
+
+describe.skipIf(!hasAnvil())('purchases under a policy', () => {
+  let gateway: Gateway
+  let sellers: FlakySellers
+  let owner: Person
+
+  beforeAll(async () => {
+    gateway = await startGateway({ RATE_MUTATIONS: '100000/60' })
+    const { chain } = credentials.parse(
+      (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+    )
+    sellers = await startFlakySellers(chain.rpcUrl)
+    owner = await newGuest(gateway.origin)
+  }, 120_000)
+  afterAll(async () => {
+    await sellers?.close()
+    await gateway?.stop()
+  }, 60_000)
+
+  const newBuyer = async (more: object = {}) => {
+    const agent: Agent = await newAgent()
+    const { body } = await owner.send('POST', '/api/agents/keys', {
+      name: 'Buyer',
+      publicKey: agent.jwk,
+      scopes: ['purchases:pay'],
+      policy: { ...policy, ...more },
+    })
+    const send = async (method: string, path: string, input?: object, idempotencyKey?: string) => {
+      const response = await agent.fetch({
+        method,
+        url: `${gateway.origin}${path}`,
+        ...(input === undefined ? {} : { body: JSON.stringify(input) }),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const buy = (run: string, idempotencyKey?: string) =>
+      send(
+        'POST',
+        '/api/purchases',
+        { url: `${sellers.origin}/honest/${run}`, maxAmount: '0.01' },
+        idempotencyKey,
+      )
+    return { id: String(body.agentId), send, buy }
+  }
+
+  it('denies sellers that the policy does not allow', async () => {
+    const denied = await newBuyer({ sellers: { deny: [sellers.origin] } })
+    expect((await denied.buy('a')).body).toMatchObject({
+      code: 'policy_denied',
+      violations: [{ rule: 'seller', requested: sellers.origin }],
+    })
+    const others = await newBuyer({ sellers: { allow: ['*.example.com'] } })
+    expect((await others.buy('a')).body).toMatchObject({ code: 'policy_denied' })
+    const allowed = await newBuyer({ sellers: { allow: [sellers.origin] } })
+    expect((await allowed.buy('a')).body).toMatchObject({ status: 'delivered' })
+  })
+
+  it('asks the owner when a known seller names another payee, and pays exactly what was approved', async () => {
+    const buyer = await newBuyer({ approval: { above: '1' } })
+    expect((await buyer.buy('payee')).body).toMatchObject({ status: 'delivered' })
+    sellers.setTerms('payee', { payTo: OTHER, amount: '1000' })
+    const asked = await buyer.buy('payee', 'payee-1')
+    expect(asked).toMatchObject({ status: 403, body: { code: 'approval_required' } })
+    const { approvalId } = approval.parse(asked.body)
+    await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
+    await vi.waitFor(async () => {
+      const { body } = await buyer.send('GET', `/api/approvals/${approvalId}`)
+      expect(body.answer).toMatchObject({ status: 'delivered', charged: '0.001', payTo: OTHER })
+    })
+    expect((await buyer.buy('payee', 'payee-1')).body).toMatchObject({ status: 'delivered', replayed: true })
+  })
+
+  it('pays nothing when the terms change between the approval and the payment', async () => {
+    const buyer = await newBuyer({ approval: { above: '1' } })
+    await buyer.buy('rise')
+    sellers.setTerms('rise', { payTo: SELLER, amount: '1200' })
+    const asked = await buyer.buy('rise', 'rise-1')
+    expect(asked.body.code).toBe('approval_required')
+    sellers.setTerms('rise', { payTo: SELLER, amount: '1300' })
+    const { approvalId } = approval.parse(asked.body)
+    await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
+    await vi.waitFor(async () => {
+      const { body } = await buyer.send('GET', `/api/approvals/${approvalId}`)
+      expect(body.problem).toMatchObject({ code: 'terms_not_payable', reason: 'terms_changed' })
+    })
+  })
+
+  it('denies changed terms by their own codes where nobody can be asked', async () => {
+    const buyer = await newBuyer()
+    await buyer.buy('codes')
+    sellers.setTerms('codes', { payTo: SELLER, amount: '1100' })
+    expect((await buyer.buy('codes')).body).toMatchObject({ status: 'delivered', charged: '0.0011' })
+    sellers.setTerms('codes', { payTo: SELLER, amount: '1211' })
+    expect((await buyer.buy('codes')).body).toMatchObject({ status: 403, code: 'price_changed' })
+    sellers.setTerms('codes', { payTo: OTHER, amount: '1000' })
+    expect((await buyer.buy('codes')).body).toMatchObject({ status: 403, code: 'payee_changed' })
+    sellers.setTerms('codes', { payTo: OTHER, amount: '9000' })
+    expect((await buyer.buy('codes')).body).toMatchObject({ status: 403, code: 'policy_denied' })
+  })
+
+  it('counts purchases in the budget, and gives back what was not paid', async () => {
+    const buyer = await newBuyer({ dailyBudget: { max: '5', maxCount: 2 } })
+    const url = `${sellers.origin}/changes/budget`
+    for (let round = 0; round < 3; round += 1)
+      expect((await buyer.send('POST', '/api/purchases', { url, maxAmount: '0.01' })).body.code).toBe(
+        'terms_not_payable',
+      )
+    expect((await buyer.buy('budget-1')).body).toMatchObject({ status: 'delivered' })
+    expect((await buyer.buy('budget-2')).body).toMatchObject({ status: 'delivered' })
+    expect((await buyer.buy('budget-3')).body).toMatchObject({ code: 'policy_denied' })
+  })
+
+  it('pays nothing for a paused key, a sanctioned payee, or a rail that is off', async () => {
+    const buyer = await newBuyer()
+    sellers.setTerms('bad', { payTo: `0x${'1'.repeat(36)}9999`, amount: '1000' })
+    expect((await buyer.buy('bad')).body).toMatchObject({ status: 403, code: 'aml_blocked' })
+    await owner.send('POST', `/api/agents/keys/${buyer.id}/pause`)
+    expect((await buyer.buy('paused')).body).toMatchObject({ status: 403, code: 'policy_denied' })
+  })
+})
