@@ -1,6 +1,6 @@
 /**
  * Calls that share a batch. Calls of the same moment go out together; whoever calls while all batches are running waits
- * for the next one. Nothing waits on a timer.
+ * for the next one. Nothing waits for a time.
  */
 import { Failure } from '../failures/failure.ts'
 
@@ -8,12 +8,14 @@ const MAX_BATCH = 64
 
 /**
  * @property concurrent maximum batches at a time.
+ * @property isBlocking a batch occupies this thread: calls wait for the turn's other input before one is sent.
  * @property lineOf calls of one line are sent in order of arrival and never in two batches at once.
  * @property send sends a batch as a whole and returns an answer for each call, in order. A throw means that nothing was
  * done, unless it is a Failure: then the outcome is unknown.
  */
 interface Batching<Request, Answer> {
   readonly concurrent: number
+  readonly isBlocking?: boolean
   readonly lineOf: (request: Request) => string
   readonly send: (requests: readonly Request[]) => Promise<readonly Answer[]>
 }
@@ -28,7 +30,12 @@ interface Waiter<Request, Answer> {
  * @returns a call that joins a batch. It rejects with what its batch threw: a Failure rejects the whole batch; after any
  * other error the halves of the batch are sent again, until the call that raised is alone.
  */
-export function createBatches<Request, Answer>({ concurrent, lineOf, send }: Batching<Request, Answer>) {
+export function createBatches<Request, Answer>({
+  concurrent,
+  isBlocking = false,
+  lineOf,
+  send,
+}: Batching<Request, Answer>) {
   /** Waiting calls by line. A line has an entry while any of its calls is waiting or running. */
   const lines = new Map<string, Waiter<Request, Answer>[]>()
   /** Lines with waiting calls and none running, in order of arrival. */
@@ -43,7 +50,7 @@ export function createBatches<Request, Answer>({ concurrent, lineOf, send }: Bat
     for (const name of names)
       if (lines.get(name)?.length === 0) lines.delete(name)
       else ready.add(name)
-    runReady()
+    schedule()
   }
 
   const runReady = (): void => {
@@ -61,6 +68,13 @@ export function createBatches<Request, Answer>({ concurrent, lineOf, send }: Bat
     }
   }
 
+  const schedule = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    if (isBlocking) setImmediate(runReady)
+    else queueMicrotask(runReady)
+  }
+
   return (request: Request): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const name = lineOf(request)
@@ -71,8 +85,7 @@ export function createBatches<Request, Answer>({ concurrent, lineOf, send }: Bat
         lines.set(name, [waiter])
         ready.add(name)
       }
-      if (!isScheduled) queueMicrotask(runReady)
-      isScheduled = true
+      schedule()
     })
 }
 

@@ -22,6 +22,7 @@ const MAX_CONCURRENT: Readonly<Record<Database['engine'], number>> = { pglite: 1
 export function createReserveQueue(database: Connection & Pick<Database, 'engine'>): Reserve {
   return createBatches({
     concurrent: MAX_CONCURRENT[database.engine],
+    isBlocking: database.engine === 'pglite',
     lineOf: ({ accountId }) => accountId,
     send: async (requests) => {
       const [first, second] = requests

@@ -22,6 +22,7 @@ export function createGathering(engine: Database['engine'], run: RunBatch): Conn
       gathered.get(statement.name) ??
       createBatches<Call, unknown>({
         concurrent: MAX_CONCURRENT[engine],
+        isBlocking: engine === 'pglite',
         lineOf: (call) => call.line,
         send: (batch) => run(statement, `[${batch.map((call) => call.element).join()}]`),
       })

@@ -27,6 +27,9 @@ onBothEngines('the queue of spends', (database) => {
     }
     return { reserve: createReserveQueue(connection), sizes }
   }
+  /** Long enough for the queue to send what it has, too short for an answer from a server. */
+  const nextTurn = () =>
+    database().engine === 'pglite' ? new Promise((resolve) => setImmediate(resolve)) : Promise.resolve()
   const times = <Result>(count: number, start: (index: number) => Promise<Result>) =>
     Promise.all(Array.from({ length: count }, (_, index) => start(index)))
 
@@ -51,7 +54,7 @@ onBothEngines('the queue of spends', (database) => {
     }
     const verdicts = await Promise.all(reserving)
     expect(verdicts.every(({ verdict }) => verdict === 'allow')).toBe(true)
-    expect(sizes).toEqual(database().engine === 'pglite' ? [1, 8] : [1, 1, 1, 1, 5])
+    expect(sizes).toEqual(database().engine === 'pglite' ? [9] : [1, 1, 1, 1, 5])
   })
 
   it('decides the spends of an account in their order of arrival', async () => {
@@ -91,7 +94,7 @@ onBothEngines('the queue of spends', (database) => {
     const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
     const { reserve, sizes } = watched((name) => (name === 'spend_reserve_batch' ? lost : undefined))
     const first = reserve(spendOf(scene, 1n))
-    await Promise.resolve()
+    await nextTurn()
     const results = await Promise.allSettled([first, ...[2, 3].map(() => reserve(spendOf(scene, 1n)))])
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
     expect(sizes).toEqual([1, 2])
