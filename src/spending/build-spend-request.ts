@@ -63,6 +63,7 @@ export function buildSpendRequest({
   idempotency,
   approvedBy,
   decisionId,
+  nonce,
   now,
 }: {
   readonly operation: string
@@ -72,6 +73,7 @@ export function buildSpendRequest({
   readonly idempotency: SpendRequest['idempotency']
   readonly approvedBy: string | null
   readonly decisionId: string
+  readonly nonce?: SpendRequest['nonce']
   readonly now: Date
 }): SpendRequest {
   const { money, place, counterparty, holding, aml, transfer, facts: found } = spend
@@ -105,6 +107,7 @@ export function buildSpendRequest({
     approvalId: approvedBy,
     place,
     idempotency,
+    nonce,
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
