@@ -1,6 +1,7 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import { type Screening, screeningViolation } from '../../policies/aml/screening.ts'
 import { needsApproval } from '../../policies/approval.ts'
+import { budgetRules } from '../../policies/budget.ts'
 import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../policies/policy.ts'
@@ -68,6 +69,7 @@ export function buildSpendRequest({
   idempotency,
   approvedBy,
   decisionId,
+  nonce,
   now,
 }: {
   readonly operation: string
@@ -77,6 +79,7 @@ export function buildSpendRequest({
   readonly idempotency: SpendRequest['idempotency']
   readonly approvedBy: string | null
   readonly decisionId: string
+  readonly nonce?: SpendRequest['nonce']
   readonly now: Date
 }): SpendRequest {
   const {
@@ -127,6 +130,7 @@ export function buildSpendRequest({
     approvalId: approvedBy,
     place,
     idempotency,
+    nonce,
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
@@ -139,5 +143,6 @@ function limitsOf(policy: Policy | null) {
   return {
     dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
+    longer: policy === null ? [] : budgetRules(policy).filter(({ period }) => period !== 'day'),
   }
 }

@@ -1,4 +1,5 @@
 /** Parameters of the database's spend functions: one list of names for single calls and batches. */
+import type { BudgetRule } from '../../policies/budget.ts'
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
 import type { SpendRequest, TransferRow } from './spend-request.ts'
@@ -20,6 +21,7 @@ export function parametersOf(request: SpendRequest) {
     usd_micros: request.usdMicros,
     daily_max: key?.limits.dailyMaxMicros ?? null,
     daily_count: key?.limits.dailyMaxCount ?? null,
+    budgets: budgetsText(key?.limits.longer ?? []),
     counterparty: request.counterparty?.toLowerCase() ?? null,
     cooldown_seconds: request.cooldownSeconds,
     needs_approval: request.needsApproval,
@@ -35,6 +37,8 @@ export function parametersOf(request: SpendRequest) {
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
     approval: request.approvalId ?? null,
+    nonce: request.nonce?.value ?? null,
+    nonce_expires_at: request.nonce?.expiresAt ?? null,
     transfer:
       request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
     purse: request.purse === undefined || request.purse === null ? null : purseText(request, request.purse),
@@ -51,6 +55,19 @@ function purseText(
     held: held(accountId, place),
     chunk: chunk.toString(),
   })
+}
+
+/** Serializes rules as the JSON text that the database functions read; null for none. */
+function budgetsText(rules: readonly BudgetRule[]): string | null {
+  if (rules.length === 0) return null
+  return JSON.stringify(
+    rules.map(({ rule, period, maxMicros, maxCount }) => ({
+      rule,
+      period,
+      max_micros: maxMicros?.toString() ?? null,
+      max_count: maxCount,
+    })),
+  )
 }
 
 /** Serializes a transfer's row as the JSON text that the database functions read. */
@@ -94,6 +111,9 @@ export const parameterNames = [
   'subject',
   'released',
   'approval',
+  'nonce',
+  'nonce_expires_at',
   'transfer',
   'purse',
+  'budgets',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

@@ -1,15 +1,21 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
+import type { BudgetRule } from '../../policies/budget.ts'
 import type { Json } from '../base/json.ts'
+import type { SignatureNonce } from '../base/principal.ts'
 import type { Violation } from '../failures/failure.ts'
 import type { Stablecoin } from '../money/money.ts'
 import type { Value } from '../money/shares.ts'
 import type { Address, Authorization } from '../providers/chain.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
-/** Limits of a policy's counters: millionths of a USD per UTC day, and spends per UTC day. Null means no limit. */
+/**
+ * Limits of a policy's counters: millionths of a USD per UTC day, and spends per UTC day. Null means no limit.
+ * @property longer rules of the week and the month; absent: none.
+ */
 export interface SpendLimits {
   readonly dailyMaxMicros: bigint | null
   readonly dailyMaxCount: number | null
+  readonly longer?: readonly BudgetRule[]
 }
 
 /**
@@ -80,6 +86,11 @@ export interface SpendRequest {
    * spend where it has less.
    */
   readonly purse?: { readonly id: string; readonly chunk: bigint } | null
+  /**
+   * Nonce that the signed request used up. The reserve's commit contains it: should the database that authenticated the
+   * request fail, its successor knows the nonce of each spend that it knows.
+   */
+  readonly nonce?: SignatureNonce | undefined
   /** Authentication code of the expected decision. @see authenticatedReserve */
   readonly mac?: string
 }
