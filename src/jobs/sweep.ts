@@ -1,6 +1,6 @@
 /**
- * Deletes expired rows: nonces, challenges, idempotency keys older than a day, intents, quotes, MCP sessions and
- * rate-limit windows.
+ * Deletes expired rows: nonces, challenges, idempotency keys older than a day, intents, quotes, MCP sessions,
+ * what sellers delivered a day ago, and rate-limit windows.
  */
 
 import type { Clock } from '../base/clock.ts'
@@ -9,6 +9,7 @@ import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
+import { deleteOldDeliveries } from '../purchases/store.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
 import { sweepIntents } from '../wallets/signing/intent-store.ts'
@@ -26,6 +27,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   await sweepCardOrders(database, now)
   await sweepMcpSessions(database, now)
   const closed = new Date(now.getTime() - WINDOW_MS)
+  await deleteOldDeliveries(database, closed)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
   await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()

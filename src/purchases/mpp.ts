@@ -4,9 +4,10 @@
  */
 import { keccak256, stringToHex } from 'viem'
 import { z } from 'zod'
-import { type Json, toJson } from '../base/json.ts'
+import { isStorable, type Json, toJson } from '../base/json.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import type { PublicAnswer } from '../providers/public-fetch.ts'
+import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues, type ReadOffer } from './terms.ts'
 
 const MAX_HEADER_LENGTH = 32 * 1024
@@ -14,18 +15,20 @@ const MAX_CHALLENGES = 10
 /** Validity where the challenge names none, in seconds. */
 const SECONDS = 300
 
+const text = z.string().refine(isStorable)
+
 /** A challenge's parameters as they were sent: they are sent back unchanged. */
 const challenge = z.object({
-  id: z.string().min(1).max(1024),
-  realm: z.string().max(1024),
-  method: z.string(),
-  intent: z.string(),
-  request: z.string().max(16_384),
-  expires: z.string().max(64).optional(),
-  description: z.string().max(4096).optional(),
-  digest: z.string().max(256).optional(),
-  header: z.string().max(64).optional(),
-  opaque: z.string().max(4096).optional(),
+  id: text.min(1).max(1024),
+  realm: text.max(1024),
+  method: text.max(64),
+  intent: text.max(64),
+  request: text.max(16_384),
+  expires: text.max(64).optional(),
+  description: text.max(4096).optional(),
+  digest: text.max(256).optional(),
+  header: text.max(64).optional(),
+  opaque: text.max(4096).optional(),
 })
 
 const charge = z.looseObject({
@@ -53,7 +56,9 @@ export function readMppChallenges(
     .slice(0, MAX_CHALLENGES)
     .flatMap((parameters): ReadOffer[] => {
       const read = challenge.safeParse(parameters)
-      const request = read.success ? charge.safeParse(decode(read.data.request)) : undefined
+      const request = read.success
+        ? charge.safeParse(parseStrangersJson(Buffer.from(read.data.request, 'base64url').toString()))
+        : undefined
       if (!read.success || request?.success !== true) return []
       const { method, intent, header = 'authorization', expires, description } = read.data
       const { amount, currency, recipient, methodDetails } = request.data
@@ -111,14 +116,6 @@ export function mppCredential(
   }
   const value = Buffer.from(JSON.stringify(credential)).toString('base64url')
   return { name: parameters.header ?? 'Authorization', value: `Payment ${value}` }
-}
-
-function decode(request: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(request, 'base64url').toString())
-  } catch {
-    return undefined
-  }
 }
 
 const PARAMETER = /[\s,]*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/y

@@ -8,6 +8,7 @@ import { type Json, toJson } from '../base/json.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { PublicAnswer } from '../providers/public-fetch.ts'
 import { readMppChallenges } from './mpp.ts'
+import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues, type PayableAsset, type Protocol, payableAssets, type ReadOffer } from './terms.ts'
 
 /** An offer. @property units smallest units. @property reason why it cannot be paid; null: it can be. */
@@ -79,7 +80,7 @@ export function readOffers(
 function readV2({ id }: Pick<Chain, 'id'>, answer: Pick<PublicAnswer, 'headers'>): readonly ReadOffer[] {
   return headerValues(answer, 'payment-required').flatMap((header) => {
     if (header.length > MAX_CHALLENGE_BYTES) return []
-    const read = challengeV2.safeParse(parse(Buffer.from(header, 'base64').toString()))
+    const read = challengeV2.safeParse(parseStrangersJson(Buffer.from(header, 'base64').toString()))
     if (!read.success) return []
     const { accepts, resource, extensions } = read.data
     return accepts.flatMap((each): ReadOffer[] => {
@@ -107,7 +108,7 @@ function readV2({ id }: Pick<Chain, 'id'>, answer: Pick<PublicAnswer, 'headers'>
 
 function readV1({ name }: Pick<Chain, 'name'>, { body }: Pick<PublicAnswer, 'body'>): readonly ReadOffer[] {
   if (body.length > MAX_CHALLENGE_BYTES) return []
-  const read = challengeV1.safeParse(parse(Buffer.from(body).toString()))
+  const read = challengeV1.safeParse(parseStrangersJson(Buffer.from(body).toString()))
   if (!read.success) return []
   return read.data.accepts.flatMap((each): ReadOffer[] => {
     const accepted = acceptV1.safeParse(each)
@@ -129,14 +130,6 @@ function readV1({ name }: Pick<Chain, 'name'>, { body }: Pick<PublicAnswer, 'bod
       },
     ]
   })
-}
-
-function parse(document: string): unknown {
-  try {
-    return JSON.parse(document)
-  } catch {
-    return undefined
-  }
 }
 
 function judge({ tokens }: Pick<Chain, 'tokens'>, read: ReadOffer): Offer {

@@ -28,6 +28,7 @@ import {
   type Purchase,
   signedPurchase,
 } from './store.ts'
+import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues } from './terms.ts'
 
 export interface PayingParts {
@@ -268,22 +269,18 @@ const HASH = /^0x[0-9a-f]{64}$/i
 function hintOf(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
   for (const name of ['payment-response', 'x-payment-response'])
     for (const header of headerValues(answer, name).slice(0, 3)) {
-      const read = receipt.safeParse(parse(Buffer.from(header.slice(0, 8192), 'base64').toString()))
+      const read = receipt.safeParse(
+        parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64').toString()),
+      )
       if (read.success && HASH.test(read.data.transaction)) return hexOf(read.data.transaction)
     }
   for (const header of headerValues(answer, 'payment-receipt').slice(0, 3)) {
-    const read = reference.safeParse(parse(Buffer.from(header.slice(0, 8192), 'base64url').toString()))
+    const read = reference.safeParse(
+      parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64url').toString()),
+    )
     if (read.success && HASH.test(read.data.reference)) return hexOf(read.data.reference)
   }
   return null
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 async function current({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {

@@ -144,7 +144,10 @@ export async function whereIsMoney(
   return row.held?.split(':')[1] === pursePlace(purseId) ? 'purse' : 'wallet'
 }
 
-/** Keeps the signed authorization before it is sent. @returns false when the purchase was given up meanwhile. */
+/**
+ * Keeps the signed authorization before it is sent. @returns false when the purchase was given up meanwhile, or its key or account
+ * was stopped: then the authorization must not leave the process.
+ */
 export async function keepSigned(
   { kysely }: Connection,
   {
@@ -175,6 +178,10 @@ export async function keepSigned(
     })
     .where('id', '=', id)
     .where('state', '=', 'reserved')
+    .where(
+      sql<boolean>`(key_id is null or exists (select from access_key k where k.id = key_id and k.status = 'active'))
+        and not exists (select from account a where a.id = account_id and a.status = 'locked')`,
+    )
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -296,6 +303,17 @@ export async function orphanedReservations({ kysely }: Connection, before: Date)
     .limit(100)
     .execute()
   return rows.map(({ decision_id }) => decision_id)
+}
+
+/** Deletes what was delivered, and the credentials of what was paid, a day after. The hashes stay. */
+export async function deleteOldDeliveries({ kysely }: Connection, before: Date): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set({ delivered: null, credential: null })
+    .where('delivered', 'is not', null)
+    .where('delivered_at', '<', before)
+    .where('state', 'in', ['settled', 'failed'])
+    .execute()
 }
 
 /** What the account remembers of a seller. Prices are in smallest units. */

@@ -8,7 +8,9 @@ import { fingerprintOf, idempotencyOwner } from '../../src/kernel/fingerprint.ts
 import { type CostlessCall, defineTool, type ReservedSpend } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, moneyOf } from '../../src/money/money.ts'
 import type { RateTable } from '../../src/money/rate-table.ts'
+import { minimum } from '../../src/money/shares.ts'
 import { usdMicrosAt } from '../../src/money/usd-value.ts'
+import type { Wallet } from '../../src/providers/chain.ts'
 import { requireApprovedTerms } from '../../src/purchases/approved-terms.ts'
 import { nonceOfPurchase, purseKey } from '../../src/purchases/authorization.ts'
 import { viewAnswer } from '../../src/purchases/delivery.ts'
@@ -38,7 +40,7 @@ import {
   type Purchase,
   unclaimPurchase,
 } from '../../src/purchases/store.ts'
-import { payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
+import { type PayableAsset, payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/purchases/view.ts'
 import { findAllowedDecision } from '../../src/spending/decisions.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
@@ -134,7 +136,7 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const purse = await findPurse(context.database, purseId)
+    const chunk = await affordableChunk(context, { wallet: known.parties.wallet, keyId, purseId, asset })
     return {
       category: 'x402',
       money,
@@ -143,7 +145,7 @@ export default defineTool({
       counterparty: payTo,
       aml,
       isSponsored: true,
-      purse: { id: purseId, chunk: purse?.chunk ?? firstChunk(keyId) },
+      purse: { id: purseId, chunk },
       seller: {
         origin,
         payTo,
@@ -212,6 +214,25 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
   return findAllowedDecision(context.database, { principal, key, fingerprint: fingerprintOf(NAME, input) })
 }
 
+/** What the wallet moves to the purse at a time: the owner's choice, as far as the key's allowance on the chain goes. */
+async function affordableChunk(
+  { database, chain }: Context,
+  {
+    wallet,
+    keyId,
+    purseId,
+    asset,
+  }: { wallet: Wallet | undefined; keyId: string | null; purseId: string; asset: PayableAsset },
+): Promise<bigint> {
+  const chosen = (await findPurse(database, purseId))?.chunk ?? firstChunk(keyId)
+  if (wallet === undefined || wallet.owner.kind === 'gateway' || chosen === 0n) return chosen
+  const allowance = await chain.allowanceOf(wallet, keyId ?? '')
+  if (allowance === null) return chosen
+  const { dailyMicros, spentMicros, onceMicros } = allowance
+  const leftMicros = (dailyMicros > spentMicros ? dailyMicros - spentMicros : 0n) + onceMicros
+  return minimum(chosen, (leftMicros * 1_000_000n) / chain.allowancePrices[asset])
+}
+
 /** How often a seller that repeats a challenge is asked for another. */
 const ASKS = 3
 
@@ -231,7 +252,11 @@ async function findOffer(
     const answer = await askUnpaid(request, { loopback })
     if (isSuccess(answer)) return { costless: viewFree(viewAnswer(answer)) }
     if (answer.status !== 402) throw unusableAnswer(answer)
-    const offer = chooseOffer(readOffers(context.chain, answer, context.now), acceptance, table)
+    const offers = readOffers(context.chain, answer, context.now).map((offer) =>
+      // A seller that names the purse itself would have it pay in a circle.
+      offer.payTo === payer.toLowerCase() ? { ...offer, reason: 'payee_invalid' } : offer,
+    )
+    const offer = chooseOffer(offers, acceptance, table)
     if (offer.protocol !== 'mpp') return offer
     const nonce = nonceOfPurchase({ purchaseId: '', ...offer })
     if (!(await isNonceTaken(context.database, { payer, token: offer.token, nonce }))) return offer
