@@ -52,7 +52,7 @@ export const evidenceDocument = z.strictObject({
       amount: z.string().describe('Price, as a decimal.'),
       units: z.string().describe('Price in smallest units.'),
       payTo: z.string().describe('Payee.'),
-      offer: z.json().describe('The offer as the seller wrote it.'),
+      offer: z.looseObject({}).describe('The offer as the seller wrote it.'),
     })
     .describe('The terms that were signed.'),
   authorization: z
@@ -135,7 +135,7 @@ export async function buildEvidence(
       amount: decimalOf({ asset, units: purchase.units }),
       units: purchase.units.toString(),
       payTo: purchase.pay_to,
-      offer: evidenceDocument.shape.challenge.shape.offer.parse(toJson(purchase.offer)),
+      offer: z.looseObject({}).parse(toJson(purchase.offer)),
     },
     authorization: {
       payer: purchase.payer,

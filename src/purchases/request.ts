@@ -10,8 +10,8 @@ import {
 } from '../providers/public-fetch.ts'
 import { readPublicUrl } from '../providers/public-url.ts'
 
-export const MAX_REQUEST_BYTES = 64 * 1024
-export const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_REQUEST_BYTES = 64 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
 /** How long a seller is waited for. */
 export const SELLER_MS = 30_000
 
@@ -65,7 +65,7 @@ export function readRequest(asked: AskedRequest, { loopback }: { loopback: boole
   return { url: read.url, method, headers, body }
 }
 
-export function urlNotAllowed(reason: string, detail: string): Failure {
+function urlNotAllowed(reason: string, detail: string): Failure {
   return new Failure('url_not_allowed', detail, {
     reason,
     hint: 'Use the https URL of a public host. Nothing was sent and nothing was paid.',
@@ -148,7 +148,7 @@ export async function askUnpaid(
   throw sellerFailed(`The seller did not answer: ${asked.detail}.`, asked.status)
 }
 
-export function sellerFailed(detail: string, reason: string): Failure {
+function sellerFailed(detail: string, reason: string): Failure {
   return new Failure('seller_failed', `${detail} Nothing was paid.`, {
     reason,
     hint: 'Try it later, or tell the owner. Do not buy the same from another seller without being asked to.',

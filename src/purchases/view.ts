@@ -134,7 +134,7 @@ export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
 const codes = ['terms_not_payable', 'provider_unavailable', 'signature_rejected', 'seller_failed'] as const
 
 /** The failure of a purchase that was not paid. */
-export function notPaid(purchase: Purchase): Failure {
+function notPaid(purchase: Purchase): Failure {
   const code = codes.find((known) => known === purchase.failure_code) ?? 'seller_failed'
   return new Failure(code, `Nothing was paid: ${purchase.failure ?? 'the seller failed'}.`, {
     decisionId: purchase.decision_id,
