@@ -34,6 +34,8 @@ const abi = parseAbi([
 export interface SellerTerms {
   readonly payTo: string
   readonly amount: string
+  /** How long a payment may be valid; 60 by default. */
+  readonly seconds?: number
 }
 
 export interface FlakySellers {
@@ -67,7 +69,7 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
     }
   }
   const named = new Map<string, SellerTerms>()
-  const challenge = (url: string, { payTo, amount }: SellerTerms) => {
+  const challenge = (url: string, { payTo, amount, seconds = 60 }: SellerTerms) => {
     const accepts = [
       {
         scheme: 'exact',
@@ -75,7 +77,7 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
         asset,
         payTo,
         amount,
-        maxTimeoutSeconds: 60,
+        maxTimeoutSeconds: seconds,
         extra: { name: 'USDC', version: '2' },
       },
     ]
@@ -115,6 +117,10 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
       case 'late':
         void pause(1_000).then(() => take(header))
         return c.text('', 504)
+      case 'third':
+        // Delivers in the caller's second call, for the same payment.
+        await take(header)
+        return count <= 3 ? c.text('', 504) : report()
       case 'changes':
         return challenge(c.req.url, { ...terms, payTo: OTHER })
       default: {

@@ -1,0 +1,130 @@
+/** Purchases on a chain that loses blocks, or everything. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { newGuest, type Person } from '../journeys/people.ts'
+import { hasAnvil } from '../x402/world.ts'
+import { type FlakySellers, SELLER, startFlakySellers } from './flaky-sellers.ts'
+
+const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+
+const wallet = z.looseObject({
+  safeAddress: z.templateLiteral(['0x', z.string()]),
+  balances: z.array(z.looseObject({ token: z.string(), amount: z.string(), held: z.string() })),
+  purse: z.array(z.looseObject({ agentId: z.string().nullable(), amount: z.string() })),
+})
+
+describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
+  let node: AnvilProcess
+  let gateway: Gateway
+  let sellers: FlakySellers
+  let owner: Person
+  let bearer = ''
+
+  beforeAll(async () => {
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+    gateway = await startGateway({ CHAIN_RPC_URL: node.url })
+    sellers = await startFlakySellers(node.url)
+    owner = await newGuest(gateway.origin)
+    const { body } = await owner.send('POST', '/api/developer/keys', {
+      name: 'Buyer',
+      scopes: ['purchases:pay'],
+      policy: {
+        perTransaction: { max: '1' },
+        dailyBudget: { max: '5' },
+        categories: { allow: ['x402'] },
+      },
+    })
+    bearer = `Bearer ${String(body.key)}`
+  }, 120_000)
+  afterAll(async () => {
+    await sellers?.close()
+    await gateway?.stop()
+    await node?.stop()
+  }, 60_000)
+
+  const rpc = async (method: string, params: unknown[] = []) => {
+    await fetch(node.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+  }
+  const balanceOf = (address: `0x${string}`) =>
+    createPublicClient({ chain: baseSepolia, transport: http(node.url) }).readContract({
+      address: USDC,
+      abi: erc20Abi,
+      functionName: 'balanceOf',
+      args: [address],
+    })
+  const buy = async (path: string, idempotencyKey: string) => {
+    const response = await fetch(`${gateway.origin}/api/purchases`, {
+      method: 'POST',
+      headers: {
+        authorization: bearer,
+        'content-type': 'application/json',
+        'idempotency-key': idempotencyKey,
+      },
+      body: JSON.stringify({ url: `${sellers.origin}${path}`, maxAmount: '0.01' }),
+    })
+    return z
+      .looseObject({ status: z.unknown(), purchaseId: z.string().nullish() })
+      .parse(await response.json())
+  }
+  const money = async () => wallet.parse((await owner.send('GET', '/api/wallets')).body)
+
+  it('presents the same payment again until it is delivered', async () => {
+    const before = await balanceOf(SELLER)
+    const first = await buy('/third/one', 'third')
+    expect(first).toMatchObject({ status: 'undelivered', charged: '0.001' })
+    const second = await buy('/third/one', 'third')
+    expect(second).toMatchObject({
+      status: 'delivered',
+      purchaseId: first.purchaseId,
+      transaction: first.transaction,
+      replayed: true,
+    })
+    expect((await balanceOf(SELLER)) - before).toBe(1_000n)
+  })
+
+  it('gives a purchase back whose settlement was lost, and keeps a purse that the chain covers', async () => {
+    sellers.setTerms('lost', { payTo: SELLER, amount: '1000', seconds: 12 })
+    // The purse is filled below the blocks that are lost.
+    await rpc('anvil_mine', ['0x8'])
+    const bought = await buy('/honest/lost', 'lost')
+    expect(bought).toMatchObject({ status: 'delivered', charged: '0.001' })
+    const before = await balanceOf(SELLER)
+    await sleep(2_500)
+    await rpc('anvil_reorg', [4, []])
+    expect(await balanceOf(SELLER)).toBe(before - 1_000n)
+    await expect
+      .poll(
+        async () => {
+          await rpc('evm_mine')
+          return (await owner.send('GET', `/api/purchases/${bought.purchaseId}`)).body.charged
+        },
+        { timeout: 60_000, interval: 1_000 },
+      )
+      .toBe('0')
+    const { purse } = await money()
+    expect(purse).toMatchObject([{ amount: '0.999' }])
+    const { body } = await owner.send('GET', '/api/activity?kind=purchase')
+    expect(body.activity).toMatchObject([{ status: 'reversed' }, { status: 'completed' }])
+  }, 90_000)
+
+  it('fills a purse again on a chain that restarted empty', async () => {
+    const { safeAddress, balances } = await money()
+    const port = Number(new URL(node.url).port)
+    await node.stop()
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), port, 10_000)
+    const units = BigInt(Math.round(Number(balances.find(({ token }) => token === 'USDC')?.amount) * 1e6))
+    await expect.poll(() => balanceOf(safeAddress).catch(() => 0n), { timeout: 30_000 }).toBe(units)
+    expect(await buy('/honest/after', 'after')).toMatchObject({ status: 'delivered' })
+    expect((await money()).purse).toMatchObject([{ amount: '0.998' }])
+    expect(await balanceOf(SELLER)).toBe(1_000n)
+  }, 90_000)
+})
