@@ -1,9 +1,11 @@
 /** Purchases under a policy: sellers by name, sellers that change, approvals, pauses and rails. */
+
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { newGuest, type Person, requestJson } from '../journeys/people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
 import { type FlakySellers, OTHER, SELLER, startFlakySellers } from './flaky-sellers.ts'
 
@@ -128,11 +130,53 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     expect((await buyer.buy('budget-3')).body).toMatchObject({ code: 'policy_denied' })
   })
 
-  it('pays nothing for a paused key, a sanctioned payee, or a rail that is off', async () => {
+  it('pays nothing for a paused key, a or a sanctioned payee', async () => {
     const buyer = await newBuyer()
     sellers.setTerms('bad', { payTo: `0x${'1'.repeat(36)}9999`, amount: '1000' })
     expect((await buyer.buy('bad')).body).toMatchObject({ status: 403, code: 'aml_blocked' })
     await owner.send('POST', `/api/agents/keys/${buyer.id}/pause`)
     expect((await buyer.buy('paused')).body).toMatchObject({ status: 403, code: 'policy_denied' })
+  })
+
+  it('fills the purse within the allowance on chain of a wallet that belongs to its owner', async () => {
+    const person = await newGuest(gateway.origin)
+    const key = privateKeyToAccount(generatePrivateKey())
+    const { body: asked } = await person.send('POST', '/api/wallets/signers', { address: key.address })
+    const signature = await key.signTypedData(asked.typedData as never)
+    const signed = await person.send('POST', '/api/wallets/signers', { address: key.address, signature })
+    expect(signed.status).toBe(200)
+    const agent = await newAgent()
+    const { body } = await person.send('POST', '/api/agents/keys', {
+      name: 'Buyer',
+      publicKey: agent.jwk,
+      scopes: ['purchases:pay'],
+      policy,
+    })
+    await person.send('PATCH', `/api/agents/keys/${String(body.agentId)}`, { purse: { chunk: '1000' } })
+    const buy = async (run: string) => {
+      const response = await agent.fetch({
+        method: 'POST',
+        url: `${gateway.origin}/api/purchases`,
+        body: JSON.stringify({ url: `${sellers.origin}/honest/${run}`, maxAmount: '0.01' }),
+      })
+      return response.json()
+    }
+    expect(await buy('owned')).toMatchObject({ status: 'delivered', charged: '0.001' })
+    const { body: wallet } = await person.send('GET', '/api/wallets')
+    const { purse } = z.object({ purse: z.array(z.looseObject({ amount: z.string() })) }).parse(wallet)
+    // The wallet has more than that; the chain lets the agent have no more in a day.
+    expect(Number(purse[0]?.amount)).toBeGreaterThan(0)
+    expect(Number(purse[0]?.amount)).toBeLessThan(1000)
+    expect(await buy('owned-2')).toMatchObject({ status: 'delivered' })
+  })
+
+  it('is switched off with its rail', async () => {
+    const admin = await signInByEmail(gateway.origin, 'admin@example.com')
+    await admin.send('POST', '/sandbox/admin', {})
+    await enrollMfa(admin)
+    const rail = await admin.send('PUT', '/api/rails/x402-purchases/controls', { enabled: false })
+    expect(rail.status).toBe(200)
+    const buyer = await newBuyer()
+    expect((await buyer.buy('rail')).body).toMatchObject({ status: 403, code: 'rail_disabled' })
   })
 })
