@@ -1,12 +1,20 @@
 /** Owner approvals required by a policy. */
 import type { Policy } from './policy.ts'
+import { hasSellerChanged } from './rules/seller-changed.ts'
+import type { SellerFacts } from './spend.ts'
 import { usdMicrosOf } from './usd.ts'
 
 /**
  * Checks whether the owner must approve a spend that the rest of the policy allows.
  * @param usdMicros value in millionths of a US dollar; null (unknown) needs approval.
+ * @param seller seller of a purchase: one whose terms have changed needs approval.
  */
-export function needsApproval({ approval }: Policy, usdMicros: bigint | null): boolean {
+export function needsApproval(
+  { approval }: Policy,
+  usdMicros: bigint | null,
+  seller: SellerFacts | null = null,
+): boolean {
   if (approval === undefined) return false
+  if (seller !== null && hasSellerChanged(seller)) return true
   return usdMicros === null || usdMicros > usdMicrosOf(approval.above)
 }

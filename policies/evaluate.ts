@@ -10,6 +10,7 @@ import { mcc } from './rules/mcc.ts'
 import { notYetValid } from './rules/not-yet-valid.ts'
 import { perTransaction } from './rules/per-transaction.ts'
 import { seller } from './rules/seller.ts'
+import { payeeChanged, priceChanged } from './rules/seller-changed.ts'
 import { symbol } from './rules/symbol.ts'
 import { timeWindow } from './rules/time-window.ts'
 import type { SpendFacts } from './spend.ts'
@@ -24,6 +25,8 @@ const rules: readonly Rule[] = [
   chain,
   counterparty,
   seller,
+  payeeChanged,
+  priceChanged,
   mcc,
   symbol,
   timeWindow,

@@ -56,7 +56,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
       ].flat(),
     ].filter(({ rule }) => !overruled.includes(rule))
     if (payee !== null && !firstSeen.has(payee)) firstSeen.set(payee, at)
-    const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros)
+    const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros, spend.seller ?? null)
     const now = verdictNow(was, needsOwner, violations)
     if (now === 'allow' && !isReturned)
       for (const period of budgetPeriods) {

@@ -2,7 +2,7 @@
  * The authorization that pays: EIP-3009, signed by the purse's key over the domain of a token contract that we know, never over
  * what the seller calls it. @see https://eips.ethereum.org/EIPS/eip-3009
  */
-import { keccak256, stringToHex, toHex } from 'viem'
+import { keccak256, parseAbi, parseSignature, stringToHex, toHex } from 'viem'
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import type { Json } from '../base/json.ts'
@@ -41,32 +41,18 @@ export interface PaymentMessage {
   readonly nonce: Hex
 }
 
-const abi = [
-  { type: 'function', name: 'name', stateMutability: 'view', inputs: [], outputs: [{ type: 'string' }] },
-  { type: 'function', name: 'version', stateMutability: 'view', inputs: [], outputs: [{ type: 'string' }] },
-  {
-    type: 'function',
-    name: 'cancelAuthorization',
-    stateMutability: 'nonpayable',
-    inputs: [{ type: 'address' }, { type: 'bytes32' }, { type: 'bytes' }],
-    outputs: [],
-  },
-  {
-    type: 'function',
-    name: 'transferWithAuthorization',
-    stateMutability: 'nonpayable',
-    inputs: [
-      { type: 'address' },
-      { type: 'address' },
-      { type: 'uint256' },
-      { type: 'uint256' },
-      { type: 'uint256' },
-      { type: 'bytes32' },
-      { type: 'bytes' },
-    ],
-    outputs: [],
-  },
-] as const
+/** Both calls take the signature in parts: older tokens know no other form. */
+const abi = parseAbi([
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+])
+
+function partsOf(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
+  const { r, s, yParity } = parseSignature(signature)
+  return [yParity + 27, r, s]
+}
 
 /** The token's own EIP-712 domain. */
 async function domainOf(
@@ -110,12 +96,11 @@ export async function cancelAuthorization(
     primaryType: 'CancelAuthorization',
     message: { authorizer: account.address, nonce },
   })
-  const args = [account.address, nonce, signature]
   const hash = await chain.signer.writeContract({
     address: chain.tokens[asset],
     abi,
     functionName: 'cancelAuthorization',
-    args,
+    args: [account.address, nonce, ...partsOf(signature)],
   })
   await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
 }
@@ -132,7 +117,7 @@ export async function executePayment(
     address: chain.tokens[asset],
     abi,
     functionName: 'transferWithAuthorization',
-    args: [from, to, value, validAfter, validBefore, nonce, signature],
+    args: [from, to, value, validAfter, validBefore, nonce, ...partsOf(signature)],
   })
   await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
 }

@@ -5,7 +5,6 @@ import { budgetRules } from '../../policies/budget.ts'
 import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../policies/policy.ts'
-import { sellerChanges } from '../../policies/seller-changes.ts'
 import type { SellerFacts } from '../../policies/spend.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
 import { toJson } from '../base/json.ts'
@@ -95,7 +94,6 @@ export function buildSpendRequest({
   } = spend
   const { rate, usdMicros } = value
   const facts = policyFacts(spend, usdMicros)
-  const changes = seller === null ? [] : sellerChanges(seller)
   const isScreenedOut = aml !== undefined && aml.screening.result !== 'clear'
   return {
     decisionId,
@@ -114,18 +112,13 @@ export function buildSpendRequest({
     },
     violations: [
       ...(policy !== null ? evaluate(policy, { ...facts, seller }, now) : key === null ? [] : [noPolicy]),
-      // Without approvals, there is nobody to ask.
-      ...(policy !== null && policy.approval === undefined ? changes : []),
       ...(isScreenedOut ? [screeningViolation(aml.screening)] : []),
     ],
     money: holding ?? money,
     usdMicros,
     counterparty,
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
-    needsApproval:
-      policy !== null &&
-      approvedBy === null &&
-      (needsApproval(policy, usdMicros) || (policy.approval !== undefined && changes.length > 0)),
+    needsApproval: policy !== null && approvedBy === null && needsApproval(policy, usdMicros, seller),
     isApproved: approvedBy !== null,
     approvalId: approvedBy,
     place,

@@ -14,6 +14,15 @@ const recorded = z.looseObject({
   counterparty: z.string().nullable().default(null),
   mcc: z.string().nullable().default(null),
   symbol: z.string().nullable().default(null),
+  seller: z
+    .object({
+      origin: z.string(),
+      payTo: z.string(),
+      price: z.string().regex(/^\d+$/),
+      knownPayees: z.array(z.string()),
+      knownPrice: z.string().regex(/^\d+$/).nullable(),
+    })
+    .optional(),
   approvalId: z.string().nullable().default(null),
 })
 
@@ -62,14 +71,14 @@ export async function pastSpends(
     .limit(limit)
     .execute()
   return rows.reverse().map(({ id, at, operation, facts, verdict, violations, status }) => {
-    const { amount, approvalId, ...spend } = recorded.parse(facts)
+    const { amount, approvalId, seller, ...spend } = recorded.parse(facts)
     const found = z.array(z.looseObject({ rule: z.string() })).parse(violations)
     return {
       id,
       at,
       operation,
       amount,
-      spend,
+      spend: seller === undefined ? spend : { ...spend, seller },
       was: verdict,
       isReturned: status === 'released',
       isApproved: approvalId !== null,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { needsApproval } from '../../policies/approval.ts'
+import { evaluate } from '../../policies/evaluate.ts'
 import { loosenings } from '../../policies/loosening.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { seller } from '../../policies/rules/seller.ts'
-import { sellerChanges } from '../../policies/seller-changes.ts'
 import type { SellerFacts, SpendFacts } from '../../policies/spend.ts'
 
 const policyWith = (sellers?: object): Policy =>
@@ -65,7 +66,12 @@ describe('the sellers of a policy', () => {
 })
 
 describe('a seller with a past', () => {
-  const rules = (changes: Partial<SellerFacts>) => sellerChanges(known(changes)).map(({ rule }) => rule)
+  const seller = (changes: Partial<SellerFacts>) => ({
+    ...facts('https://a.example.com'),
+    seller: known(changes),
+  })
+  const rules = (changes: Partial<SellerFacts>, policy = policyWith()) =>
+    evaluate(policy, seller(changes), new Date()).map(({ rule }) => rule)
 
   it('may not name another payee, nor raise its price by more than a tenth', () => {
     expect(rules({})).toEqual([])
@@ -74,5 +80,14 @@ describe('a seller with a past', () => {
     expect(rules({ knownPrice: '90' })).toEqual(['price_changed'])
     expect(rules({ knownPayees: ['0xb'], knownPrice: '1' })).toEqual(['payee_changed', 'price_changed'])
     expect(rules({ price: '110', knownPrice: '100' })).toEqual([])
+  })
+
+  it('needs an approval instead, where the policy has approvals', () => {
+    const asking: Policy = { ...policyWith(), approval: { above: '1', ttlSec: 60 } }
+    expect(rules({ knownPayees: ['0xb'] }, asking)).toEqual([])
+    expect(needsApproval(asking, 1n, known({ knownPayees: ['0xb'] }))).toBe(true)
+    expect(needsApproval(asking, 1n, known({ knownPrice: '1' }))).toBe(true)
+    expect(needsApproval(asking, 1n, known())).toBe(false)
+    expect(needsApproval(policyWith(), 1n, known({ knownPrice: '1' }))).toBe(false)
   })
 })
