@@ -122,7 +122,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
         { protocol: 'x402-v2', asset: 'USDC', amount: '0.001', usd: '0.001', payTo: SELLER, payable: true },
       ],
       description: 'A report',
-      known: { payTo: SELLER.toLowerCase(), price: '0.001', purchases: 2 },
+      known: { payTo: SELLER, price: '0.001', purchases: 2 },
       free: false,
     })
     const free = await owner.send('POST', '/api/purchases/quote', { url: `${sellers.origin}/free` })
@@ -206,6 +206,18 @@ describe.skipIf(!hasAnvil())('buying', () => {
     expect(wallet.purse).toContainEqual({ agentId: null, asset: 'USDC', amount: '0' })
   })
 
+  it('buys the FX quote of the gateway itself', async () => {
+    const { body } = await buy({
+      url: `${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=100`,
+      maxAmount: '0.02',
+    })
+    expect(body).toMatchObject({ status: 'delivered', charged: '0.01', response: { status: 200 } })
+    expect(JSON.parse(String(z.looseObject({ body: z.string() }).parse(body.response).body))).toMatchObject({
+      from: 'USD',
+      to: 'EUR',
+    })
+  })
+
   it('returns the money of a revoked key to the wallet', async () => {
     const { body: before } = await owner.send('GET', '/api/wallets')
     const id = z
@@ -218,7 +230,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
       async () => {
         const { body } = await owner.send('GET', '/api/wallets')
         expect(body.purse).toContainEqual({ agentId: id, asset: 'USDC', amount: '0' })
-        expect(usdcOf(body) - usdcOf(before)).toBeCloseTo(0.994, 6)
+        expect(usdcOf(body) - usdcOf(before)).toBeCloseTo(0.984, 6)
       },
       { timeout: 20_000, interval: 250 },
     )

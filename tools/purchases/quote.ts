@@ -1,3 +1,4 @@
+import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { untrustedTextOrNull } from '../../src/base/untrusted-text.ts'
 import { callerOf } from '../../src/kernel/context.ts'
@@ -65,7 +66,7 @@ export default defineTool({
         seen.last === null
           ? null
           : {
-              payTo: seen.last.payTo,
+              payTo: checksummed(seen.last.payTo),
               price: decimalOfUnits(BigInt(seen.last.price), DIGITS),
               purchases: seen.purchases,
             },
@@ -73,6 +74,10 @@ export default defineTool({
     }
   },
 })
+
+function checksummed(address: string): string {
+  return isAddress(address) ? getAddress(address) : address
+}
 
 function descriptionOf(offers: readonly Offer[]): string | null {
   return offers.find(({ description }) => description !== null)?.description?.slice(0, 1000) ?? null
