@@ -12,6 +12,7 @@ export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 export interface Schema {
   access_key: AccessKeyTable
   account: AccountTable
+  agent_registration: AgentRegistrationTable
   alarm: AlarmTable
   aml_review: AmlReviewTable
   approval: ApprovalTable
@@ -112,6 +113,16 @@ export interface AccountTable {
   lock_reason: 'second_factor' | 'admin' | 'person' | null
   agent_daily_max_micros: bigint | null
   country: string | null
+}
+
+export interface AgentRegistrationTable {
+  code_hash: Uint8Array
+  secret_hash: Uint8Array
+  name: string
+  public_key: string
+  status: Generated<'pending' | 'approved' | 'rejected'>
+  created_at: Date
+  expires_at: Date
 }
 
 export interface AlarmTable {
