@@ -522,7 +522,9 @@ export interface LoginDestinationTable {
 export interface McpQuestionTable {
   id: string
   session_id_hash: Uint8Array
+  request_id: string
   answer: JsonColumn<unknown> | null
+  cancelled: Generated<boolean>
   asked_at: Date
 }
 

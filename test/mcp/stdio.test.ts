@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Client as Client2026 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { newGuest } from '../journeys/people.ts'
@@ -25,16 +25,16 @@ afterAll(async () => {
   await scene?.close()
 })
 
-const transfer = (amount: unknown, key: string) =>
-  client.callTool({
-    name: 'wallets_transfer',
-    arguments: {
-      destination: '0x000000000000000000000000000000000000dEaD',
-      amount,
-      signature: 'sandbox',
-      idempotency_key: key,
-    },
-  })
+const transferOf = (amount: unknown, key: string) => ({
+  name: 'wallets_transfer',
+  arguments: {
+    destination: '0x000000000000000000000000000000000000dEaD',
+    amount,
+    signature: 'sandbox',
+    idempotency_key: key,
+  },
+})
+const transfer = (amount: unknown, key: string) => client.callTool(transferOf(amount, key))
 
 describe('bursar mcp', () => {
   it('introduces itself and its instructions', () => {
@@ -264,4 +264,47 @@ describe('bursar mcp for a client that can open pages', () => {
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '3' })
     await elicitingClient.close()
   })
+})
+
+describe('the notifications of bursar mcp', () => {
+  it('announce changed tools and the progress of a waiting call', async () => {
+    const owner = await newGuest(scene.gateway.origin)
+    const { path, publicKey } = await scene.newKey('listening')
+    const { body } = await owner.send('POST', '/api/agents/keys', {
+      name: 'Listening',
+      publicKey,
+      scopes: ['wallets:read', 'wallets:transfer'],
+      policy: {
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '20' },
+        categories: { allow: ['transfer'] },
+        approval: { above: '2', ttlSec: 600 },
+      },
+    })
+    const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
+    let changes = 0
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      changes += 1
+    })
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const }))
+    await client.connect(stdioTransport(scene.gateway.origin, path))
+    const scopes = ['wallets:read', 'wallets:transfer', 'cards:read']
+    // The stream is opened beside the first calls.
+    await client.listTools()
+    await owner.send('PATCH', `/api/agents/keys/${body.agentId}`, { scopes })
+    await expect.poll(() => changes, { timeout: 15_000 }).toBe(1)
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('cards_list')
+
+    const leaving = new AbortController()
+    await new Promise<void>((resolve, reject) => {
+      client
+        .callTool(transferOf('3', 'progress'), undefined, {
+          signal: leaving.signal,
+          onprogress: () => resolve(),
+        })
+        .catch(reject)
+    })
+    leaving.abort()
+    await client.close()
+  }, 40_000)
 })
