@@ -1,4 +1,5 @@
 /** All ways of an agent to the tools, as a table, and one scenario that every row passes. */
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { Client as Client2026, StreamableHTTPClientTransport as Http2026 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio'
@@ -19,13 +20,13 @@ import { newAgent } from '../journeys/agent.ts'
 import { newOAuthBrowser } from '../journeys/oauth-browser.ts'
 import type { Person } from '../journeys/people.ts'
 
-/** A gateway in one mode. @property page origin of its pages. @property directory of key files. */
+/** A gateway in one mode. @property page origin of its pages, where passkeys work. @property directory of key files. */
 export interface Mode {
   readonly origin: string
   readonly page: string
   readonly directory: string
-  /** A new person with money who can approve. */
-  newOwner(): Promise<Person>
+  /** A person with money who can approve. */
+  owner(): Promise<Person>
   /** Pays 2 USD with a card at "Corner Shop". */
   purchase(cardId: string): Promise<void>
 }
@@ -89,7 +90,7 @@ async function signatureOf(owner: Person): Promise<Credential> {
 
 /** Registers by the command line, with the owner approving. */
 async function keyFileOf(owner: Person, { origin, directory }: Mode): Promise<Credential> {
-  const keyFile = join(directory, `${owner.accountId}.json`)
+  const keyFile = join(directory, `${randomUUID()}.json`)
   const { err, ended } = startBursar([
     'agent',
     'register',
@@ -184,7 +185,7 @@ const members = z.looseObject({ id: text.optional() })
  * reads its purchases.
  */
 export async function passEveryTool(way: Way, mode: Mode): Promise<void> {
-  const owner = await mode.newOwner()
+  const owner = await mode.owner()
   const client = await connect(way, owner, mode)
   const call = async (name: string, given: Record<string, unknown>) => {
     const { content } = await client.callTool({ name, arguments: given })
@@ -199,7 +200,7 @@ export async function passEveryTool(way: Way, mode: Mode): Promise<void> {
       .poll(() => call('wallets_transfers_get', { id: paid.transferId }), { timeout: 20_000 })
       .toMatchObject({ state: 'confirmed', amount: '1', transactionHash: expect.any(String) })
 
-    const order = { symbol: 'AAPL', side: 'buy', type: 'limit', limitPrice: '1', notional: '4' }
+    const order = { symbol: 'VTI', side: 'buy', type: 'limit', limitPrice: '1', notional: '4' }
     const placed = await call('investing_order', { ...order, idempotency_key: 'order' })
     expect(placed).toMatchObject({ status: 'accepted' })
     expect(await call('investing_orders_cancel', { id: placed.id })).toMatchObject({ status: 'canceled' })
