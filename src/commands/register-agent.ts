@@ -52,36 +52,43 @@ export async function registerAgent({
   const proof = sign(null, Buffer.from(registrationText(origin, signedAt)), key.privateKey)
   const request = { name, publicKey: key.publicKey.x, signedAt, proof: proof.toString('base64url') }
   const answer = await post(origin, '/api/agents/registrations', request)
-  if (!answer.ok) throw rejection(origin, answer)
-  const registration = started.parse(answer.body)
+  const { data: registration } = started.safeParse(answer.body)
+  if (registration === undefined) throw rejection(origin, answer)
   tell(`Open this page, and approve the agent there as its owner:\n\n  ${registration.connectUrl}\n`)
   tell(`The page must show the code ${registration.userCode} and the key ${key.keyId}.`)
   const { status, key: registered } = await decided(origin, registration)
   if (status === 'rejected') throw new Error('The owner rejected the agent. Nothing was written.')
   if (status !== 'approved') throw new Error('Nobody approved the agent in time. Nothing was written.')
   if (registered === null) throw new Error('The owner has already revoked the agent. Nothing was written.')
-  writeKeyFile(out, name, key)
-  tell(`Approved. The private key is in ${out}.`)
+  try {
+    writeKeyFile(out, name, key)
+  } catch (cause) {
+    const why = rootCause(cause)
+    throw new Error(`The key could not be written, so revoke ${registered.agentId}: ${why}`, { cause })
+  }
+  tell(`Approved by the owner of ${registered.accountId}. The private key is in ${out}.`)
   process.stdout.write(`${JSON.stringify({ name, keyId: key.keyId, ...registered }, null, 2)}\n`)
   return 0
 }
 
-/** Asks until the owner has decided. An unreachable gateway may come back, so only time ends the wait. */
+/**
+ * Asks until the owner has decided. An unreachable gateway may come back, so only time ends the wait.
+ * @throws Error when the gateway cannot tell the decision.
+ */
 async function decided(
   origin: string,
   { code, secret, intervalSeconds, expiresAt }: z.output<typeof started>,
 ): Promise<z.output<typeof outcome>> {
   const path = `/api/agents/registrations/${encodeURIComponent(code)}/outcome`
-  let toldMinutes = Number.POSITIVE_INFINITY
-  for (;;) {
-    const leftMs = expiresAt.getTime() - systemClock().getTime()
+  for (let toldMinutes = Number.POSITIVE_INFINITY; ; ) {
     const answer = await post(origin, path, { secret }).catch(() => null)
-    if (answer?.ok === true) {
-      const found = outcome.parse(answer.body)
-      if (found.status !== 'pending') return found
-    } else if (answer?.status === 404) return { status: 'expired', key: null }
-    // The gateway says when it has expired, unless it cannot be reached.
-    if (leftMs < -MINUTE_MS) return { status: 'expired', key: null }
+    const { data: found } = outcome.safeParse(answer?.body)
+    if (found !== undefined && found.status !== 'pending') return found
+    const leftMs = expiresAt.getTime() - systemClock().getTime()
+    if (answer?.status === 404 || leftMs < -MINUTE_MS)
+      throw new Error(
+        `The gateway at ${origin} does not tell the decision. Nothing was written: revoke the agent if it was approved.`,
+      )
     const minutes = Math.max(1, Math.ceil(leftMs / MINUTE_MS))
     if (minutes < toldMinutes) tell(`Waiting for the owner, ${minutes} min left …`)
     toldMinutes = Math.min(minutes, toldMinutes)

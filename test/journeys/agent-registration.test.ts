@@ -1,6 +1,8 @@
 /** An agent asks to be registered: the command line shows a page, and the owner decides there. */
 import { generateKeyPairSync, sign } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -122,6 +124,35 @@ overBothEngines(
         `bursar: ${file('kept')} already exists; keys are never overwritten.\n`,
       ])
       expect(readFileSync(file('kept'), 'utf8')).toBe('precious')
+    })
+
+    it('says which key to revoke if the file can no longer be written', async () => {
+      const running = register('taken')
+      const code = await codeShown(running)
+      writeFileSync(file('taken'), 'precious')
+      const { body } = await approve(code)
+      const { code: exitCode, out, err } = await running.ended
+      expect([exitCode, out, readFileSync(file('taken'), 'utf8')]).toEqual([1, '', 'precious'])
+      expect(err).toContain(`revoke ${body.agentId}: ${file('taken')} already exists`)
+    })
+
+    it('says that another server is no gateway, in one line', async () => {
+      const server = createServer((_request, response) => response.end('<html>')).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = z.object({ port: z.int() }).parse(server.address())
+      const url = `http://127.0.0.1:${port}`
+      const { code, err } = await bursar([
+        'agent',
+        'register',
+        '--url',
+        url,
+        '--name',
+        'x',
+        '--out',
+        file('x'),
+      ])
+      server.close()
+      expect([code, err]).toEqual([1, `bursar: The gateway at ${url} answered 200.\n`])
     })
 
     it('names a gateway that cannot be reached', async () => {

@@ -10,6 +10,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { freePort } from '../free-port.ts'
+import { startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
 import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
 
@@ -306,5 +308,26 @@ describe('the notifications of bursar mcp', () => {
     })
     leaving.abort()
     await client.close()
+  }, 40_000)
+  it('announce changed tools once a gateway that was away is back', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-away-'))
+    const env = { CHAIN: 'simulated', DATA_DIR: directory, PORT: String(await freePort()) }
+    let gateway = await startGateway(env)
+    const owner = await newGuest(gateway.origin)
+    const { path, publicKey } = await scene.newKey('patient')
+    await owner.send('POST', '/api/agents/keys', { name: 'Patient', publicKey, scopes: ['wallets:read'] })
+    const client = new Client({ name: 'test', version: '1' })
+    let changes = 0
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      changes += 1
+    })
+    await client.connect(stdioTransport(gateway.origin, path))
+    await client.listTools()
+    await gateway.stop()
+    gateway = await startGateway(env)
+    await expect.poll(() => changes, { timeout: 15_000 }).toBe(1)
+    await client.close()
+    await gateway.stop()
+    rmSync(directory, { recursive: true, force: true })
   }, 40_000)
 })
