@@ -132,7 +132,7 @@ export async function createRuntime(
     const services: Services = {
       ...parts,
       reserve: observedReserve(
-        authenticatedReserve(createReserveQueue(database).reserve, { database, ...authenticating }),
+        authenticatedReserve(createReserveQueue(database), { database, ...authenticating }),
         {
           metrics,
           tracing,

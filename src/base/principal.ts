@@ -46,10 +46,22 @@ export interface AccessKey {
   readonly expiresAt: Date | null
 }
 
+/** @property expiresAt from then on the signature is too old to be repeated. */
+export interface SignatureNonce {
+  readonly value: string
+  readonly expiresAt: Date
+}
+
 /** `session` is a person, `key` acts for its owner, `public` is unauthenticated. */
 export type Principal =
   | { readonly kind: 'public' }
   | { readonly kind: 'session'; readonly account: Account; readonly session: Session }
-  | { readonly kind: 'key'; readonly account: Account; readonly key: AccessKey }
+  | {
+      readonly kind: 'key'
+      readonly account: Account
+      readonly key: AccessKey
+      /** Nonce that a signed request used up. */
+      readonly nonce?: SignatureNonce
+    }
 
 export type AccountPrincipal = Exclude<Principal, { kind: 'public' }>

@@ -202,7 +202,18 @@ export function keyOf(row: KeyRow): AccessKey {
 
 const authenticateStatement: Statement = {
   name: 'identity_authenticate',
-  text: 'select * from authenticate($1, $2, $3, $4, $5)',
+  text: `
+    select a.*
+    from rows from (jsonb_to_recordset($1::jsonb) as (
+      thumbprint text, secret_hash text, nonce text, nonce_expires_at timestamptz, at timestamptz
+    )) with ordinality as q
+    left join lateral authenticate(q.thumbprint, decode(q.secret_hash, 'hex'), q.nonce, q.nonce_expires_at, q.at) a on true
+    order by q.ordinality`,
+}
+
+/** Row of an unknown or revoked key. */
+interface Unknown {
+  readonly id: null
 }
 
 interface AuthenticatedRow extends KeyRow, Omit<AccountRow, 'mfa_enrolled'> {
@@ -220,14 +231,14 @@ export async function authenticateKey(
   now: Date,
 ): Promise<{ account: Account; key: AccessKey; isNonceNew: boolean } | undefined> {
   const isSigned = 'thumbprint' in by
-  const [row] = await database.call<AuthenticatedRow>(authenticateStatement, [
-    isSigned ? by.thumbprint : null,
-    isSigned ? null : by.secretHash,
-    isSigned ? by.nonce : null,
-    isSigned ? by.nonceExpiresAt : null,
-    now,
-  ])
-  if (row === undefined) return undefined
+  const row = await database.gather<AuthenticatedRow | Unknown>(authenticateStatement, {
+    thumbprint: isSigned ? by.thumbprint : null,
+    secret_hash: isSigned ? null : Buffer.from(by.secretHash).toString('hex'),
+    nonce: isSigned ? by.nonce : null,
+    nonce_expires_at: isSigned ? by.nonceExpiresAt : null,
+    at: now,
+  })
+  if (row.id === null) return undefined
   return { account: accountOf(row), key: keyOf(row), isNonceNew: row.is_nonce_new }
 }
 

@@ -26,7 +26,7 @@ import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { Approval } from '../spending/approvals.ts'
 import type { AuthenticateDecisions } from '../spending/authenticate.ts'
-import type { ReserveQueue } from '../spending/reserve-queue.ts'
+import type { Reserve } from '../spending/reserve-queue.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
 export interface Settings {
@@ -82,7 +82,7 @@ export interface Services {
    * Decides on spends and holds their money; concurrent spends of an account are batched. Never call it within a
    * transaction.
    */
-  readonly reserve: ReserveQueue['reserve']
+  readonly reserve: Reserve
   /** Authenticates decisions made by database functions. */
   readonly vouch: AuthenticateDecisions
   /** Writes journal entries within the transaction of the change. */

@@ -12,7 +12,7 @@ import { keyedHash } from '../base/seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type ContentRow, contentOf, type DecisionContent, type MadeRow } from './decision-content.ts'
 import type { SpendVerdict } from './reserve.ts'
-import type { ReserveQueue } from './reserve-queue.ts'
+import type { Reserve } from './reserve-queue.ts'
 import type { SpendRequest } from './spend-request.ts'
 
 export interface AuthenticationDependencies {
@@ -62,9 +62,9 @@ export function createDecisionAuthenticator({
 
 /** Wraps a reserve so that every decision is authenticated. */
 export function authenticatedReserve(
-  reserve: ReserveQueue['reserve'],
+  reserve: Reserve,
   { database, ...dependencies }: AuthenticationDependencies & { readonly database: Connection },
-): ReserveQueue['reserve'] {
+): Reserve {
   const vouch = createDecisionAuthenticator(dependencies)
   return async (request) => {
     const expected = decisionOf(request, {

@@ -62,6 +62,7 @@ export function buildSpendRequest({
   idempotency,
   approvedBy,
   decisionId,
+  nonce,
   now,
 }: {
   readonly operation: string
@@ -71,6 +72,7 @@ export function buildSpendRequest({
   readonly idempotency: SpendRequest['idempotency']
   readonly approvedBy: string | null
   readonly decisionId: string
+  readonly nonce?: SpendRequest['nonce']
   readonly now: Date
 }): SpendRequest {
   const { money, place, counterparty, holding, aml, transfer, facts: found } = spend
@@ -104,6 +106,7 @@ export function buildSpendRequest({
     approvalId: approvedBy,
     place,
     idempotency,
+    nonce,
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },

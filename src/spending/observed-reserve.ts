@@ -2,13 +2,13 @@
 import type { Metrics } from '../providers/metrics.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { SpendVerdict } from './reserve.ts'
-import type { ReserveQueue } from './reserve-queue.ts'
+import type { Reserve } from './reserve-queue.ts'
 
 /** Wraps a reserve with metrics and traces. A verdict that repeats an earlier one is counted as `repeated`. */
 export function observedReserve(
-  reserve: ReserveQueue['reserve'],
+  reserve: Reserve,
   { metrics, tracing }: { metrics: Pick<Metrics, 'decision'>; tracing: Pick<Tracing, 'span' | 'note'> },
-): ReserveQueue['reserve'] {
+): Reserve {
   return (request) =>
     tracing.span('spend reserve', { 'bursar.operation': request.operation }, async () => {
       const decided = await reserve(request)

@@ -35,6 +35,8 @@ export function parametersOf(request: SpendRequest) {
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
     approval: request.approvalId ?? null,
+    nonce: request.nonce?.value ?? null,
+    nonce_expires_at: request.nonce?.expiresAt ?? null,
     transfer:
       request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
   }
@@ -81,5 +83,7 @@ export const parameterNames = [
   'subject',
   'released',
   'approval',
+  'nonce',
+  'nonce_expires_at',
   'transfer',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

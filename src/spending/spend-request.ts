@@ -1,5 +1,6 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import type { Json } from '../base/json.ts'
+import type { SignatureNonce } from '../base/principal.ts'
 import type { Violation } from '../failures/failure.ts'
 import type { Stablecoin } from '../money/money.ts'
 import type { Value } from '../money/shares.ts'
@@ -75,6 +76,11 @@ export interface SpendRequest {
   readonly review?: { readonly subject: string; readonly released: string | null } | null
   /** Row of the transfer that the spend is for, if it is to be written with the hold. */
   readonly transfer?: TransferRow | null
+  /**
+   * Nonce that the signed request used up. The reserve's commit contains it: should the database that authenticated the
+   * request fail, its successor knows the nonce of each spend that it knows.
+   */
+  readonly nonce?: SignatureNonce | undefined
   /** Authentication code of the expected decision. @see authenticatedReserve */
   readonly mac?: string
 }

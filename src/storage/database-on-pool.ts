@@ -2,6 +2,7 @@
 import { Kysely } from 'kysely'
 import type { Connection, Database, Parameter, Statement } from './database.ts'
 import { dialectOn } from './dialect.ts'
+import { createGathering, gatherAlone } from './gather.ts'
 import { migrateToLatest, missingMigrations } from './migrate.ts'
 import type { Schema } from './schema.ts'
 import type { Session, SessionPool } from './session-pool.ts'
@@ -17,19 +18,21 @@ export function databaseOnPool(
   migrationPool?: () => SessionPool,
 ): Database {
   const kysely = new Kysely<Schema>({ dialect: dialectOn(pool) })
+  const call = async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
+    const session = await pool.acquire()
+    try {
+      return await retryConflicts(
+        async () => (await session.query<Row>(statement.text, parameters, statement.name)).rows,
+      )
+    } finally {
+      session.release()
+    }
+  }
   return {
     engine,
     kysely,
-    call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
-      const session = await pool.acquire()
-      try {
-        return await retryConflicts(
-          async () => (await session.query<Row>(statement.text, parameters, statement.name)).rows,
-        )
-      } finally {
-        session.release()
-      }
-    },
+    call,
+    gather: createGathering(engine, (statement, elements) => call(statement, [elements])),
     transaction: (work) => inTransaction(pool, work),
     migrate: async () => {
       if (migrationPool === undefined) return migrateToLatest(kysely)
@@ -86,14 +89,16 @@ async function inTransaction<Result>(
 
 function connectionOn(session: Session): Connection {
   let kysely: Kysely<Schema> | undefined
+  const call = async <Row>(statement: Statement, parameters: readonly Parameter[]) =>
+    (await session.query<Row>(statement.text, parameters, statement.name)).rows
   return {
     // Created on first use; transactions that only call money functions never need it.
     get kysely() {
       kysely ??= new Kysely<Schema>({ dialect: dialectOn(singleSessionPool(session)) })
       return kysely
     },
-    call: async <Row>(statement: Statement, parameters: readonly Parameter[]) =>
-      (await session.query<Row>(statement.text, parameters, statement.name)).rows,
+    call,
+    gather: gatherAlone((statement, elements) => call(statement, [elements])),
   }
 }
 

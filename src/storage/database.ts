@@ -15,11 +15,20 @@ export interface Statement {
 /** A parameter type that both engines accept. Arrays become PostgreSQL arrays; JSON is passed as text. */
 export type Parameter = string | number | bigint | boolean | Date | Uint8Array | null | readonly string[]
 
+/** One object of the array of {@link Connection.gather}. Bigints and dates travel as text. */
+export type Gathered = Readonly<Record<string, Exclude<Parameter, Uint8Array>>>
+
 /** The database itself, or one of its transactions. */
 export interface Connection {
   readonly kysely: Kysely<Schema>
   /** Runs a statement. A test compares `Row` and the parameters of every call with what both engines say of its statement. */
   call<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
+  /**
+   * Runs a statement that takes a JSON array of objects as $1 and returns a row for each of them, in their order, and
+   * returns the row of the given object. Outside transactions, calls that wait for each other share a round trip and a
+   * commit. @param line calls of one line, which would wait for each other's locks, are never sent side by side.
+   */
+  gather<Row>(statement: Statement, element: Gathered, line?: string): Promise<Row>
 }
 
 /** Adapters: `pglite` (embedded, the sandbox's default) and `postgres`. */

@@ -1,6 +1,7 @@
 /** Shares PGlite's single session: callers wait in a queue. */
 import type { PGlite } from '@electric-sql/pglite'
 import { Failure } from '../failures/failure.ts'
+import { createStatements } from './pglite-statements.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
 import { asUnavailable } from './unavailable.ts'
 
@@ -15,6 +16,7 @@ const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 
 /** `end` waits for queued callers, then closes the instance. */
 export function sessionsOf(pglite: PGlite): SessionPool {
+  const execute = createStatements(pglite, parsers)
   let last = Promise.resolve()
   let turns = 0
   const takeTurn = async (): Promise<() => void> => {
@@ -39,7 +41,7 @@ export function sessionsOf(pglite: PGlite): SessionPool {
         query: async <Row>(text: string, parameters: readonly unknown[]) => {
           const result = await (parameters.length === 0
             ? pglite.exec(text, { parsers }).then((results) => results.at(-1))
-            : pglite.query(text, [...parameters], { parsers })
+            : execute(text, parameters)
           ).catch((error: unknown) => {
             throw asUnavailable(error)
           })

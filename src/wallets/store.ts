@@ -246,7 +246,7 @@ export async function openTransfersOf(
   return rows.map(transferOf)
 }
 
-/** Finds transfers that may have made a payment: all with equal members that have not failed, in any transaction. */
+/** Finds transfers that may have made a payment: those with equal members that have not failed. */
 export async function findMatchingTransfers(
   database: Connection,
   sought: {
@@ -254,15 +254,25 @@ export async function findMatchingTransfers(
     readonly destination: Address
     readonly token: Stablecoin
     readonly units: bigint
+    /** Only transfers that are open, or confirmed in this transaction; `others`: only those confirmed in another one. */
+    readonly transaction: Hex
+    readonly others: boolean
   },
 ): Promise<Transfer[]> {
-  const rows = await transferAndWallet(database)
+  const query = transferAndWallet(database)
     .where('transfer.account_id', '=', sought.accountId)
     .where('destination', '=', sought.destination)
     .where('token', '=', sought.token)
     .where('units', '=', sought.units)
-    .where('state', '!=', 'failed')
-    .execute()
+  const rows = await (sought.others
+    ? query.where('state', '=', 'confirmed').where('transaction_hash', '!=', sought.transaction)
+    : query.where((where) =>
+        where.or([
+          where('state', 'in', ['reserved', 'submitted', 'settlement_pending']),
+          where.and([where('state', '=', 'confirmed'), where('transaction_hash', '=', sought.transaction)]),
+        ]),
+      )
+  ).execute()
   return rows.map(transferOf)
 }
 

@@ -129,7 +129,7 @@ function spendOf(index: number): SpendRequest {
 }
 
 async function spendFor(database: Database, { keys, lanes, seconds }: Load): Promise<number> {
-  const { reserve } = createReserveQueue(database)
+  const reserve = createReserveQueue(database)
   const start = performance.now()
   const end = start + seconds * 1_000
   let spends = 0

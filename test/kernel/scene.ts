@@ -64,7 +64,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       metricsToken: null,
     },
     database,
-    reserve: authenticatedReserve(createReserveQueue(database).reserve, {
+    reserve: authenticatedReserve(createReserveQueue(database), {
       database,
       dataKey,
       log: silentLog,

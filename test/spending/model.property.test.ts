@@ -124,7 +124,7 @@ const ways: Readonly<
     return verdicts
   },
   'as a batch': ({ database }, requests) => reserveSpends(database, requests),
-  'at once': ({ database }, requests) => Promise.all(requests.map(createReserveQueue(database).reserve)),
+  'at once': ({ database }, requests) => Promise.all(requests.map(createReserveQueue(database))),
 }
 
 const reserving = (way: string, wanted: readonly Ask[]): Command => ({

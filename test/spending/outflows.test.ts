@@ -126,7 +126,7 @@ onBothEngines('AML windows in the reserve', (database) => {
     )
     expect(batch.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)
-    const { reserve } = createReserveQueue(database())
+    const reserve = createReserveQueue(database())
     const queued = await Promise.all(Array.from({ length: 40 }, () => reserve(reserveWindowed())))
     expect(queued.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)

@@ -286,7 +286,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const queues = pools.map((database) => createReserveQueue(database))
     const limits = { ...unlimited, dailyMaxMicros: 1_000n }
     const verdicts = await many(1_000, async (index) => {
-      const verdict = await queues[index % 2]?.reserve(spendOf({ accountId, keyId, limits }, 7n))
+      const verdict = await queues[index % 2]?.(spendOf({ accountId, keyId, limits }, 7n))
       if (verdict === undefined) throw new Error('not open')
       return verdict
     })

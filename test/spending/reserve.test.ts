@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { balances } from '../../src/ledger/balances.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
+import { reserveSpends } from '../../src/spending/reserve-batch.ts'
 import { onBothEngines } from '../engines.ts'
 import { capAccount, noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
 
@@ -199,5 +200,19 @@ onBothEngines('reserveSpend', (database) => {
       ],
     })
     expect(await reserveSpend(database(), spendOf(two, 4n))).toMatchObject({ verdict: 'allow' })
+  })
+
+  it('commits the nonce of its request, which the commit of the authentication may have lost', async () => {
+    const scene = await open(10n)
+    const nonce = { value: `nonce of ${scene.keyId}`, expiresAt: new Date(noon.getTime() + 60_000) }
+    // A successor without the authentication's commit, and the usual case in which it is there.
+    await reserveSpend(database(), spendOf(scene, 1n, { nonce }))
+    await reserveSpends(database(), [spendOf(scene, 1n, { nonce }), spendOf(scene, 1n)])
+    const rows = await database()
+      .kysely.selectFrom('signature_nonce')
+      .selectAll()
+      .where('key_id', '=', scene.keyId)
+      .execute()
+    expect(rows).toEqual([{ key_id: scene.keyId, nonce: nonce.value, expires_at: nonce.expiresAt }])
   })
 })

@@ -35,7 +35,7 @@ export interface StatementCall {
 
 const PORT = '/src/storage/database.ts'
 
-/** Every call of `Connection.call` and of `callForRow` outside the port. */
+/** Every call of `Connection.call`, `Connection.gather` and `callForRow` outside the port. */
 export function readStatementCalls(): readonly StatementCall[] {
   const api = new API({ cwd: process.cwd() })
   try {
@@ -68,21 +68,22 @@ function isStatementCall(node: CallExpression, checker: Checker): boolean {
     : isIdentifier(expression)
       ? expression.text
       : ''
-  if (name !== 'call' && name !== 'callForRow') return false
+  if (name !== 'call' && name !== 'gather' && name !== 'callForRow') return false
   return checker.getResolvedSignature(node)?.declaration?.path.endsWith(PORT) === true
 }
 
 function readCall(node: CallExpression, checker: Checker): Omit<StatementCall, 'place'> {
   const isForRow = isIdentifier(node.expression)
+  const isGathered = isPropertyAccessExpression(node.expression) && node.expression.name.text === 'gather'
   const [statement, parameters] = isForRow ? node.arguments.slice(1) : node.arguments
   const promise = checker.getTypeAtLocation(node)
   const answered = argumentOf(promise, checker)
-  const row = isForRow ? answered : argumentOf(answered, checker)
+  const row = isForRow || isGathered ? answered : argumentOf(answered, checker)
   if (row === undefined) throw new Error(`${node.getText()}: its row type cannot be read`)
   return {
     statement: statement && nameOf(statement, checker),
     row: readRow(row, checker),
-    parameters: parameters && readParameters(parameters, checker),
+    parameters: isGathered ? [new Set(['string'])] : parameters && readParameters(parameters, checker),
   }
 }
 

@@ -76,7 +76,12 @@ export async function authenticateSignature(
     throw new Failure('signature_replayed', 'This signature was already used.', {
       hint: 'Sign every request with a new nonce.',
     })
-  return { kind: 'key', account: found.account, key: found.key }
+  return {
+    kind: 'key',
+    account: found.account,
+    key: found.key,
+    nonce: { value: nonce, expiresAt: nonceExpiresAt },
+  }
 }
 
 interface SignatureTimes {

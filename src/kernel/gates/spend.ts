@@ -145,6 +145,7 @@ async function buildRequest(
     idempotency,
     approvedBy: context.approvedBy ?? null,
     decisionId: context.newId('dec', context.now),
+    nonce: caller.kind === 'key' ? caller.nonce : undefined,
     now: context.now,
   })
 }

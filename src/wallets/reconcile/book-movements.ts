@@ -88,13 +88,16 @@ async function isGatewayMovement(
     return false
   }
   if (operationHash === null) return false
-  for (const candidate of await findMatchingTransfers(database, { accountId, destination, token, units })) {
-    const operation = operationOf(candidate)
-    // The chain executes an operation once, in any transaction.
-    if (chain.operationHashOf(operation) !== operationHash) continue
-    const { status } = await operationOutcome(chain, operation, 0)
-    return status === 'confirmed'
-  }
+  const sought = { accountId, destination, token, units, transaction: transaction.hash }
+  // A reorganization may have moved the operation out of the transaction under which it was recorded.
+  for (const others of [false, true])
+    for (const candidate of await findMatchingTransfers(database, { ...sought, others })) {
+      const operation = operationOf(candidate)
+      // The chain executes an operation once, in any transaction.
+      if (chain.operationHashOf(operation) !== operationHash) continue
+      const { status } = await operationOutcome(chain, operation, 0)
+      return status === 'confirmed'
+    }
   return false
 }
 

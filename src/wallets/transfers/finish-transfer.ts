@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts'
 import type { Chain, Hex } from '../../providers/chain.ts'
 import type { ReleaseVerdict } from '../../spending/release.ts'
 import type { SettleVerdict } from '../../spending/settle.ts'
-import { callForRow, type Database, type Statement } from '../../storage/database.ts'
+import type { Database, Statement } from '../../storage/database.ts'
 import type { FailureCode, Transfer } from '../store.ts'
 
 export type TransferOutcome =
@@ -12,8 +12,8 @@ export type TransferOutcome =
   | { readonly state: 'failed'; readonly failure: string; readonly code?: FailureCode }
 
 const statement: Statement = {
-  name: 'transfer_finish',
-  text: 'select verdict from transfer_finish($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  name: 'transfer_finish_batch',
+  text: 'select verdict from transfer_finish_batch($1)',
 }
 
 /**
@@ -26,19 +26,23 @@ export async function finishTransfer(
   transfer: Transfer,
   outcome: TransferOutcome,
 ): Promise<void> {
-  const { id, decisionId, destination } = transfer
+  const { id, decisionId, destination, wallet } = transfer
   const isConfirmed = outcome.state === 'confirmed'
-  const { verdict } = await callForRow<{ verdict: SettleVerdict | ReleaseVerdict }>(database, statement, [
-    id,
-    decisionId,
-    chain.name,
-    destination,
-    isConfirmed,
-    isConfirmed ? outcome.transactionHash : null,
-    isConfirmed ? null : outcome.failure,
-    isConfirmed ? null : (outcome.code ?? null),
-    clock(),
-  ])
+  const { verdict } = await database.gather<{ verdict: SettleVerdict | ReleaseVerdict }>(
+    statement,
+    {
+      transfer: id,
+      decision: decisionId,
+      chain: chain.name,
+      destination,
+      is_confirmed: isConfirmed,
+      hash: isConfirmed ? outcome.transactionHash : null,
+      failure: isConfirmed ? null : outcome.failure,
+      code: isConfirmed ? null : (outcome.code ?? null),
+      at: clock(),
+    },
+    wallet.accountId,
+  )
   const state = verdict === 'settled' || verdict === 'already_settled' ? 'confirmed' : 'failed'
   if (state !== outcome.state)
     log.error(

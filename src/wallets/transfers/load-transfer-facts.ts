@@ -7,7 +7,7 @@ import type { Address, Wallet } from '../../providers/chain.ts'
 import type { Rates } from '../../providers/rates.ts'
 import { windowsText } from '../../spending/outflows.ts'
 import { type ReviewRow, type ReviewVerdict, reviewSubject, verdictOfReview } from '../../spending/reviews.ts'
-import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
+import type { Connection, Statement } from '../../storage/database.ts'
 import { addressOf, lowerCase, type WalletColumns, walletOf } from '../store.ts'
 
 export interface TransferRequest {
@@ -72,7 +72,14 @@ interface Row extends WalletColumns, ComplianceRow {
 
 const statement: Statement = {
   name: 'transfer_facts',
-  text: 'select * from transfer_facts($1, $2, $3, $4, $5, $6, $7, $8)',
+  text: `
+    select f.*
+    from rows from (jsonb_to_recordset($1::jsonb) as (
+      account text, destination text, token text, units bigint, chain text, at timestamptz, windows text, subject text
+    )) with ordinality as q
+    cross join lateral transfer_facts(
+      q.account, q.destination, q.token, q.units, q.chain, q.at, q.windows::jsonb, q.subject) f
+    order by q.ordinality`,
 }
 
 /** @throws Failure `rates_unavailable`. */
@@ -88,16 +95,16 @@ export async function loadTransferFacts(
     { usdMicros, amount: 0n, isOwnWallet: false, isOnRecord: false },
     { velocity, structuring, band: { from: 0n, below: 1n } },
   )
-  const row = await callForRow<Row>(database, statement, [
-    accountId,
-    payee,
-    money.asset,
-    money.units,
+  const row = await database.gather<Row>(statement, {
+    account: accountId,
+    destination: payee,
+    token: money.asset,
+    units: money.units,
     chain,
-    now,
-    windowsText(windows),
-    reviewSubject({ keyId, category: 'transfer', money, chain, payer: '{payer}', payee }),
-  ])
+    at: now,
+    windows: windowsText(windows),
+    subject: reviewSubject({ keyId, category: 'transfer', money, chain, payer: '{payer}', payee }),
+  })
   const { address, review_id: id, review_status: status, review_lists: lists, is_released } = row
   return {
     parties: {

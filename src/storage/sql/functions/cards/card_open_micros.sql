@@ -5,8 +5,9 @@
 -- Locks: none. The caller holds the account.
 create or replace function card_open_micros(
   p_account text, p_place text, p_tokens text[], p_prices bigint[], p_since timestamptz
-) returns bigint language sql stable as $$
-  select coalesce(sum(div(o.units::numeric * p.price + 999999, 1000000)), 0)::bigint
+) returns bigint language plpgsql stable as $$
+begin
+  return (select coalesce(sum(div(o.units::numeric * p.price + 999999, 1000000)), 0)::bigint
   from (
     select h.asset, h.units from card_authorization a join card_hold h on h.authorization_id = a.id
     where a.account_id = p_account and a.status = 'pending' and h.place = p_place
@@ -15,5 +16,5 @@ create or replace function card_open_micros(
     where s.account_id = p_account and s.place = p_place and s.status <> 'freed'
       and (s.ended_at is null or s.ended_at > p_since - interval '100 milliseconds')
       and (r.status <> 'settled' or r.resolved_at > p_since - interval '100 milliseconds')
-  ) o join unnest(p_tokens, p_prices) as p (token, price) on p.token = o.asset
-$$;
+  ) o join unnest(p_tokens, p_prices) as p (token, price) on p.token = o.asset);
+end $$;

@@ -2,9 +2,10 @@
 -- kept for as long.
 --
 -- Locks: none.
-create or replace function spend_is_open(p_decision text, p_at timestamptz) returns boolean language sql stable as $$
-  select exists (select 1 from reservation r where r.decision_id = p_decision and r.status = 'reserved')
+create or replace function spend_is_open(p_decision text, p_at timestamptz) returns boolean language plpgsql stable as $$
+begin
+  return exists (select 1 from reservation r where r.decision_id = p_decision and r.status = 'reserved')
     or exists (select 1 from approval a where a.decision_id = p_decision
       and (a.status = 'pending' and a.expires_at > p_at
-        or a.status = 'approved' and a.answer is null and a.problem is null))
-$$;
+        or a.status = 'approved' and a.answer is null and a.problem is null));
+end $$;

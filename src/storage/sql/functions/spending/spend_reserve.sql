@@ -16,6 +16,8 @@
 --   p_mac: authentication code of the decision unless a counter or a balance objects
 --   p_approval: the approval under which the call runs; it may overrule violations, see approval_overrules, and allows one spend
 --   p_subject, p_released: identifies the spend for an AML review; the review that released it
+--   p_nonce: nonce of the signed request, which its authentication has used up in a commit of its own, perhaps on a database that
+--     has failed since; null: not signed
 --   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
 -- Verdicts; written is the wallet of the transfer's row, if one was written
 --   allow: reserved; violations lists the rules that an approval overrules
@@ -34,7 +36,7 @@ create or replace function spend_reserve(
   p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
-  p_approval text default null, p_transfer jsonb default null,
+  p_approval text default null, p_transfer jsonb default null, p_nonce text default null, p_nonce_expires_at timestamptz default null,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -74,6 +76,10 @@ begin
       from spend_replay(p_principal, p_idempotency_key, p_fingerprint) r;
       return;
     end if;
+  end if;
+
+  if p_nonce is not null then
+    insert into signature_nonce (key_id, nonce, expires_at) values (p_key, p_nonce, p_nonce_expires_at) on conflict do nothing;
   end if;
 
   -- Read after the locks: a lock, a pause, a new policy or a new cap that was committed while this call waited applies to it.

@@ -23,11 +23,4 @@ begin
   set state = case when verdict in ('settled', 'already_settled') then 'confirmed' else 'failed' end,
     transaction_hash = coalesce(p_hash, t.transaction_hash), failure = p_failure, failure_code = p_code, updated_at = p_at
   where t.id = p_transfer and t.state not in ('confirmed', 'failed');
-  -- A settlement need not wait for the disk. Where a crash forgets it, the money is still held and the row still open, and the
-  -- chain's evidence settles it again. A receiver that spends it meanwhile flushes it: the log is sequential, so a reserve that is
-  -- durable makes all commits before it durable. A release waits: forgotten, it would have a refused transfer sent again.
-  -- The embedded engine (fsync off) would lose it with its process: there a flush costs nothing.
-  if verdict = 'settled' and current_setting('fsync') = 'on' then
-    perform set_config('synchronous_commit', 'off', true);
-  end if;
 end $$;

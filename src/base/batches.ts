@@ -1,0 +1,111 @@
+/**
+ * Calls that share a batch. Calls of the same moment go out together; whoever calls while all batches are running waits
+ * for the next one. Nothing waits for a time.
+ */
+import { Failure } from '../failures/failure.ts'
+
+const MAX_BATCH = 64
+
+/**
+ * @property concurrent maximum batches at a time.
+ * @property isBlocking a batch occupies this thread: calls wait for the turn's other input before one is sent.
+ * @property lineOf calls of one line are sent in order of arrival and never in two batches at once.
+ * @property send sends a batch as a whole and returns an answer for each call, in order. A throw means that nothing was
+ * done, unless it is a Failure: then the outcome is unknown.
+ */
+interface Batching<Request, Answer> {
+  readonly concurrent: number
+  readonly isBlocking?: boolean
+  readonly lineOf: (request: Request) => string
+  readonly send: (requests: readonly Request[]) => Promise<readonly Answer[]>
+}
+
+interface Waiter<Request, Answer> {
+  readonly request: Request
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * @returns a call that joins a batch. It rejects with what its batch threw: a Failure rejects the whole batch; after any
+ * other error the halves of the batch are sent again, until the call that raised is alone.
+ */
+export function createBatches<Request, Answer>({
+  concurrent,
+  isBlocking = false,
+  lineOf,
+  send,
+}: Batching<Request, Answer>) {
+  /** Waiting calls by line. A line has an entry while any of its calls is waiting or running. */
+  const lines = new Map<string, Waiter<Request, Answer>[]>()
+  /** Lines with waiting calls and none running, in order of arrival. */
+  const ready = new Set<string>()
+  let running = 0
+  let isScheduled = false
+
+  const runBatch = async (names: readonly string[], waiters: readonly Waiter<Request, Answer>[]) => {
+    running += 1
+    await answerAll(send, waiters)
+    running -= 1
+    for (const name of names)
+      if (lines.get(name)?.length === 0) lines.delete(name)
+      else ready.add(name)
+    schedule()
+  }
+
+  const runReady = (): void => {
+    isScheduled = false
+    while (ready.size > 0 && running < concurrent) {
+      const names: string[] = []
+      const waiters: Waiter<Request, Answer>[] = []
+      for (const name of ready) {
+        if (waiters.length === MAX_BATCH) break
+        waiters.push(...(lines.get(name)?.splice(0, MAX_BATCH - waiters.length) ?? []))
+        names.push(name)
+        ready.delete(name)
+      }
+      void runBatch(names, waiters)
+    }
+  }
+
+  const schedule = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    if (isBlocking) setImmediate(runReady)
+    else queueMicrotask(runReady)
+  }
+
+  return (request: Request): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const name = lineOf(request)
+      const line = lines.get(name)
+      const waiter = { request, resolve, reject }
+      if (line !== undefined) line.push(waiter)
+      else {
+        lines.set(name, [waiter])
+        ready.add(name)
+      }
+      schedule()
+    })
+}
+
+/** Sends a batch and answers each of its calls. Never rejects. */
+async function answerAll<Request, Answer>(
+  send: Batching<Request, Answer>['send'],
+  waiters: readonly Waiter<Request, Answer>[],
+): Promise<void> {
+  let answers: readonly Answer[]
+  try {
+    answers = await send(waiters.map(({ request }) => request))
+    if (answers.length < waiters.length) throw new Failure('internal', 'A batch returned too few answers.')
+  } catch (error) {
+    if (error instanceof Failure || waiters.length === 1) for (const { reject } of waiters) reject(error)
+    else {
+      const half = Math.ceil(waiters.length / 2)
+      await answerAll(send, waiters.slice(0, half))
+      await answerAll(send, waiters.slice(half))
+    }
+    return
+  }
+  for (const [index, answer] of answers.entries()) waiters[index]?.resolve(answer)
+}

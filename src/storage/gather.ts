@@ -1,0 +1,49 @@
+/** Statements on a JSON array, so that calls at the same time share a round trip and a commit. */
+import { createBatches } from '../base/batches.ts'
+import type { Connection, Database, Gathered, Statement } from './database.ts'
+
+/** More would only share the server's processors, and make the batches smaller. */
+const MAX_CONCURRENT: Readonly<Record<Database['engine'], number>> = { pglite: 1, postgres: 2 }
+
+/** Runs a statement on a JSON array and returns its rows, one for each element, in their order. */
+type RunBatch = (statement: Statement, elements: string) => Promise<unknown[]>
+
+interface Call {
+  readonly element: string
+  readonly line: string
+}
+
+/** Gathers calls outside transactions. @param run runs a batch in its own transaction. */
+export function createGathering(engine: Database['engine'], run: RunBatch): Connection['gather'] {
+  const gathered = new Map<string, (call: Call) => Promise<unknown>>()
+  let calls = 0
+  return async <Row>(statement: Statement, element: Gathered, line?: string) => {
+    const batches =
+      gathered.get(statement.name) ??
+      createBatches<Call, unknown>({
+        concurrent: MAX_CONCURRENT[engine],
+        isBlocking: engine === 'pglite',
+        lineOf: (call) => call.line,
+        send: (batch) => run(statement, `[${batch.map((call) => call.element).join()}]`),
+      })
+    gathered.set(statement.name, batches)
+    calls += 1
+    // The caller declares the row type of its statement.
+    return (await batches({ element: textOf(element), line: line ?? `\n${calls}` })) as Row
+  }
+}
+
+/** Runs calls one by one, inside a transaction. */
+export function gatherAlone(run: RunBatch): Connection['gather'] {
+  return async <Row>(statement: Statement, element: Gathered) => {
+    const [row] = await run(statement, `[${textOf(element)}]`)
+    if (row === undefined) throw new Error(`${statement.name} returned no row`)
+    return row as Row
+  }
+}
+
+function textOf(element: Gathered): string {
+  return JSON.stringify(element, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+}

@@ -1,0 +1,69 @@
+/**
+ * Statements of PGlite that are parsed and planned once. Its own `query` parses each call anew and enters the engine six
+ * times; a prepared statement is bound and executed in one entry. @see https://www.postgresql.org/docs/current/protocol-flow.html
+ */
+import { messages, type PGlite, parse, protocol, type Results } from '@electric-sql/pglite'
+import { LRUCache } from 'lru-cache'
+
+/** Plans take memory of the engine. */
+const MAX_STATEMENTS = 500
+
+const { serialize } = protocol
+
+interface Prepared {
+  readonly name: string
+  /** Types of the parameters. */
+  readonly types: readonly number[]
+}
+
+/** Runs one statement with parameters. Calls must not overlap. */
+export function createStatements(
+  pglite: PGlite,
+  parsers: Readonly<Record<number, (text: string) => unknown>>,
+) {
+  const closing: Uint8Array[] = []
+  const prepared = new LRUCache<string, Prepared>({
+    max: MAX_STATEMENTS,
+    dispose: ({ name }) => closing.push(serialize.close({ type: 'S', name })),
+  })
+  let count = 0
+  const prepare = async (text: string): Promise<Prepared> => {
+    count += 1
+    const name = `s${count}`
+    const answers = await pglite.execProtocolStream(
+      joined([serialize.parse({ name, text }), serialize.describe({ type: 'S', name }), serialize.sync()]),
+      { syncToFs: false },
+    )
+    const statement = { name, types: parse.parseDescribeStatementResults(answers) }
+    prepared.set(text, statement)
+    return statement
+  }
+  return async (text: string, parameters: readonly unknown[]): Promise<Results | undefined> => {
+    const { name, types } = prepared.get(text) ?? (await prepare(text))
+    const values = parameters.map((value, index) => {
+      if (value === null || value === undefined) return null
+      const ofType = pglite.serializers[types[index] ?? 0]
+      return ofType === undefined ? String(value) : ofType(value)
+    })
+    try {
+      const answers = await pglite.execProtocolStream(
+        joined([
+          ...closing.splice(0),
+          serialize.bind({ statement: name, values }),
+          serialize.describe({ type: 'P' }),
+          serialize.execute({}),
+          serialize.sync(),
+        ]),
+      )
+      return parse.parseResults(answers, pglite.parsers, { parsers })[0]
+    } catch (error) {
+      // A plan of before a migration may not fit the tables any more: the next call prepares the statement again.
+      if (error instanceof messages.DatabaseError && error.code === '0A000') prepared.delete(text)
+      throw error
+    }
+  }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(parts)
+}

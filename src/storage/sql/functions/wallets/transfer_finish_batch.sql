@@ -1,0 +1,70 @@
+-- Ends a batch of transfers in one transaction, and returns a verdict for each, in their order. A request is an object with
+-- transfer_finish's parameters, without their prefix.
+--
+-- Locks: each level of transfer_finish as a whole before the next, sorted: all reservations, all accounts of releases, all
+--   balances, all transfers.
+create or replace function transfer_finish_batch(p_requests jsonb) returns table (verdict text) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_purse record;
+  v_verdicts text[];
+begin
+  -- A single transfer takes its locks in this order by itself.
+  if jsonb_array_length(p_requests) > 1 then
+    perform 1 from reservation r
+    where r.decision_id in (select q.decision from jsonb_to_recordset(p_requests) as q (decision text))
+    order by r.decision_id
+    for update;
+
+    perform pg_advisory_xact_lock(owner.hash)
+    from (
+      select distinct hashtextextended(r.account_id, 0) as hash
+      from jsonb_to_recordset(p_requests) as q (decision text, is_confirmed boolean)
+      join reservation r on r.decision_id = q.decision
+      where not q.is_confirmed
+      order by 1
+    ) owner;
+
+    for v_purse in
+      select p.account, p.asset, bool_or(p.is_filled) as is_filled
+      from jsonb_to_recordset(p_requests) as q (decision text, chain text, destination text, is_confirmed boolean)
+      join reservation r on r.decision_id = q.decision and r.status = 'reserved' and r.source is not null
+      left join wallet w on q.is_confirmed and w.address = q.destination
+      cross join lateral (values
+        (r.held, r.asset, false),
+        (case when not q.is_confirmed then r.source else w.account_id || ':' || q.chain || ':available' end, r.asset, true)
+      ) as p (account, asset, is_filled)
+      where p.account is not null
+      group by p.account, p.asset
+      order by p.account collate "C", p.asset collate "C"
+    loop
+      -- The balance that a receipt would insert is inserted now, in lock order.
+      if v_purse.is_filled then
+        insert into balance (account, asset, units) values (v_purse.account, v_purse.asset, 0) on conflict do nothing;
+      end if;
+      perform 1 from balance b where b.account = v_purse.account and b.asset = v_purse.asset for update;
+    end loop;
+
+    perform 1 from transfer t
+    where t.id in (select q.transfer from jsonb_to_recordset(p_requests) as q (transfer text))
+    order by t.id
+    for update;
+  end if;
+
+  select array_agg(f.verdict order by q.ordinality) into v_verdicts
+  from rows from (jsonb_to_recordset(p_requests) as (
+    transfer text, decision text, chain text, destination text, is_confirmed boolean, hash text, failure text, code text,
+    at timestamptz
+  )) with ordinality as q
+  cross join lateral transfer_finish(
+    q.transfer, q.decision, q.chain, q.destination, q.is_confirmed, q.hash, q.failure, q.code, q.at) f;
+
+  -- A settlement need not wait for the disk. Where a crash forgets it, the money is still held and the row still open, and the
+  -- chain's evidence settles it again. A receiver that spends it meanwhile flushes it: the log is sequential, so a reserve that is
+  -- durable makes all commits before it durable. A release waits: forgotten, it would have a refused transfer sent again.
+  -- The embedded engine (fsync off) would lose it with its process: there a flush costs nothing.
+  if 'settled' = all (v_verdicts) and current_setting('fsync') = 'on' then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+  return query select v.verdict from unnest(v_verdicts) with ordinality as v (verdict, place) order by v.place;
+end $$;
