@@ -32,7 +32,7 @@ const request = z.looseObject({
 
 overBothEngines(
   'an agent that asks to be registered',
-  { RATE_REGISTRATIONS: '30/3600' },
+  { RATE_REGISTRATIONS: '30/3600', RATE_AUTHORIZATIONS: '50/60' },
   ({ gateway, pass, now }) => {
     const directory = mkdtempSync(join(tmpdir(), 'bursar-register-'))
     const file = (name: string) => join(directory, `${name}.json`)
@@ -245,6 +245,10 @@ overBothEngines(
       const statuses: number[] = []
       for (let count = 0; count < 31; count += 1) statuses.push((await start(newRequest())).status)
       expect(statuses.at(-1)).toBe(429)
+      const guesser = await newGuest(gateway().origin)
+      const guess = (code: number) => guesser.send('GET', pathOf(`guessed-${code}`))
+      const guesses = await Promise.all(Array.from({ length: 60 }, (_, code) => guess(code)))
+      expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([404, 429]))
     })
   },
 )

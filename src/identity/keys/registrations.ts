@@ -104,7 +104,8 @@ export async function decideRegistration(
     .executeTakeFirst()
   if (decided !== undefined) return
   const { status: reason } = await readRegistration(database, { code, now })
-  throw new Failure('conflict', `This registration is ${reason}, or of another key.`, {
+  const why = reason === 'pending' ? 'belongs to another public key' : `is ${reason}`
+  throw new Failure('conflict', `This registration ${why}.`, {
     reason,
     hint: 'A registration is decided once, within 15 minutes. Start again: "bursar agent register".',
   })

@@ -15,6 +15,7 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: false,
+  rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the registration.') }),
   output: z.strictObject({
     status: z
@@ -27,7 +28,7 @@ export default defineTool({
     createdAt: z.string().describe('ISO 8601 UTC.'),
     expiresAt: z.string().describe('Until when it can be decided, ISO 8601 UTC.'),
   }),
-  failures: ['not_found'],
+  failures: ['not_found', 'rate_limited'],
   example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A' },
   run: async ({ database, now }, { code }) => {
     const registration = await readRegistration(database, { code, now })
