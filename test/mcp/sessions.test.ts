@@ -199,7 +199,8 @@ describe('an MCP session', () => {
 describe('a waiting call of 2026', () => {
   let gateway: Gateway
   beforeAll(async () => {
-    gateway = await startGateway(env)
+    // Each process counts its own waiting calls, so this is one process.
+    gateway = await startGateway({ ...env, DATA_DIR: 'memory' })
   })
   afterAll(() => gateway?.stop())
 
