@@ -175,6 +175,11 @@ describe('an answer', () => {
 })
 
 describe('a deadline', () => {
+  it('leaves an answer more time than an idle connection is kept', async () => {
+    const url = await serve((_incoming, outgoing) => setTimeout(() => outgoing.end('late'), 3_400))
+    expect(textOf(await fetchPublic(request(url)))).toBe('late')
+  })
+
   it('covers a server that says nothing', async () => {
     const url = await serve(() => {})
     expect(await problemOf(fetchPublic(request(url, { timeoutMs: 200 })))).toEqual({
