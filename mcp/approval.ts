@@ -44,6 +44,23 @@ export interface Approvals {
   decided(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
 }
 
+/** Tells a client that asked for progress, at each poll, that the call still waits. */
+export function reportWaiting(
+  progressToken: string | number | undefined,
+  notify: (progress: {
+    method: 'notifications/progress'
+    params: { progressToken: string | number; progress: number; message: string }
+  }) => Promise<void>,
+): () => Promise<void> {
+  let polls = 0
+  return async () => {
+    polls += 1
+    if (progressToken === undefined) return
+    const params = { progressToken, progress: polls, message: 'Waiting for the owner.' }
+    await notify({ method: 'notifications/progress', params })
+  }
+}
+
 const problem = z.looseObject({
   code: z.literal('approval_required'),
   detail: z.string(),

@@ -13,10 +13,14 @@ import type {
 import { openEventStream } from './event-stream.ts'
 
 export interface ElicitationClient {
-  /** Opens an elicitation. @returns the id that the client sees. */
-  open(): Promise<string>
+  /** Opens an elicitation of a call. @returns the id that the client sees. */
+  open(requestId: string | number): Promise<string>
   /** @returns undefined if the signal aborted the wait. */
   answerTo(id: string, signal: AbortSignal): Promise<unknown>
+  /** Waits until the client cancels the call at another instance. @returns false if the signal aborted the wait. */
+  cancelled(id: string, signal: AbortSignal): Promise<boolean>
+  /** Forgets an elicitation. Never throws. */
+  close(id: string): Promise<void>
 }
 
 export interface Exchange {
@@ -25,7 +29,7 @@ export interface Exchange {
   /** Resolves once the response is sent or no longer awaited. */
   readonly closed: Promise<void>
   /** Cancels the request: notifies its handlers and sends no result. */
-  cancel(id: string | number): void
+  cancel(): void
 }
 
 interface Wait {
@@ -33,14 +37,18 @@ interface Wait {
   readonly end: () => void
 }
 
-/** @param asking null if the client cannot be asked. @param headers response headers, such as the session id. */
+/**
+ * @param elicitation null if the client cannot be asked. @param requestId id of the client's request.
+ * @param headers response headers, such as the session id.
+ */
 export function openExchange(
   elicitation: ElicitationClient | null,
-  headers: Readonly<Record<string, string>>,
+  { requestId, headers }: { requestId: string | number; headers: Readonly<Record<string, string>> },
 ): Exchange {
   const { promise: response, resolve: respond } = promiseOf<Response>()
   const { promise: closed, resolve: end } = promiseOf<void>()
   const waits = new Map<string | number, Wait>()
+  const ended = new AbortController()
   let stream: ReturnType<typeof openEventStream> | null = null
   let isClosed = false
 
@@ -58,13 +66,15 @@ export function openExchange(
     return transport.close()
   }
   const put = async (question: JSONRPCRequest, elicitation: ElicitationClient) => {
-    const id = await elicitation.open()
-    const ended = new AbortController()
-    waits.set(question.id, { id, end: () => ended.abort() })
+    const id = await elicitation.open(requestId)
+    void closed.then(() => elicitation.close(id))
+    void elicitation.cancelled(id, ended.signal).then((isCancelled) => isCancelled && cancel())
+    const answered = new AbortController()
+    waits.set(question.id, { id, end: () => answered.abort() })
     write({ ...question, id })
-    const answer = await elicitation.answerTo(id, ended.signal)
+    const answer = await elicitation.answerTo(id, AbortSignal.any([answered.signal, ended.signal]))
     waits.delete(question.id)
-    if (ended.signal.aborted) return
+    if (answered.signal.aborted || ended.signal.aborted) return
     // The server numbers its elicitations per call; the client's answer has our id and was validated on receipt.
     const reply = (answer ?? unanswered) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
     transport.onmessage?.({ ...reply, id: question.id })
@@ -83,13 +93,13 @@ export function openExchange(
     },
     close: async () => {
       isClosed = true
-      for (const { end } of waits.values()) end()
+      ended.abort()
       stream?.end()
       end()
       transport.onclose?.()
     },
   }
-  const cancel = (requestId: string | number) => {
+  const cancel = () => {
     transport.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
     respond(new Response(null, { status: 202, headers }))
     void transport.close()

@@ -19,7 +19,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { VERSION } from '../src/base/version.ts'
-import type { Approvals, PendingApproval } from './approval.ts'
+import { type Approvals, type PendingApproval, reportWaiting } from './approval.ts'
 import type { McpCaller } from './caller.ts'
 import type { ElicitationClient } from './exchange.ts'
 import { openExchange } from './exchange.ts'
@@ -63,11 +63,11 @@ export async function answer2025(
   elicited: IncomingMessage2025,
 ): Promise<Response> {
   const { message, asking, headers } = elicited
-  const { transport, response, closed, cancel } = openExchange(asking, headers)
+  const { transport, response, closed, cancel } = openExchange(asking, { requestId: message.id, headers })
   const server = serverFor(serving, caller, { ...elicited, transport })
   serving.register?.(server, caller)
   await server.connect(transport)
-  elicited.onOpen(() => cancel(message.id), closed)
+  elicited.onOpen(cancel, closed)
   transport.onmessage?.({ jsonrpc: '2.0', ...withoutTask(message) })
   return response
 }
@@ -154,16 +154,7 @@ async function askOwner(
     .then(({ action }) => action === 'accept')
     .catch(() => false)
   void elicited.then((isOpened) => isOpened || stop.abort())
-  let polls = 0
-  const progressToken = extra._meta?.progressToken
-  const look = async () => {
-    polls += 1
-    if (progressToken !== undefined)
-      await extra.sendNotification({
-        method: 'notifications/progress',
-        params: { progressToken, progress: polls, message: 'Waiting for the owner.' },
-      })
-  }
+  const look = reportWaiting(extra._meta?.progressToken, extra.sendNotification)
   // The owner may decide before the client answers, or without the page being opened.
   const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
   stop.abort()

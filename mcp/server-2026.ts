@@ -13,7 +13,7 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
 import { VERSION } from '../src/base/version.ts'
-import type { Approvals } from './approval.ts'
+import { type Approvals, reportWaiting } from './approval.ts'
 import type { McpCaller } from './caller.ts'
 import { instructions } from './instructions.ts'
 import type { Offer } from './offer.ts'
@@ -100,6 +100,7 @@ function serverFor(serving: Server2026Options, caller: McpCaller): Server {
 }
 
 const accepted = z.looseObject({ action: z.literal('accept') })
+const progress = z.looseObject({ progressToken: z.union([z.string(), z.number()]) })
 const opensPages = z.looseObject({
   'io.modelcontextprotocol/clientCapabilities': z.looseObject({
     elicitation: z.looseObject({ url: z.looseObject({}) }),
@@ -135,7 +136,11 @@ async function callWithOwner(
   if (answer === undefined)
     return inputRequired({ inputRequests: { [ANSWER]: inputRequired.elicitUrl({ message, url }) } })
   if (!accepted.safeParse(answer).success) return result
-  const waiting = { withinMs: DECIDE_MS, signal: AbortSignal.any([signal, ending]) }
+  const waiting = {
+    withinMs: DECIDE_MS,
+    signal: AbortSignal.any([signal, ending]),
+    look: reportWaiting(progress.safeParse(meta).data?.progressToken, context.mcpReq.notify),
+  }
   const later = await approvals.decided(caller, pending, waiting)
   return later === null ? result : offer.call(later, name, given)
 }

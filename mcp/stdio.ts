@@ -4,6 +4,7 @@
  * re-serializing numbers would round amounts.
  */
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../src/base/clock.ts'
 import { rootCause } from '../src/failures/root-cause.ts'
 import { type SigningKey, signRequest } from '../src/identity/keys/sign-request.ts'
@@ -11,6 +12,9 @@ import { standardHeaders } from './standard-headers.ts'
 
 /** Longer than the gateway's 15-second keep-alive interval. */
 const SILENT_MS = 60_000
+
+/** Pause before a lost notification stream is opened again. */
+const REOPEN_MS = 2_000
 
 /** JSON-RPC error codes of this proxy. @see https://www.jsonrpc.org/specification#error_object */
 const codes = { notJson: -32700, notARequest: -32600, gateway: -32000 } as const
@@ -27,6 +31,8 @@ interface Gateway {
   session: string | null
   /** Pending 2026-era requests by id; disconnecting cancels them at the gateway. */
   readonly underWay: Map<unknown, AbortController>
+  /** Aborted when standard input closes. */
+  readonly ended: AbortController
 }
 
 /** @property signal aborted when the response is no longer needed. */
@@ -50,13 +56,14 @@ export async function serveStdio({
 }): Promise<void> {
   const endpoint = new URL('/mcp', url)
   if (toolsets !== null) endpoint.searchParams.set('toolsets', toolsets)
-  const gateway: Gateway = { endpoint, key, session: null, underWay: new Map() }
+  const gateway: Gateway = { endpoint, key, session: null, underWay: new Map(), ended: new AbortController() }
   const pending = new Set<Promise<void>>()
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
     const forwarding = forward(line, gateway).finally(() => pending.delete(forwarding))
     pending.add(forwarding)
   }
+  gateway.ended.abort()
   // The client has disconnected. A session that cannot be deleted expires by itself.
   if (gateway.session !== null) await send(gateway, 'DELETE', null).catch(() => {})
   await Promise.allSettled(pending)
@@ -80,7 +87,10 @@ async function forward(line: string, gateway: Gateway): Promise<void> {
       headers,
       signal: cancelled.signal,
     })
-    if (isInitialize(message)) gateway.session = response.headers.get(SESSION)
+    if (isInitialize(message)) {
+      gateway.session = response.headers.get(SESSION)
+      void follow(gateway, gateway.session)
+    }
     if (response.headers.get('content-type')?.startsWith('text/event-stream') === true)
       return await writeEvents(response, heard)
     const text = await response.text()
@@ -102,6 +112,29 @@ async function forward(line: string, gateway: Gateway): Promise<void> {
   }
 }
 
+/**
+ * Forwards the notifications of a session, such as changed tools, until the session or the client ends. A lost stream
+ * is opened again; what was missed meanwhile can only be a change of the tools.
+ */
+async function follow(gateway: Gateway, session: string | null): Promise<void> {
+  const { signal } = gateway.ended
+  const isFollowed = () => session !== null && gateway.session === session && !signal.aborted
+  for (let isFirst = true; isFollowed(); isFirst = false) {
+    try {
+      const { response, heard } = await send(gateway, 'GET', null, { signal })
+      // The session or the key has ended.
+      if (!response.ok && response.status < 500) return
+      if (response.ok && !isFirst)
+        writeMessage({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+      if (response.ok) await writeEvents(response, heard)
+      else await response.body?.cancel()
+    } catch {
+      // The gateway cannot be reached; calls report that.
+    }
+    await sleep(REOPEN_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
 /** Sends a message; retries without the session if it has expired, because sessions are optional. */
 async function sendWithSessionFallback(gateway: Gateway, body: Buffer, options: Sending) {
   const { session } = gateway
@@ -115,7 +148,7 @@ async function sendWithSessionFallback(gateway: Gateway, body: Buffer, options: 
 /** Sends a signed request. @returns the response, and a function that resets the silence timeout. */
 async function send(
   { endpoint, key, session }: Gateway,
-  method: 'POST' | 'DELETE',
+  method: 'GET' | 'POST' | 'DELETE',
   body: Buffer | null,
   { headers = {}, signal }: Partial<Sending> = {},
 ) {
@@ -137,7 +170,7 @@ async function send(
       ...signed,
       ...(session === null ? {} : { [SESSION]: session }),
       ...(body === null ? {} : { 'content-type': 'application/json' }),
-      accept: 'application/json, text/event-stream',
+      accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
     },
     body,
     signal: signal === undefined ? silent.signal : AbortSignal.any([silent.signal, signal]),

@@ -14,7 +14,14 @@ import {
 import { z } from 'zod'
 import { Failure } from '../src/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
-import { answerQuestion, awaitAnswer, openQuestion } from '../src/mcp-sessions/questions.ts'
+import {
+  answerQuestion,
+  awaitAnswer,
+  awaitCancellation,
+  cancelAsking,
+  closeQuestion,
+  openQuestion,
+} from '../src/mcp-sessions/questions.ts'
 import {
   endMcpSession,
   findMcpSession,
@@ -56,10 +63,19 @@ export function createStreamable2025(
 
   const elicitationOf = (session: McpSession): IncomingMessage2025['asking'] => ({
     canOpenPages: opensPages.safeParse(session.capabilities).success,
-    open: () => openQuestion(database, { session, now: clock() }),
+    open: (requestId) => openQuestion(database, { session, requestId, now: clock() }),
     answerTo: (id, signal) =>
       awaitAnswer(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
         services.log.warn({ err }, 'reading a client answer failed')
+      }),
+    cancelled: (id, signal) =>
+      awaitCancellation(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
+        services.log.warn({ err }, 'reading a client cancellation failed')
+        return false
+      }),
+    close: (id) =>
+      closeQuestion(database, id).catch((err: unknown) => {
+        services.log.warn({ err }, 'deleting an elicitation failed')
       }),
   })
 
@@ -75,7 +91,12 @@ export function createStreamable2025(
       if (!isJSONRPCRequest(message)) {
         const { data: cancelled } = CancelledNotificationSchema.safeParse(message)
         const { requestId } = cancelled?.params ?? {}
-        if (requestId !== undefined) pending.get(nameOf(requestId))?.()
+        if (requestId !== undefined) {
+          const cancel = pending.get(nameOf(requestId))
+          if (cancel !== undefined) cancel()
+          // The call may wait at another instance.
+          else if (session !== null) await cancelAsking(database, { session, requestId })
+        }
         const { data: answer } = answering.safeParse(message)
         if (session !== null && answer !== undefined)
           await answerQuestion(database, { session, id: answer.id, answer })

@@ -13,6 +13,7 @@ Usage: bursar <command> [options]
   serve                                    start the gateway (sandbox mode by default)
   mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent  [--toolsets ROOMS]
   agent new --name NAME --out FILE         create an agent's key pair; prints the public part
+  agent register --url URL --name NAME --out FILE   ask an owner to register a new key, and wait for the decision
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR

@@ -27,6 +27,10 @@ import agentsKeysUpdate from './agents/keys/update.ts'
 import agentsKeysUsage from './agents/keys/usage.ts'
 import agentsPolicyGet from './agents/policy/get.ts'
 import agentsPolicySet from './agents/policy/set.ts'
+import agentsRegistrationsGet from './agents/registrations/get.ts'
+import agentsRegistrationsOutcome from './agents/registrations/outcome.ts'
+import agentsRegistrationsReject from './agents/registrations/reject.ts'
+import agentsRegistrationsStart from './agents/registrations/start.ts'
 import approvalsDecide from './approvals/decide.ts'
 import approvalsGet from './approvals/get.ts'
 import approvalsList from './approvals/list.ts'
@@ -122,6 +126,10 @@ export const tools: readonly Tool[] = [
   agentsKeysUsage,
   agentsPolicyGet,
   agentsPolicySet,
+  agentsRegistrationsGet,
+  agentsRegistrationsOutcome,
+  agentsRegistrationsReject,
+  agentsRegistrationsStart,
   approvalsDecide,
   approvalsGet,
   approvalsList,

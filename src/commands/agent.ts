@@ -1,8 +1,9 @@
-/** `bursar agent new | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
+/** `bursar agent new | register | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
 import { systemClock } from '../base/clock.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { signRequest } from '../identity/keys/sign-request.ts'
-import { readKeyFile, writeNewKey } from './key-file.ts'
+import { newKey, readKeyFile, writeKeyFile } from './key-file.ts'
+import { registerAgent } from './register-agent.ts'
 import { urlOf } from './url-of.ts'
 
 export interface AgentOptions {
@@ -15,18 +16,27 @@ export interface AgentOptions {
 }
 
 const usage =
-  'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
+  'Usage: bursar agent new --name NAME --out FILE | agent register --url URL --name NAME --out FILE | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
 
 /** @returns the exit code: 0, or 1 when the gateway rejected the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
   if (action === 'new' && options.name !== undefined && options.out !== undefined) {
-    const { keyId, publicKey } = writeNewKey(options.out, options.name)
+    const key = newKey()
+    writeKeyFile(options.out, options.name, key)
+    const { keyId, publicKey } = key
     process.stdout.write(`${JSON.stringify({ name: options.name, keyId, publicKey }, null, 2)}\n`)
     process.stderr.write(
       `The private key is in ${options.out}. Register the public key with POST /api/agents/keys.\n`,
     )
     return 0
   }
+  if (
+    action === 'register' &&
+    options.url !== undefined &&
+    options.name !== undefined &&
+    options.out !== undefined
+  )
+    return registerAgent({ origin: urlOf(options.url).origin, name: options.name, out: options.out })
   const [method, url] = rest
   if (
     (action !== 'sign' && action !== 'call') ||

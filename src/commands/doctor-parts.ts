@@ -34,10 +34,10 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
   try {
     const database = await openDatabase(config, silentLog)
     try {
-      const [row] = await database.call<{ version: number; now: Date }>(
+      const [row] = await database.call<{ version: number; now: Date; limit: string }>(
         {
           name: 'doctor',
-          text: "select current_setting('server_version_num')::int as version, clock_timestamp() as now",
+          text: "select current_setting('server_version_num')::int as version, clock_timestamp() as now, current_setting('statement_timeout') as limit",
         },
         [],
       )
@@ -49,6 +49,12 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
           : `PostgreSQL ${version} at ${urlsOfHosts(databaseUrl)
               .map((one) => new URL(one).host)
               .join(', ')}`
+      if (config.databasePoolerUrl !== null && row?.limit === '0')
+        return warn(
+          'database',
+          `${name}, through a pooler, without a limit for statements`,
+          "The pooler cannot set it for a session: alter role … set statement_timeout = '5s', and lock_timeout = '4s'.",
+        )
       if (version < MIN_POSTGRES_VERSION)
         return fail('database', name, `Use PostgreSQL ${MIN_POSTGRES_VERSION} or newer.`)
       const pending = await database.pendingMigrations()

@@ -2,8 +2,9 @@
  * An agent's key file: `{keyId, privateKey, publicKey}` as JWKs, readable by its owner only. Parsed without zod,
  * whose loading would dominate the startup of `bursar mcp`.
  */
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { SigningKey } from '../identity/keys/sign-request.ts'
 import { thumbprintOf } from '../identity/keys/thumbprint.ts'
 
@@ -31,24 +32,33 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 export interface NewKey {
   readonly keyId: string
   readonly publicKey: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
+  readonly privateKey: KeyObject
 }
 
-/**
- * Creates a key pair and writes it with mode 600. @throws Error when the file exists, because a key is never
- * overwritten.
- */
-export function writeNewKey(path: string, name: string): NewKey {
+export function newKey(): NewKey {
   const { privateKey } = generateKeyPairSync('ed25519')
-  const { x = '', d = '' } = privateKey.export({ format: 'jwk' })
-  const publicKey = { kty: 'OKP', crv: 'Ed25519', x } as const
-  const keyId = thumbprintOf(x)
+  const { x = '' } = privateKey.export({ format: 'jwk' })
+  return { keyId: thumbprintOf(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
+}
+
+/** Writes a key with mode 600. @throws Error when the file exists, because a key is never overwritten. */
+export function writeKeyFile(path: string, name: string, { keyId, publicKey, privateKey }: NewKey): void {
+  const { d = '' } = privateKey.export({ format: 'jwk' })
   const content = `${JSON.stringify({ name, keyId, privateKey: { ...publicKey, d }, publicKey }, null, 2)}\n`
   try {
     writeFileSync(path, content, { mode: 0o600, flag: 'wx' })
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
-      throw new Error(`${path} already exists; keys are never overwritten.`)
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw neverOverwritten(path)
     throw cause
   }
-  return { keyId, publicKey }
+}
+
+/** Finds out early that a key file could not be written. @throws Error naming the path. */
+export function requireNewFile(path: string): void {
+  if (existsSync(path)) throw neverOverwritten(path)
+  accessSync(dirname(path), constants.W_OK)
+}
+
+function neverOverwritten(path: string): Error {
+  return new Error(`${path} already exists; keys are never overwritten.`)
 }

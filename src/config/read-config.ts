@@ -58,6 +58,7 @@ const environment = z.object({
     .string()
     .refine(isDatabaseUrl, 'must be a postgres:// URL; separate several hosts by commas')
     .optional(),
+  DATABASE_POOLER_URL: url(/^postgres(ql)?$/).optional(),
   REDIS_URL: url(/^rediss?$/).optional(),
   CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
   CHAIN_RPC_URL: url(/^https?$/).optional(),
@@ -132,6 +133,8 @@ export interface Config
   readonly publicOrigin: string | null
   readonly dataDirectory: string
   readonly databaseUrl: string | null
+  /** A pooler in transaction mode before the database of `databaseUrl`; null: none. */
+  readonly databasePoolerUrl: string | null
   readonly redisUrl: string | null
   readonly chain: {
     readonly kind: 'anvil' | 'simulated' | 'rpc'
@@ -207,6 +210,7 @@ function configOf(
     publicOrigin: settings.PUBLIC_ORIGIN === undefined ? null : new URL(settings.PUBLIC_ORIGIN).origin,
     dataDirectory: settings.DATA_DIR,
     databaseUrl: settings.DATABASE_URL ?? null,
+    databasePoolerUrl: settings.DATABASE_POOLER_URL ?? null,
     redisUrl: settings.REDIS_URL ?? null,
     chain: {
       kind: settings.CHAIN_RPC_URL === undefined ? settings.CHAIN : 'rpc',
@@ -280,5 +284,9 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     .map((name) => `${providerVariablePrefix(name)}ISSUER`)
     .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
     .map((name) => `${name}: must be the https URL of an issuer`)
-  return [...half, ...issuers]
+  const pooled =
+    given.DATABASE_POOLER_URL !== undefined && given.DATABASE_URL === undefined
+      ? ['DATABASE_URL: missing; it is the direct address of the database behind DATABASE_POOLER_URL']
+      : []
+  return [...half, ...issuers, ...pooled]
 }

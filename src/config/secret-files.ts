@@ -12,6 +12,7 @@ const secrets: ReadonlySet<string> = new Set([
   'CHAIN_OWNER_KEY',
   'CHAIN_RPC_URL',
   'CHAIN_SPONSOR_KEY',
+  'DATABASE_POOLER_URL',
   'DATABASE_URL',
   'DATA_KEY',
   'LITHIC_API_KEY',

@@ -42,10 +42,14 @@ export function withoutCredentials(text: string): string {
   return text.replaceAll(shapes, '[credential]')
 }
 
-/** Redacts a path for the log, including the id of a consent interaction, from which its browser cookie is derived. */
+/**
+ * Redacts a path for the log, including the id of a consent interaction, from which its browser cookie is derived, and
+ * the code of an agent's registration, with which any owner can decide it.
+ */
 export function loggablePath(path: string): string {
   return withoutCredentials(path)
     .replace(/(?<=^\/oauth\/(?:consent|authorize)\/)[\w-]+/, '[interaction]')
+    .replace(/(?<=^\/(?:agents\/connect|api\/agents\/registrations)\/)[\w-]+/, '[code]')
     .slice(0, 200)
 }
 

@@ -1,11 +1,12 @@
 /**
- * Deletes expired rows: nonces, challenges, idempotency keys older than a day, intents, quotes, MCP sessions and
- * rate-limit windows.
+ * Deletes expired rows: nonces, challenges, agents' registrations, idempotency keys older than a day, intents, quotes,
+ * MCP sessions and rate-limit windows.
  */
 
 import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
+import { sweepRegistrations } from '../identity/keys/registrations.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
@@ -20,6 +21,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   const now = clock()
   await sweepNonces(database, now)
   await sweepChallenges(database, now)
+  await sweepRegistrations(database, now)
   await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
   await sweepIntents(database, now)

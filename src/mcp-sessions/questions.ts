@@ -5,17 +5,31 @@ import type { Connection } from '../storage/database.ts'
 import type { McpSession } from './sessions.ts'
 
 /** Poll interval for answers. */
-const POLL_INTERVAL_MS = 200
+const ANSWERS_MS = 200
+
+/** Poll interval for cancellations at other instances. */
+const CANCELLATIONS_MS = 1_000
+
+/** @property requestId id of the client's call. */
+interface Asking {
+  readonly session: McpSession
+  readonly requestId: string | number
+}
 
 /** Stores an elicitation. @returns the id for the client's answer. */
 export async function openQuestion(
   database: Connection,
-  { session, now }: { session: McpSession; now: Date },
+  { session, requestId, now }: Asking & { now: Date },
 ): Promise<string> {
   const id = randomToken(16)
   await database.kysely
     .insertInto('mcp_question')
-    .values({ id, session_id_hash: session.idHash, asked_at: now })
+    .values({
+      id,
+      session_id_hash: session.idHash,
+      request_id: JSON.stringify(requestId),
+      asked_at: now,
+    })
     .execute()
   return id
 }
@@ -34,12 +48,48 @@ export async function answerQuestion(
     .execute()
 }
 
-/** One poller per database serves all waiting calls. */
-const pollers = new WeakMap<Connection, Waiters<{ answer: unknown }>>()
+/** Cancels a waiting call, wherever it waits. */
+export async function cancelAsking(database: Connection, { session, requestId }: Asking): Promise<void> {
+  await database.kysely
+    .updateTable('mcp_question')
+    .set({ cancelled: true })
+    .where('session_id_hash', '=', session.idHash)
+    .where('request_id', '=', JSON.stringify(requestId))
+    .execute()
+}
 
-function pollerFor(database: Connection): Waiters<{ answer: unknown }> {
-  const known =
-    pollers.get(database) ?? createPoller({ everyMs: POLL_INTERVAL_MS, look: answersAmong(database) })
+/** Deletes a question, once its call has ended. */
+export async function closeQuestion(database: Connection, id: string): Promise<void> {
+  await database.kysely.deleteFrom('mcp_question').where('id', '=', id).execute()
+}
+
+/** Waits for the answer. @returns undefined if the signal aborts or the session ends. */
+export async function awaitAnswer(database: Connection, id: string, signal: AbortSignal): Promise<unknown> {
+  return (await pollersFor(database).answers.until(id, signal))?.answer
+}
+
+/** Waits until the call is cancelled or its session has ended. @returns false if the signal aborts first. */
+export async function awaitCancellation(
+  database: Connection,
+  id: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await pollersFor(database).cancellations.until(id, signal)) === true
+}
+
+interface Pollers {
+  readonly answers: Waiters<{ answer: unknown }>
+  readonly cancellations: Waiters<true>
+}
+
+/** Two pollers per database serve all waiting calls. */
+const pollers = new WeakMap<Connection, Pollers>()
+
+function pollersFor(database: Connection): Pollers {
+  const known = pollers.get(database) ?? {
+    answers: createPoller({ everyMs: ANSWERS_MS, look: answersAmong(database) }),
+    cancellations: createPoller({ everyMs: CANCELLATIONS_MS, look: cancelledAmong(database) }),
+  }
   pollers.set(database, known)
   return known
 }
@@ -59,11 +109,16 @@ function answersAmong({ kysely }: Connection) {
   }
 }
 
-/** Waits for the answer and deletes the question. @returns undefined if the signal aborts or the session ends. */
-export async function awaitAnswer(database: Connection, id: string, signal: AbortSignal): Promise<unknown> {
-  try {
-    return (await pollerFor(database).until(id, signal))?.answer
-  } finally {
-    await database.kysely.deleteFrom('mcp_question').where('id', '=', id).execute()
+/** Returns cancelled questions, and those whose session was deleted. */
+function cancelledAmong({ kysely }: Connection) {
+  return async (ids: readonly string[]): Promise<ReadonlyMap<string, true>> => {
+    const rows = await kysely
+      .selectFrom('mcp_question')
+      .select('id')
+      .where('id', 'in', ids)
+      .where('cancelled', '=', false)
+      .execute()
+    const waiting = new Set(rows.map(({ id }) => id))
+    return new Map(ids.flatMap((id) => (waiting.has(id) ? [] : [[id, true] as const])))
   }
 }

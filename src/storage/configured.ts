@@ -3,12 +3,15 @@ import type { Log } from '../base/log.ts'
 import type { Config } from '../config/read-config.ts'
 import type { Database, Doorbell } from './database.ts'
 
+type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolerUrl' | 'dataDirectory'>
+
 /** Opens the database of a configuration; each engine is loaded only when it is used. @throws Error that says what to do. */
 export async function openDatabase(
-  { databaseUrl, dataDirectory }: Pick<Config, 'databaseUrl' | 'dataDirectory'>,
+  { databaseUrl, databasePoolerUrl, dataDirectory }: DatabaseConfig,
   log: Log,
 ): Promise<Database> {
-  if (databaseUrl !== null) return (await import('./postgres.ts')).openPostgres({ url: databaseUrl })
+  if (databaseUrl !== null)
+    return (await import('./postgres.ts')).openPostgres({ url: databaseUrl, poolerUrl: databasePoolerUrl })
   return (await import('./pglite.ts')).openPglite({ directory: dataDirectory, now: systemClock, log })
 }
 
@@ -23,7 +26,7 @@ export async function openConfiguredDoorbell(
 
 /** Opens the database with all migrations and functions applied; the sandbox applies them itself. @throws Error where some are missing. */
 export async function openMigrated(
-  config: Pick<Config, 'databaseUrl' | 'dataDirectory' | 'mode'>,
+  config: DatabaseConfig & Pick<Config, 'mode'>,
   log: Log,
 ): Promise<Database> {
   const database = await openDatabase(config, log)

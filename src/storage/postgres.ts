@@ -18,6 +18,11 @@ const CONNECT_TIMEOUT_MS = 3_000
 /** Above the server's own limit; only ends waits for a silent server. */
 const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000
 
+const BEGIN_WITH_LIMITS = `begin;
+  set local statement_timeout = ${STATEMENT_TIMEOUT_MS};
+  set local lock_timeout = ${LOCK_TIMEOUT_MS};
+  set local idle_in_transaction_session_timeout = ${SILENCE_TIMEOUT_MS}`
+
 const INT8 = 20
 const BYTEA = 17
 const DATE = 1082
@@ -31,23 +36,29 @@ const parsers = new Map<number, (text: string) => unknown>([
 
 /**
  * Connects on the first call. @param url `postgres://…`, with several hosts separated by commas where the database may
- * fail over. @param poolSize maximum connections, 10 by default.
+ * fail over. @param poolerUrl a pooler in transaction mode before it, used for all but migrations. @param poolSize maximum
+ * connections, 10 by default.
  */
 export async function openPostgres({
   url,
+  poolerUrl = null,
   poolSize = 10,
 }: {
   url: string
+  poolerUrl?: string | null
   poolSize?: number
 }): Promise<Database> {
-  const bounded = failoverPool(urlsOfHosts(url), {
-    max: poolSize,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    query_timeout: SILENCE_TIMEOUT_MS,
-    // Transactions orphaned by a lost connection must not keep their locks.
-    idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
-  })
+  const bounds = { max: poolSize, query_timeout: SILENCE_TIMEOUT_MS }
+  const bounded =
+    poolerUrl === null
+      ? failoverPool(urlsOfHosts(url), {
+          ...bounds,
+          statement_timeout: STATEMENT_TIMEOUT_MS,
+          lock_timeout: LOCK_TIMEOUT_MS,
+          // Transactions orphaned by a lost connection must not keep their locks.
+          idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
+        })
+      : poolOn(poolerUrl, bounds, throughPooler)
   return databaseOnPool('postgres', bounded, () => failoverPool(urlsOfHosts(url), { max: 1 }))
 }
 
@@ -118,7 +129,22 @@ function watched(session: Session, leave: () => void): Session {
   }
 }
 
-function poolOn(url: string, config: pg.PoolConfig): SessionPool {
+/**
+ * Session of a pooler in transaction mode. The next transaction may run on another server connection, so nothing is set or
+ * prepared for a session: statements have no name, and a transaction sets its own limits. Limits of single statements are the
+ * role's.
+ */
+const throughPooler: SessionOf = (client) => {
+  const session = sessionOn(client)
+  return {
+    ...session,
+    query: (text, parameters) => session.query(text === 'begin' ? BEGIN_WITH_LIMITS : text, parameters),
+  }
+}
+
+type SessionOf = (client: pg.PoolClient) => Session
+
+function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessionOn): SessionPool {
   const pool = new pg.Pool({
     ...config,
     connectionString: url,
@@ -137,7 +163,7 @@ function poolOn(url: string, config: pg.PoolConfig): SessionPool {
   return {
     acquire: async () => {
       try {
-        return sessionOn(await pool.connect())
+        return sessionOf(await pool.connect())
       } catch (error) {
         throw asUnavailable(error)
       }
@@ -160,9 +186,13 @@ function sessionOn(client: pg.PoolClient): Session {
       // Statements on a silent session would only queue behind the unanswered one.
       if (lost) throw asUnavailable(new Error('Connection terminated'))
       try {
-        const result = await client.query<Row & pg.QueryResultRow>(
-          name === undefined ? { text, values } : { name, text, values },
-        )
+        const answer: pg.QueryResult<Row & pg.QueryResultRow> | pg.QueryResult<Row & pg.QueryResultRow>[] =
+          await client.query<Row & pg.QueryResultRow>(
+            name === undefined ? { text, values } : { name, text, values },
+          )
+        // Several statements have several results.
+        const result = Array.isArray(answer) ? answer[0] : answer
+        if (result === undefined) return { rows: [], command: '', affected: undefined }
         const affected = changesRows(result.command) ? BigInt(result.rowCount ?? 0) : undefined
         return { rows: result.rows, command: result.command, affected }
       } catch (error) {

@@ -12,6 +12,7 @@ export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 export interface Schema {
   access_key: AccessKeyTable
   account: AccountTable
+  agent_registration: AgentRegistrationTable
   alarm: AlarmTable
   aml_review: AmlReviewTable
   approval: ApprovalTable
@@ -114,6 +115,16 @@ export interface AccountTable {
   agent_weekly_max_micros: bigint | null
   agent_monthly_max_micros: bigint | null
   country: string | null
+}
+
+export interface AgentRegistrationTable {
+  code_hash: Uint8Array
+  secret_hash: Uint8Array
+  name: string
+  public_key: string
+  status: Generated<'pending' | 'approved' | 'rejected'>
+  created_at: Date
+  expires_at: Date
 }
 
 export interface AlarmTable {
@@ -513,7 +524,9 @@ export interface LoginDestinationTable {
 export interface McpQuestionTable {
   id: string
   session_id_hash: Uint8Array
+  request_id: string
   answer: JsonColumn<unknown> | null
+  cancelled: Generated<boolean>
   asked_at: Date
 }
 

@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { createTestDatabase } from '../engines.ts'
 import { benchCards } from './cards.ts'
 import { benchChain } from './chain.ts'
+import { benchDeposits } from './deposits.ts'
 import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
@@ -227,6 +228,17 @@ add(
     ours: perSecond(statementsPerSecond),
     floor: '',
     ratio: null,
+  })),
+)
+
+progress('deposits')
+add(
+  'Finding a deposit (PostgreSQL, simulated chain), to that with the fewest wallets',
+  (await benchDeposits(serverUrl)).map(({ wallets, p50, ratio }, _index, [first]) => ({
+    what: `${wallets} wallets`,
+    ours: ms(p50),
+    floor: ms(first?.p50 ?? Number.NaN),
+    ratio,
   })),
 )
 

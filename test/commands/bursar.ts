@@ -8,11 +8,25 @@ export interface CommandResult {
   readonly err: string
 }
 
+/** A running command. @property err standard error so far. */
+export interface RunningCommand {
+  readonly err: () => string
+  readonly ended: Promise<CommandResult>
+}
+
 /** Runs `bursar` with arguments and waits for its exit. @param env replaces a minimal sandbox environment. */
-export async function bursar(
+export function bursar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<CommandResult> {
+  return startBursar(args, env).ended
+}
+
+/** Starts `bursar` with arguments. */
+export function startBursar(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): RunningCommand {
   const child = spawn(process.execPath, ['.build/bin/main.js', ...args], {
     env: {
       PATH: process.env.PATH ?? '',
@@ -31,6 +45,6 @@ export async function bursar(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output.err += text
   })
-  await once(child, 'close')
-  return { code: child.exitCode, ...output }
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...output }))
+  return { err: () => output.err, ended }
 }

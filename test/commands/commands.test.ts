@@ -31,6 +31,7 @@ describe('bursar', () => {
       'serve',
       'mcp',
       'agent new',
+      'agent register',
       'agent sign',
       'agent call',
       'admin grant',
@@ -57,6 +58,7 @@ describe('bursar', () => {
     [['admin', 'grant'], /Usage: bursar admin grant ACCOUNT/],
     [['admin', 'grant', 'acct_1'], /stores nothing/],
     [['agent', 'new', '--name', 'x'], /Usage/],
+    [['agent', 'register', '--name', 'x', '--out', 'y'], /Usage/],
     [['agent', 'call', 'GET', '/'], /Usage/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)

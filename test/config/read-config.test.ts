@@ -66,6 +66,7 @@ describe('the configuration', () => {
       publicOrigin: null,
       dataDirectory: '.bursar',
       databaseUrl: null,
+      databasePoolerUrl: null,
       redisUrl: null,
       chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, ownerKey: null, anvilBinary: null },
       x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
@@ -264,6 +265,12 @@ describe('the configuration', () => {
       'SESSION_SECRET',
       'X402_FX_PRICE',
       'X402_PAY_TO',
+    ])
+  })
+
+  it('needs the direct address of a database behind a pooler', () => {
+    expect(errorsOf({ DATABASE_POOLER_URL: 'postgres://pooler.example/bursar' })).toEqual([
+      expect.stringMatching(/^DATABASE_URL: missing/),
     ])
   })
 

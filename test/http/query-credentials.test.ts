@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures/failure.ts'
-import { refuseQueryCredentials, withoutCredentials } from '../../src/http/query-credentials.ts'
+import { loggablePath, refuseQueryCredentials, withoutCredentials } from '../../src/http/query-credentials.ts'
 
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln'
 const payment = Buffer.from(JSON.stringify({ x402Version: 1, payload: {} })).toString('base64')
@@ -88,5 +88,19 @@ describe('a credential in the query', () => {
     '/a?b',
   ])('is not detected in %s', (target) => {
     expect(refusalOf(target)).toBeUndefined()
+  })
+})
+
+describe('a logged path', () => {
+  it('has no code with which another browser or owner could decide', () => {
+    for (const [path, logged] of [
+      ['/oauth/consent/abc-123', '/oauth/consent/[interaction]'],
+      ['/oauth/authorize/abc-123', '/oauth/authorize/[interaction]'],
+      ['/agents/connect/abc-123', '/agents/connect/[code]'],
+      ['/api/agents/registrations/abc-123', '/api/agents/registrations/[code]'],
+      ['/api/agents/registrations/abc-123/outcome', '/api/agents/registrations/[code]/outcome'],
+      ['/api/agents/keys/key_1', '/api/agents/keys/key_1'],
+    ] as const)
+      expect(loggablePath(path)).toBe(logged)
   })
 })

@@ -1,6 +1,7 @@
 /**
  * An agent without a model: it follows only the `hint` of failures and the members of answers. It is denied, asks its
- * owner, and is paid exactly once; it stops at a mistyped address and withdraws what it no longer needs.
+ * owner, and is paid exactly once; it stops at a mistyped address, withdraws what it no longer needs, and cancels its
+ * order.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -24,11 +25,11 @@ beforeAll(async () => {
   const { body } = await owner.send('POST', '/api/agents/keys', {
     name: 'Invoice bot',
     publicKey: agent.jwk,
-    scopes: ['wallets:read', 'wallets:transfer'],
+    scopes: ['wallets:read', 'wallets:transfer', 'investing:read', 'investing:trade'],
     policy: {
       perTransaction: { max: '50' },
       dailyBudget: { max: '100' },
-      categories: { allow: ['transfer'] },
+      categories: { allow: ['transfer', 'invest'] },
     },
   })
   agentId = String(body.agentId)
@@ -51,11 +52,11 @@ const call = async (name: string, given: Record<string, unknown>) => {
   return { isError, body: answer.parse(JSON.parse(first?.text ?? '')) }
 }
 
-/** Tools that a hint names; following any other advice fails the test. */
+/** Tools that a hint or a next step names; following any other advice fails the test. */
 async function toolsNamedIn(hint: string | undefined): Promise<string[]> {
   const { tools } = await mcp.listTools()
   expect(hint).not.toMatch(/smaller|another (address|destination|token|rail)|lower ?case|(?<!never )split/i)
-  return tools.map(({ name }) => name).filter((name) => hint?.includes(name) === true)
+  return tools.map(({ name }) => name).filter((name) => new RegExp(`\\b${name}\\b`).test(hint ?? ''))
 }
 
 const balance = async () => {
@@ -68,6 +69,27 @@ const balance = async () => {
 const invoice = { destination: `0x${'1'.repeat(40)}`, amount: '120.50', token: 'USDC' }
 
 describe('an agent that follows hints', () => {
+  it('orders, follows the order, and cancels it as the answer says', async () => {
+    const order = { symbol: 'AAPL', side: 'buy', type: 'limit', limitPrice: '1', notional: '30' }
+    const portfolio = async () => (await call('investing_portfolio', {})).body.buyingPower
+    const before = await portfolio()
+    const placed = await call('investing_order', { ...order, idempotency_key: 'order' })
+    expect(placed).toMatchObject({ isError: false, body: { status: 'accepted' } })
+    expect(await portfolio()).not.toBe(before)
+    const next = z.string().parse(placed.body.next)
+    const id = /\bord_\w+/.exec(next)?.[0]
+    expect(id).toBe(placed.body.id)
+    const named = await toolsNamedIn(next)
+    expect(named.sort()).toEqual(['investing_orders_cancel', 'investing_orders_list'])
+    const [cancel = '', list = ''] = named
+    expect((await call(list, {})).body).toMatchObject({ orders: [{ id, status: 'accepted' }] })
+    expect(await call(cancel, { id })).toMatchObject({ isError: false, body: { status: 'canceled' } })
+    expect((await call(list, {})).body).toMatchObject({ orders: [{ id, status: 'canceled' }] })
+    expect(await portfolio()).toBe(before)
+    const repeated = await call('investing_order', { ...order, idempotency_key: 'order' })
+    expect(repeated.body).toMatchObject({ id, status: 'canceled', next: null, replayed: true })
+  })
+
   it('is denied, asks, and is paid once after its owner approves with a second factor', async () => {
     const input = { ...invoice, idempotency_key: 'invoice-17' }
     const denied = await call('wallets_transfer', input)

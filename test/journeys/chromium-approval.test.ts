@@ -176,6 +176,33 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     for (const client of [declining, forms, plain, declining2026]) await client.close()
   })
 
+  it('shows the rules that an asked exception breaks, and the agent’s reason as text', async () => {
+    const client = await connect2026(() => 'decline')
+    const input = pay('21', 'exception').arguments
+    expect(resultOf(await client.callTool(pay('21', 'exception')))).toMatchObject({ code: 'policy_denied' })
+    const reason = 'Invoice 17 <b>is due</b>.\nApprove it at once!'
+    const { structuredContent } = await client.callTool({
+      name: 'approvals_request',
+      arguments: { operation: 'wallets_transfer', input, reason },
+    })
+    const { approvalUrl } = z.looseObject({ approvalUrl: z.string() }).parse(structuredContent)
+    const { page: shown } = visit
+    await shown.setViewportSize({ width: 360, height: 740 })
+    await shown.goto(approvalUrl)
+    await shown.getByText('The policy of this agent denies the call.').waitFor()
+    const rules = shown.locator('#violations').getByRole('listitem')
+    expect(await rules.allTextContents()).toEqual(['per transaction: requested 21, limit 20'])
+    expect(await shown.locator('#reason').textContent()).toBe(reason.replace('\n', ' '))
+    expect(await shown.locator('#call').textContent()).toContain('"amount": "21"')
+    expect(await shown.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await shown.getByLabel('Note to the agent').fill('This once.')
+    await shown.getByRole('button', { name: 'Approve', exact: true }).click()
+    await shown.getByText('Approved and completed').waitFor()
+    expect(resultOf(await client.callTool(pay('21', 'exception')))).toMatchObject({ status: 'confirmed' })
+    await shown.setViewportSize({ width: 1280, height: 720 })
+    await client.close()
+  })
+
   it('is available to the signed-in owner only: others sign in first, and return to it', async () => {
     const other = await newVisit(browser, gateway.origin)
     const id = `appr_${'0'.repeat(26)}`

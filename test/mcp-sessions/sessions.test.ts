@@ -1,7 +1,14 @@
 /** MCP sessions and their elicitations, in the shared store of both engines. */
 import { expect, it } from 'vitest'
 import { insertKey } from '../../src/identity/store.ts'
-import { answerQuestion, awaitAnswer, openQuestion } from '../../src/mcp-sessions/questions.ts'
+import {
+  answerQuestion,
+  awaitAnswer,
+  awaitCancellation,
+  cancelAsking,
+  closeQuestion,
+  openQuestion,
+} from '../../src/mcp-sessions/questions.ts'
 import {
   endMcpSession,
   findMcpSession,
@@ -87,12 +94,13 @@ onBothEngines('MCP sessions', (database) => {
 
   it('deliver an answer to its waiting call: once, the first one, and in the right session', async () => {
     const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
-    const id = await openQuestion(database(), { session: mine, now: noon })
+    const id = await openQuestion(database(), { session: mine, requestId: 1, now: noon })
     const waiting = awaitAnswer(database(), id, new AbortController().signal)
     await answerQuestion(database(), { session: other, id, answer: { from: 'another key' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client, later' } })
     expect(await waiting).toEqual({ from: 'the client' })
+    await closeQuestion(database(), id)
     const rows = await database()
       .kysely.selectFrom('mcp_question')
       .select('id')
@@ -101,9 +109,26 @@ onBothEngines('MCP sessions', (database) => {
     expect(rows).toEqual([])
   })
 
+  it('deliver a cancellation to the waiting call of that id and session, before and after its answer', async () => {
+    const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
+    const ended = new AbortController()
+    const wait = async (session: typeof mine, requestId: string | number) => {
+      const id = await openQuestion(database(), { session, requestId, now: noon })
+      return { id, cancelled: awaitCancellation(database(), id, ended.signal) }
+    }
+    const [call, text, foreign] = [await wait(mine, 1), await wait(mine, '1'), await wait(other, 1)]
+    await answerQuestion(database(), { session: mine, id: call.id, answer: {} })
+    await cancelAsking(database(), { session: mine, requestId: 1 })
+    expect(await call.cancelled).toBe(true)
+    await endMcpSession(database(), other)
+    expect(await foreign.cancelled).toBe(true)
+    ended.abort()
+    expect(await text.cancelled).toBe(false)
+  })
+
   it('store no question of an aborted call', async () => {
     const session = await sessionOf(await newKey())
-    const id = await openQuestion(database(), { session, now: noon })
+    const id = await openQuestion(database(), { session, requestId: 1, now: noon })
     const left = () =>
       database().kysely.selectFrom('mcp_question').select('id').where('id', '=', id).execute()
     await sweepMcpSessions(database(), after(HOUR_MS))
@@ -115,7 +140,7 @@ onBothEngines('MCP sessions', (database) => {
   it('end a wait with its signal and with the session', async () => {
     const session = await sessionOf(await newKey())
     const ended = new AbortController()
-    const question = { session, now: noon }
+    const question = { session, requestId: 'call', now: noon }
     const aborted = awaitAnswer(database(), await openQuestion(database(), question), ended.signal)
     const orphaned = awaitAnswer(
       database(),

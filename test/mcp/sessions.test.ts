@@ -1,5 +1,9 @@
 /** MCP sessions over HTTP: on one gateway, and on two with one database behind a front that alternates between them. */
 import { setTimeout as pause } from 'node:timers/promises'
+import {
+  Client as Client2026,
+  StreamableHTTPClientTransport as Transport2026,
+} from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -192,8 +196,54 @@ describe('an MCP session', () => {
   }, 60_000)
 })
 
+describe('a waiting call of 2026', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    // Each process counts its own waiting calls, so this is one process.
+    gateway = await startGateway({ ...env, DATA_DIR: 'memory' })
+  })
+  afterAll(() => gateway?.stop())
+
+  it('reports progress, and makes room for others of its key once its client has left', async () => {
+    const key = await newKey(await newGuest(gateway.origin))
+    const client = new Client2026(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { url: {} } }, versionNegotiation: { mode: 'auto' } },
+    )
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept' as const }))
+    await client.connect(
+      new Transport2026(new URL('/mcp', gateway.origin), {
+        requestInit: { headers: { authorization: `Bearer ${key}` } },
+      }),
+    )
+    /** Calls, and resolves once the call reports that it waits. */
+    const wait = async (name: string) => {
+      const leaving = new AbortController()
+      let left: Promise<unknown> | undefined
+      await new Promise<void>((resolve, reject) => {
+        const options = { signal: leaving.signal, onprogress: () => resolve() }
+        left = client
+          .callTool(pay(name), options)
+          .then(() => reject(new Error(`${name} did not wait`)), reject)
+      })
+      return async () => {
+        leaving.abort()
+        await left
+      }
+    }
+    const most = await Promise.all(Array.from({ length: 10 }, (_, at) => wait(`waiting-${at}`)))
+    expect(resultOf(await client.callTool(pay('too-many')))).toMatchObject({ code: 'approval_required' })
+    await Promise.all(most.map((leave) => leave()))
+    await pause(500)
+    const leave = await wait('later')
+    await leave()
+    await client.close()
+  }, 30_000)
+})
+
 describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways', () => {
   const gateways: Gateway[] = []
+  let ports: number[] = []
   let front: ForwardProxy
   let drop = async () => {}
   beforeAll(async () => {
@@ -208,7 +258,7 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
       PUBLIC_ORIGIN: front.origin,
       ...(redis === undefined ? {} : { REDIS_URL: redis }),
     }
-    const ports = await Promise.all([freePort(), freePort()])
+    ports = await Promise.all([freePort(), freePort()])
     for (const port of ports) {
       gateways.push(await startGateway({ ...shared, PORT: String(port) }))
       // Both use the first gateway's chain.
@@ -246,4 +296,71 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
       expect((await fetch(`${front.origin}/mcp`, { headers })).status).toBe(404)
     await client.close()
   }, 60_000)
+
+  describe('a call that waits at one gateway', () => {
+    const [one, other] = [0, 1]
+    const pass = (at: number) => front.serve({ ports: ports.slice(at, at + 1), apiKey: null })
+    afterAll(() => front.serve({ ports, apiKey: null }))
+
+    const open = async () => {
+      const key = await newKey(await newGuest(front.origin))
+      const headers: Record<string, string> = {
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+      }
+      const send = (method: 'POST' | 'DELETE', message: Record<string, unknown> | null = null) =>
+        fetch(`${front.origin}/mcp`, {
+          method,
+          headers,
+          ...(message === null ? {} : { body: JSON.stringify({ jsonrpc: '2.0', ...message }) }),
+        })
+      const capabilities = { elicitation: { url: {} } }
+      const clientInfo = { name: 'test', version: '1' }
+      const params = { protocolVersion: '2025-11-25', capabilities, clientInfo }
+      const { headers: given } = await send('POST', { id: 0, method: 'initialize', params })
+      headers['mcp-session-id'] = given.get('mcp-session-id') ?? ''
+      pass(one)
+      const waiting = await send('POST', { id: 7, method: 'tools/call', params: pay('cancelled') })
+      let text = ''
+      const ended = (async () => {
+        for await (const part of waiting.body?.pipeThrough(new TextDecoderStream()) ?? []) text += part
+        return 'ended'
+      })()
+      await expect.poll(() => text, { timeout: 10_000 }).toContain('elicitation/create')
+      const question = /"id":"([^"]+)"/.exec(text)?.[1]
+      pass(other)
+      return {
+        send,
+        accept: () => send('POST', { id: question, result: { action: 'accept' } }),
+        cancel: (requestId: unknown) =>
+          send('POST', { method: 'notifications/cancelled', params: { requestId } }),
+        isOpen: async () => (await Promise.race([ended, pause(2_500, 'waits')])) === 'waits',
+        isEnded: async () => (await Promise.race([ended, pause(10_000, 'waits')])) === 'ended',
+        text: () => text,
+      }
+    }
+
+    it.each(['before', 'after'])(
+      'ends without a result when its client cancels it at another, %s it has answered',
+      async (when) => {
+        const call = await open()
+        if (when === 'after') await call.accept()
+        for (const foreign of ['7', 8]) await call.cancel(foreign)
+        expect(await call.isOpen()).toBe(true)
+        expect((await call.cancel(7)).status).toBe(202)
+        expect(await call.isEnded()).toBe(true)
+        expect(call.text()).not.toContain('"result"')
+      },
+      30_000,
+    )
+
+    it('ends with its session, which its client ends at another', async () => {
+      const call = await open()
+      await call.accept()
+      expect(await call.isOpen()).toBe(true)
+      await call.send('DELETE')
+      expect(await call.isEnded()).toBe(true)
+    }, 30_000)
+  })
 })

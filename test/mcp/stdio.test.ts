@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { Client as Client2026 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { freePort } from '../free-port.ts'
+import { startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
 import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
 
@@ -25,16 +27,16 @@ afterAll(async () => {
   await scene?.close()
 })
 
-const transfer = (amount: unknown, key: string) =>
-  client.callTool({
-    name: 'wallets_transfer',
-    arguments: {
-      destination: '0x000000000000000000000000000000000000dEaD',
-      amount,
-      signature: 'sandbox',
-      idempotency_key: key,
-    },
-  })
+const transferOf = (amount: unknown, key: string) => ({
+  name: 'wallets_transfer',
+  arguments: {
+    destination: '0x000000000000000000000000000000000000dEaD',
+    amount,
+    signature: 'sandbox',
+    idempotency_key: key,
+  },
+})
+const transfer = (amount: unknown, key: string) => client.callTool(transferOf(amount, key))
 
 describe('bursar mcp', () => {
   it('introduces itself and its instructions', () => {
@@ -264,4 +266,68 @@ describe('bursar mcp for a client that can open pages', () => {
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '3' })
     await elicitingClient.close()
   })
+})
+
+describe('the notifications of bursar mcp', () => {
+  it('announce changed tools and the progress of a waiting call', async () => {
+    const owner = await newGuest(scene.gateway.origin)
+    const { path, publicKey } = await scene.newKey('listening')
+    const { body } = await owner.send('POST', '/api/agents/keys', {
+      name: 'Listening',
+      publicKey,
+      scopes: ['wallets:read', 'wallets:transfer'],
+      policy: {
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '20' },
+        categories: { allow: ['transfer'] },
+        approval: { above: '2', ttlSec: 600 },
+      },
+    })
+    const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
+    let changes = 0
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      changes += 1
+    })
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const }))
+    await client.connect(stdioTransport(scene.gateway.origin, path))
+    const scopes = ['wallets:read', 'wallets:transfer', 'cards:read']
+    // The stream is opened beside the first calls.
+    await client.listTools()
+    await owner.send('PATCH', `/api/agents/keys/${body.agentId}`, { scopes })
+    await expect.poll(() => changes, { timeout: 15_000 }).toBe(1)
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('cards_list')
+
+    const leaving = new AbortController()
+    await new Promise<void>((resolve, reject) => {
+      client
+        .callTool(transferOf('3', 'progress'), undefined, {
+          signal: leaving.signal,
+          onprogress: () => resolve(),
+        })
+        .catch(reject)
+    })
+    leaving.abort()
+    await client.close()
+  }, 40_000)
+  it('announce changed tools once a gateway that was away is back', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-away-'))
+    const env = { CHAIN: 'simulated', DATA_DIR: directory, PORT: String(await freePort()) }
+    let gateway = await startGateway(env)
+    const owner = await newGuest(gateway.origin)
+    const { path, publicKey } = await scene.newKey('patient')
+    await owner.send('POST', '/api/agents/keys', { name: 'Patient', publicKey, scopes: ['wallets:read'] })
+    const client = new Client({ name: 'test', version: '1' })
+    let changes = 0
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      changes += 1
+    })
+    await client.connect(stdioTransport(gateway.origin, path))
+    await client.listTools()
+    await gateway.stop()
+    gateway = await startGateway(env)
+    await expect.poll(() => changes, { timeout: 15_000 }).toBe(1)
+    await client.close()
+    await gateway.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }, 40_000)
 })

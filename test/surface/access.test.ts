@@ -441,7 +441,11 @@ describe('another account’s object', () => {
   it('is not found, and stays unchanged', async () => {
     const withObject = tools.filter(
       ({ route, who, pathValues }) =>
-        route.includes('{') && (who === 'person' || who === 'account') && pathValues === undefined,
+        route.includes('{') &&
+        // A registration belongs to nobody yet: the first person with its code decides it.
+        !route.includes('/registrations/') &&
+        (who === 'person' || who === 'account') &&
+        pathValues === undefined,
     )
     expect(withObject.map(({ route }) => route).sort()).toEqual(Object.keys(objects).sort())
     for (const [route, make] of Object.entries(objects)) {

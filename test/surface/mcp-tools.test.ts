@@ -5,6 +5,7 @@ import { tools } from '../../tools/index.ts'
 const admins = 'Administrators act in person.'
 const owners = 'Only the owner grants, changes or revokes permissions.'
 const signIn = 'Signing in is for persons; an agent has a key.'
+const newcomers = 'An agent without a key cannot connect; the command line asks for it.'
 const security = 'The security of the account is its owner’s.'
 const sandbox = 'Plays an outside party or prepares a test; not a part of the product.'
 
@@ -31,6 +32,10 @@ const leftOut: Readonly<Record<string, string>> = {
   'agents.keys.usage': 'The owner’s view of a key; the key reads its own with `context`.',
   'agents.policy.get': owners,
   'agents.policy.set': owners,
+  'agents.registrations.get': owners,
+  'agents.registrations.outcome': newcomers,
+  'agents.registrations.reject': owners,
+  'agents.registrations.start': newcomers,
   'approvals.decide': 'No key approves.',
   'approvals.list': 'The owner’s list; a key reads its own with `approvals_get`.',
   'auth.guest': signIn,

@@ -42,6 +42,8 @@ describe('the registry', () => {
       'cards.issue',
       // A text to sign or a question, which grants nothing yet: its use or the decision is journaled.
       'agents.keys.challenge',
+      'agents.registrations.reject',
+      'agents.registrations.start',
       'approvals.request',
       'wallets.allowances.intent',
       'wallets.transfer_intent',

@@ -60,7 +60,7 @@ const request = z
       .describe('`agentId` of one of your keys. A key can only simulate itself.'),
     policy: spendPolicy
       .optional()
-      .describe('Draft policy to evaluate instead of the key’s own. Owners only.'),
+      .describe('Draft policy to evaluate instead of the key’s own, with or without `keyId`. Owners only.'),
     spend: spend.optional().describe('Spend to evaluate.'),
     count: z
       .int()
@@ -72,7 +72,7 @@ const request = z
       .boolean()
       .optional()
       .describe(
-        'Evaluate the key’s newest 1,000 decisions with the draft policy. Owners only. Default: false.',
+        'With `keyId` and `policy`, without `spend`: list which of the key’s newest 1,000 decisions the draft would change. Owners only. Default: false.',
       ),
   })
   .superRefine(({ replay: isReplay = false, spend: requested, keyId, policy }, context) => {
@@ -90,7 +90,7 @@ export default defineTool({
   title: 'Simulate a spend',
   summary: 'Ask whether a spend would be allowed, without spending, holding or counting anything.',
   description:
-    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule; with `counterparty`, a transfer is also checked against sanctions, velocity and the Travel Rule. `count` evaluates a series. A later spend may still differ, because others use the same budget. Owners may name a key, a draft policy, or both; with {keyId, policy, replay: true} the past decisions that the draft would change are listed. `rates_unavailable`: try again in a minute.',
+    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule; with `counterparty`, a transfer is also checked against sanctions, velocity and the Travel Rule. `count` evaluates a series. A later spend may still differ, because others use the same budget. `rates_unavailable`: try again in a minute.',
   route: 'POST /api/agents/policies/simulate',
   who: 'account',
   scopes: [],

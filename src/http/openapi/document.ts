@@ -43,6 +43,13 @@ export function openApiDocument(
   }
 }
 
+/** Only REST has other formats than JSON. */
+function csvNote({ csv }: Tool): string {
+  return csv === undefined
+    ? ''
+    : ' With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.'
+}
+
 function operationOf(
   { tool, input, output }: CatalogueEntry,
   { method, path, name, at }: { method: string; path: string; name: string; at: string },
@@ -65,7 +72,7 @@ function operationOf(
     operationId: name,
     tags: [tagOf(tool)],
     summary: tool.summary,
-    ...(tool.description === undefined ? {} : { description: tool.description }),
+    ...(tool.description === undefined ? {} : { description: `${tool.description}${csvNote(tool)}` }),
     ...(tool.who === 'public' ? { security: [] } : { security: securityOf(tool) }),
     parameters: [...parameters, ...(takesIdempotencyKey(tool) ? [idempotencyKey] : [])],
     ...(hasBody

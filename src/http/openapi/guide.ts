@@ -27,7 +27,7 @@ export function guide({ origin, mode }: { readonly origin: string; readonly mode
     '**An agent** signs each request with its own Ed25519 key (RFC 9421, `tag="bursar"`). The command line signs for you:',
     '',
     '```sh',
-    "npx bursar agent new --name 'Invoice bot' --out agent.json    # its owner registers the public key: POST /api/agents/keys",
+    `npx bursar agent register --url ${origin} --name 'Invoice bot' --out agent.json    # its owner approves on a page`,
     `npx bursar agent call --key agent.json GET ${origin}/api/wallets`,
     '```',
     '',

@@ -6,12 +6,15 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
+import type { Account } from '../../base/principal.ts'
 import { projectRoot } from '../../base/project-root.ts'
 import { Failure, type FailureCode } from '../../failures/failure.ts'
+import { grantMembers } from '../../identity/keys/key-grant.ts'
 import type { Services } from '../../kernel/context.ts'
 import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { ApprovalPage } from './approval.tsx'
+import { ConnectPage } from './connect.tsx'
 import { pageHeaders } from './headers.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
@@ -32,6 +35,8 @@ const modules = [
   'next',
   'consent',
   'approval',
+  'grant',
+  'connect',
 ] as const
 /** Build output of the script modules. */
 const client = new URL('.build/src/http/pages/client/', projectRoot())
@@ -92,13 +97,25 @@ export function routePages(
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     return c.html(`<!doctype html>${(<CallbackPage provider={provider} />).toString()}`, 200, pageHeaders)
   })
-  app.get('/approvals/:id', (c) => {
-    const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
-    if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
-    if (c.get('caller').principal.kind !== 'session')
-      return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
-    return c.html(`<!doctype html>${(<ApprovalPage />).toString()}`, 200, pageHeaders)
-  })
+  /** Adds a page for signed-in owners; others sign in first. */
+  const routeOwnerPage = (path: string, render: (account: Account) => { toString(): string }) =>
+    app.get(path, (c) => {
+      const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
+      if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
+      const { principal } = c.get('caller')
+      if (principal.kind !== 'session')
+        return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
+      return c.html(`<!doctype html>${render(principal.account).toString()}`, 200, pageHeaders)
+    })
+  routeOwnerPage('/approvals/:id', () => <ApprovalPage />)
+  routeOwnerPage('/agents/connect/:code', ({ id, displayName }) => (
+    <ConnectPage
+      person={displayName}
+      accountId={id}
+      scopes={grantMembers.scopes.in.element.options}
+      isSandbox={settings.mode === 'sandbox'}
+    />
+  ))
   app.get('/assets/sign-in.css', (c) => asset(c, style, 'text/css'))
   for (const [name, file] of scripts)
     app.get(`/assets/${name}`, async (c) => asset(c, await readFile(file, 'utf8'), 'text/javascript'))

@@ -82,6 +82,8 @@ summary { cursor: pointer; font-weight: 500; }
 .others { margin-top: 0.75rem; border-top: 1px solid var(--line); padding-top: 0.25rem; }
 form + .hint, summary + .hint { margin-top: 0.75rem; }
 input[aria-invalid='true'] { border-color: var(--error); }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+.code { font: 600 1.5rem/1.5 ui-monospace, monospace; letter-spacing: 0.05em; }
 .hint { margin: 0; color: var(--faint); font-size: 0.875rem; overflow-wrap: anywhere; }
 ul { list-style: none; margin: 0; padding: 0; }
 li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }

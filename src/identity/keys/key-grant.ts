@@ -1,10 +1,35 @@
-/** Request members for new agent and developer keys: name, scopes, spend policy and expiry. */
+/** Request members for new agent and developer keys: public key, name, scopes, spend policy and expiry. */
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
 import { Failure } from '../../failures/failure.ts'
+import { isEd25519PublicKey } from './agent-keys.ts'
 
 const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
+
+/** An agent’s public key, as its 32 bytes in base64url. */
+export const agentPublicKey = z
+  .union([
+    z
+      .strictObject({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string(),
+        kid: z.string().optional(),
+        alg: z.string().optional(),
+        use: z.string().optional(),
+      })
+      .describe('JWK, RFC 8037.'),
+    z.string().describe('The 32 bytes as base64url.'),
+  ])
+  .transform((key) => (typeof key === 'string' ? key : key.x))
+  .refine(isEd25519PublicKey, {
+    error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url',
+  })
+
+export const keySignature = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{86}$/, 'must be an Ed25519 signature, 64 bytes as base64url')
 
 export const grantMembers = {
   name: z.string().trim().min(1).max(80).describe('Name given by the owner.'),

@@ -1,45 +1,38 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/keys/agent-keys.ts'
-import { grantMembers, keyExpiry, refineGrant } from '../../../src/identity/keys/key-grant.ts'
+import { registerAgentKey } from '../../../src/identity/keys/agent-keys.ts'
+import {
+  agentPublicKey,
+  grantMembers,
+  keyExpiry,
+  keySignature,
+  refineGrant,
+} from '../../../src/identity/keys/key-grant.ts'
 import { isKeyProof } from '../../../src/identity/keys/key-proof.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
+import { decideRegistration } from '../../../src/identity/keys/registrations.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
-const publicKey = z
-  .union([
-    z
-      .strictObject({
-        kty: z.literal('OKP'),
-        crv: z.literal('Ed25519'),
-        x: z.string(),
-        kid: z.string().optional(),
-        alg: z.string().optional(),
-        use: z.string().optional(),
-      })
-      .describe('JWK, RFC 8037.'),
-    z.string().describe('The 32 bytes as base64url.'),
-  ])
-  .transform((key) => (typeof key === 'string' ? key : key.x))
-  .refine(isEd25519PublicKey, {
-    error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url',
-  })
-
 const registration = z
   .strictObject({
     ...grantMembers,
-    publicKey: publicKey.describe(
+    publicKey: agentPublicKey.describe(
       'The agent’s own Ed25519 public key; the private key never leaves the agent.',
     ),
-    proof: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{86}$/, 'must be an Ed25519 signature, 64 bytes as base64url')
+    proof: keySignature
       .optional()
       .describe(
         'The key’s signature over the challenge of POST /api/agents/keys/challenge. Required in production.',
+      ),
+    registration: z
+      .string()
+      .max(64)
+      .optional()
+      .describe(
+        'Code of the agent’s own request (`bursar agent register`), which this approves; replaces `proof`.',
       ),
   })
   .superRefine(refineGrant)
@@ -56,7 +49,7 @@ export default defineTool({
   mcp: false,
   input: registration,
   output: agentView,
-  failures: ['conflict', 'signature_rejected'],
+  failures: ['conflict', 'not_found', 'signature_rejected'],
   example: {
     name: 'Invoice bot',
     publicKey: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
@@ -66,11 +59,13 @@ export default defineTool({
   run: async (context, input) => {
     const { account } = callerOf(context)
     const expiresAt = keyExpiry(input, context.now)
-    requireProof(context, { accountId: account.id, publicKey: input.publicKey, proof: input.proof })
+    const { publicKey, proof, registration: code } = input
+    if (code === undefined) requireProof(context, { accountId: account.id, publicKey, proof })
+    else await decideRegistration(context.database, { code, publicKey, status: 'approved', now: context.now })
     const key = await registerAgentKey(context, {
       accountId: account.id,
       name: input.name,
-      publicKey: input.publicKey,
+      publicKey,
       scopes: input.scopes,
       policy: input.policy ?? null,
       expiresAt,

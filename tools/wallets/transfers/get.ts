@@ -15,7 +15,7 @@ export default defineTool({
   scopes: ['wallets:read'],
   effect: 'read',
   mcp: true,
-  input: z.strictObject({ id: z.string().max(64).describe('`tx_…`') }),
+  input: z.strictObject({ id: z.string().max(64).describe('`transferId`: `tx_…`') }),
   output: transferView,
   failures: ['not_found'],
   example: { id: 'tx_01h455vb4pex5vsknk084sn02q' },

@@ -17,8 +17,7 @@ export default defineTool({
   name: 'wallets.transfers.list',
   title: 'Transfers',
   summary: 'List the account’s transfers from the wallet and its gasless transfers, newest first.',
-  description:
-    'Use it to find a transfer. For everything else that moved use GET /api/activity. Free. Also as CSV over REST: with `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.',
+  description: 'Use it to find a transfer. For everything else that moved use GET /api/activity. Free.',
   route: 'GET /api/wallets/transfers',
   who: 'account',
   scopes: ['wallets:read'],

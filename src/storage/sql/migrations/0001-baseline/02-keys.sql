@@ -21,6 +21,21 @@ create table access_key (
 );
 create index access_key_of_account on access_key (account_id);
 
+-- Agents that ask to be registered by an owner whom they do not know yet.
+create table agent_registration (
+  -- SHA-256 of the code in the address of the owner's page.
+  code_hash bytea primary key,
+  -- SHA-256 of the secret with which the agent asks for the decision.
+  secret_hash bytea not null,
+  name text not null,
+  -- base64url, as of access_key. Once only, so that the proof of its owner cannot be used again while it is valid.
+  public_key text not null unique,
+  status text not null default 'pending' check (status in ('pending', 'approved', 'rejected')),
+  created_at timestamptz not null,
+  expires_at timestamptz not null
+);
+create index agent_registration_expired on agent_registration (expires_at);
+
 create table signature_nonce (
   key_id text not null,
   nonce text not null,

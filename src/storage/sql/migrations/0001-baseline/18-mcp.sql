@@ -14,7 +14,11 @@ create index mcp_session_expiry on mcp_session (expires_at);
 create table mcp_question (
   id text primary key,
   session_id_hash bytea not null references mcp_session (id_hash) on delete cascade,
+  -- JSON of the id of the client's call that asks, a text or a number.
+  request_id text not null,
   answer jsonb,
+  -- Set when the client cancels the call, at any instance. The row remains until the call has ended.
+  cancelled boolean not null default false,
   asked_at timestamptz not null
 );
 create index mcp_question_session on mcp_question (session_id_hash);

@@ -1,0 +1,57 @@
+/** Script of the connect page: shows an agent that asks to be registered, and submits the owner's decision. */
+import { type Answer, ask, textOf } from './api.ts'
+import { attempt, onSubmit } from './attempts.ts'
+import { find, formOf, show, tell } from './elements.ts'
+import { grantOf, setUpPresets } from './grant.ts'
+import { readAccount } from './session.ts'
+import { setUpStepUp } from './step-up.ts'
+
+const code = location.pathname.split('/').at(-1) ?? ''
+const registration = `/api/agents/registrations/${code}`
+let request: Answer = {}
+
+setUpStepUp()
+setUpPresets()
+onSubmit(formOf('approve'), async (form) => {
+  await requireSameAccount(form)
+  const [name, publicKey] = [textOf(request, 'name'), textOf(request, 'publicKey')]
+  await ask('POST', '/api/agents/keys', { name, publicKey, registration: code, ...grantOf(form) })
+  finish('approved')
+})
+onSubmit(formOf('reject'), async () => {
+  await ask('POST', `${registration}/reject`, {})
+  finish('rejected')
+})
+void attempt(async () => {
+  request = await ask('GET', registration)
+  write('user-code', textOf(request, 'userCode'))
+  write('agent', textOf(request, 'name'))
+  write('thumbprint', textOf(request, 'keyId'))
+  write('until', new Date(textOf(request, 'expiresAt')).toLocaleString())
+  const status = textOf(request, 'status')
+  if (status !== 'pending') return finish(status)
+  show('request', true)
+  tell('')
+})
+
+const outcomes: Readonly<Record<string, string>> = {
+  approved: 'Approved. The agent is among your agent keys. You can close this page.',
+  rejected: 'Rejected. The agent has no access. You can close this page.',
+}
+
+function finish(status: string): void {
+  show('request', false)
+  tell(outcomes[status] ?? 'This request has expired. The agent has no access.')
+}
+
+/** Another person may have signed in since the page was opened. */
+async function requireSameAccount(form: HTMLFormElement): Promise<void> {
+  const { id } = await readAccount()
+  if (id !== form.dataset.account)
+    throw new Error('A different account is now signed in. Reload the page and check the account.')
+}
+
+function write(id: string, words: string): void {
+  const element = find(id, HTMLElement)
+  if (element !== null) element.textContent = words
+}

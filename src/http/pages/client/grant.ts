@@ -1,0 +1,56 @@
+/** The scopes and spending limits that an owner chooses on a page. */
+import { fieldOf, find } from './elements.ts'
+
+/** Policy categories of each spending scope. */
+const categories: Readonly<Record<string, readonly string[]>> = {
+  'wallets:transfer': ['transfer', 'gasless'],
+  'cards:write': ['card'],
+  'investing:trade': ['invest'],
+  'fx:pay': ['x402'],
+}
+
+/** Makes the presets fill in the limits. */
+export function setUpPresets(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-preset]'))
+    button.addEventListener('click', () => {
+      const {
+        perTransaction = '',
+        daily = '',
+        weekly = '',
+        monthly = '',
+        approvalAbove = '',
+      } = button.dataset
+      fill('per-transaction', perTransaction)
+      fill('daily', daily)
+      fill('weekly', weekly)
+      fill('monthly', monthly)
+      fill('approval-above', approvalAbove)
+    })
+}
+
+/** The ticked scopes, and the policy if one of them can spend. */
+export function grantOf(form: HTMLFormElement) {
+  const scopes = [...form.querySelectorAll<HTMLInputElement>('input[name=scope]:checked')].map(
+    ({ value }) => value,
+  )
+  const allow = scopes.flatMap((scope) => categories[scope] ?? [])
+  return { scopes, ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}) }
+}
+
+function policyOf(form: HTMLFormElement, allow: readonly string[]) {
+  const [weekly, monthly, above] = ['weekly', 'monthly', 'approval-above'].map((id) => fieldOf(form, id))
+  return {
+    currency: 'USD',
+    perTransaction: { max: fieldOf(form, 'per-transaction') },
+    dailyBudget: { max: fieldOf(form, 'daily') },
+    ...(weekly ? { weeklyBudget: { max: weekly } } : {}),
+    ...(monthly ? { monthlyBudget: { max: monthly } } : {}),
+    categories: { allow },
+    ...(above ? { approval: { above, ttlSec: 3600 } } : {}),
+  }
+}
+
+function fill(id: string, value: string): void {
+  const field = find(id, HTMLInputElement)
+  if (field !== null) field.value = value
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { readRegistration } from '../../../src/identity/keys/registrations.ts'
+import { thumbprintOf } from '../../../src/identity/keys/thumbprint.ts'
+import { findKey } from '../../../src/identity/store.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'agents.registrations.outcome',
+  title: 'Outcome of a registration',
+  summary: 'Read whether the owner has registered the agent.',
+  route: 'POST /api/agents/registrations/{code}/outcome',
+  who: 'public',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({
+    code: z.string().max(64).describe('Code of the registration.'),
+    secret: z.string().max(64).describe('Secret from the start of the registration.'),
+  }),
+  output: z.strictObject({
+    status: z
+      .enum(['pending', 'approved', 'rejected', 'expired'])
+      .describe('`pending` until the owner decides; `expired` after 15 minutes.'),
+    key: z
+      .strictObject({
+        agentId: z.string().describe('`key_…`'),
+        accountId: z.string().describe('Account of the owner: `acct_…`'),
+        scopes: z.array(z.string()).describe('Scopes that the owner chose.'),
+      })
+      .nullable()
+      .describe('The registered key; null unless `approved`, or once it is revoked.'),
+  }),
+  failures: ['not_found'],
+  example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A', secret: 'x'.repeat(43) },
+  run: async ({ database, now }, { code, secret }) => {
+    const { status, publicKey } = await readRegistration(database, { code, secret, now })
+    if (status !== 'approved') return { status, key: null }
+    const found = await findKey(database, { thumbprint: thumbprintOf(publicKey) })
+    if (found === undefined) return { status, key: null }
+    const { account, key } = found
+    return { status, key: { agentId: key.id, accountId: account.id, scopes: [...key.scopes] } }
+  },
+})
