@@ -52,19 +52,24 @@ export type PublicFetch = (request: PublicRequest) => Promise<PublicAnswer>
 /** Shorter than what common servers grant (5 s), so that a connection is rarely closed while being reused. */
 const IDLE_CONNECTION_MS = 3_000
 
-/** Replacements for tests. @property permits judges addresses. @property ca the trusted certificates. */
+/**
+ * Replacements for tests. @property permits judges addresses. @property ca the trusted certificates. @property idleMs how
+ * long an idle connection is kept.
+ */
 export interface PublicFetchOptions extends ResolverOptions {
   readonly permits?: (address: string) => boolean
   readonly ca?: string
+  readonly idleMs?: number
 }
 
 export function createPublicFetch({
   permits = addressIsPublic,
   ca,
+  idleMs = IDLE_CONNECTION_MS,
   ...resolving
 }: PublicFetchOptions = {}): PublicFetch {
   const resolveHost = createHostResolver(resolving)
-  const keeping = { keepAlive: true, timeout: IDLE_CONNECTION_MS }
+  const keeping = { keepAlive: true, timeout: idleMs }
   const agents = {
     http: new http.Agent(keeping),
     https: new https.Agent({ ...keeping, ...(ca === undefined ? {} : { ca }) }),

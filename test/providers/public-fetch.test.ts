@@ -178,8 +178,8 @@ describe('an answer', () => {
 
 describe('a deadline', () => {
   it('leaves an answer more time than an idle connection is kept', async () => {
-    const url = await serve((_incoming, outgoing) => setTimeout(() => outgoing.end('late'), 3_400))
-    expect(textOf(await fetchPublic(request(url)))).toBe('late')
+    const url = await serve((_incoming, outgoing) => setTimeout(() => outgoing.end('late'), 300))
+    expect(textOf(await createPublicFetch({ idleMs: 50 })(request(url)))).toBe('late')
   })
 
   it('covers a server that says nothing', async () => {
@@ -212,7 +212,8 @@ describe('a deadline', () => {
       sent: false,
     })
     const startedAt = performance.now()
-    expect(await problemOf(fetchSeller(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
+    const impatient = createPublicFetch({ servers: nameServers, timeoutMs: 300 })
+    expect(await problemOf(impatient(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
