@@ -52,37 +52,42 @@ export type PublicFetch = (request: PublicRequest) => Promise<PublicAnswer>
 /** Shorter than what common servers grant (5 s), so that a connection is rarely closed while being reused. */
 const IDLE_CONNECTION_MS = 3_000
 
-/** Replacements for tests. @property permits judges addresses. @property ca the trusted certificates. */
+/**
+ * Replacements for tests. @property permits judges addresses. @property ca the trusted certificates. @property idleMs how
+ * long an idle connection is kept.
+ */
 export interface PublicFetchOptions extends ResolverOptions {
   readonly permits?: (address: string) => boolean
   readonly ca?: string
+  readonly idleMs?: number
 }
 
 export function createPublicFetch({
   permits = addressIsPublic,
   ca,
+  idleMs = IDLE_CONNECTION_MS,
   ...resolving
 }: PublicFetchOptions = {}): PublicFetch {
   const resolveHost = createHostResolver(resolving)
-  const keeping = { keepAlive: true, timeout: IDLE_CONNECTION_MS }
+  const keeping = { keepAlive: true, timeout: idleMs }
   const agents = {
     http: new http.Agent(keeping),
     https: new https.Agent({ ...keeping, ...(ca === undefined ? {} : { ca }) }),
   }
 
-  /** @returns the one address to connect to. */
-  const findAddress = async (url: URL): Promise<string> => {
+  /** @returns the addresses to connect to, one after the other. */
+  const findAddresses = async (url: URL): Promise<readonly [string, ...string[]]> => {
     const host = addressOfHost(url.hostname)
-    if (host === 'localhost') return '127.0.0.1'
-    if (isIP(host) !== 0) return host
-    const addresses = await resolveHost(host).catch((cause: unknown) => {
+    if (host === 'localhost') return ['127.0.0.1']
+    if (isIP(host) !== 0) return [host]
+    const [first, ...others] = await resolveHost(host).catch((cause: unknown) => {
       throw fetchError('unreachable', false, `${host} could not be resolved`, cause)
     })
-    const refused = addresses.find((address) => !permits(address))
+    if (first === undefined) throw fetchError('unreachable', false, `${host} has no address`)
+    const refused = [first, ...others].find((address) => !permits(address))
     if (refused !== undefined)
       throw fetchError('refused-url', false, `${host} is not on the public internet: it has ${refused}`)
-    // The resolver never returns an empty list.
-    return addresses[0] ?? host
+    return [first, ...others]
   }
 
   return (request) => {
@@ -90,8 +95,8 @@ export function createPublicFetch({
     if ('refused' in read) return Promise.reject(fetchError('refused-url', false, read.detail))
     const { url } = read
     return within(request.timeoutMs, async (exchange) => {
-      const address = await findAddress(url)
-      if (!exchange.isOver()) send({ request, url, address, agents, exchange })
+      const [address, ...others] = await findAddresses(url)
+      if (!exchange.isOver()) send({ request, url, address, others, agents, exchange })
     })
   }
 }
@@ -149,15 +154,18 @@ function within(timeoutMs: number, start: (exchange: Exchange) => Promise<void>)
   })
 }
 
+/** @property others more judged addresses, to try while no connection was made. */
 interface Sending {
   readonly request: PublicRequest
   readonly url: URL
   readonly address: string
+  readonly others: readonly string[]
   readonly agents: { readonly http: http.Agent; readonly https: https.Agent }
   readonly exchange: Exchange
 }
 
-function send({ request, url, address, agents, exchange }: Sending): void {
+function send(sending: Sending): void {
+  const { request, url, address, others, agents, exchange } = sending
   const { method, headers, body, maxBytes } = request
   const isSecure = url.protocol === 'https:'
   // The host is the address, so connections are pooled by address; the name serves the certificate's check.
@@ -190,11 +198,15 @@ function send({ request, url, address, agents, exchange }: Sending): void {
     else socket.once(isSecure ? 'secureConnect' : 'connect', write)
   })
   outgoing.on('error', (cause) => {
-    exchange.fail(isConnected ? 'protocol' : 'unreachable', `${url.host}: ${cause.message}`, cause)
+    const [next, ...left] = others
+    if (isConnected || next === undefined)
+      exchange.fail(isConnected ? 'protocol' : 'unreachable', `${url.host}: ${cause.message}`, cause)
+    else if (!exchange.isOver()) send({ ...sending, address: next, others: left })
   })
   // A server that switches protocols closes the request without an error.
   outgoing.on('close', () => {
-    if (!hasAnswer) exchange.fail('protocol', `${url.host} closed the connection without an answer`)
+    if (isConnected && !hasAnswer)
+      exchange.fail('protocol', `${url.host} closed the connection without an answer`)
   })
   outgoing.on('response', (response) => {
     hasAnswer = true

@@ -24,6 +24,8 @@ beforeAll(async () => {
   const nameServer = await startNameServer({
     'seller.test': ['127.0.0.2'],
     'other.test': ['127.0.0.2'],
+    'silent-first.test': ['127.0.0.3', '127.0.0.2'],
+    'nowhere-up.test': ['127.0.0.3', '127.0.0.4'],
     'private.test': ['10.0.0.5'],
     'metadata.test': ['169.254.169.254'],
     'mixed.test': ['127.0.0.2', '127.0.0.1'],
@@ -36,7 +38,7 @@ beforeAll(async () => {
   fetchSeller = createPublicFetch({
     servers: nameServers,
     ca: certificate.cert,
-    permits: (address) => address === '127.0.0.2' || addressIsPublic(address),
+    permits: (address) => /^127\.0\.0\.[234]$/.test(address) || addressIsPublic(address),
   })
 })
 afterAll(() => {
@@ -175,6 +177,11 @@ describe('an answer', () => {
 })
 
 describe('a deadline', () => {
+  it('leaves an answer more time than an idle connection is kept', async () => {
+    const url = await serve((_incoming, outgoing) => setTimeout(() => outgoing.end('late'), 300))
+    expect(textOf(await createPublicFetch({ idleMs: 50 })(request(url)))).toBe('late')
+  })
+
   it('covers a server that says nothing', async () => {
     const url = await serve(() => {})
     expect(await problemOf(fetchPublic(request(url, { timeoutMs: 200 })))).toEqual({
@@ -205,7 +212,8 @@ describe('a deadline', () => {
       sent: false,
     })
     const startedAt = performance.now()
-    expect(await problemOf(fetchSeller(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
+    const impatient = createPublicFetch({ servers: nameServers, timeoutMs: 300 })
+    expect(await problemOf(impatient(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
@@ -286,6 +294,23 @@ describe('names', () => {
     // The same name, from a caller that does not trust the certificate.
     const strict = createPublicFetch({ servers: nameServers, permits: () => true })
     expect(await problemOf(strict(request(`https://seller.test:${port}/`)))).toEqual({
+      problem: 'unreachable',
+      sent: false,
+    })
+  })
+
+  it('with several addresses are reached at the next one while nothing was sent', async () => {
+    const own = issueCertificate('silent-first.test')
+    const port = await portOf(
+      createSecureServer(own, (_incoming, outgoing) => outgoing.end('second')).listen(0, '127.0.0.2'),
+    )
+    const fetchSecond = createPublicFetch({
+      servers: nameServers,
+      ca: own.cert,
+      permits: (address) => /^127\.0\.0\.[23]$/.test(address),
+    })
+    expect(textOf(await fetchSecond(request(`https://silent-first.test:${port}/`)))).toBe('second')
+    expect(await problemOf(fetchSeller(request(`https://nowhere-up.test:${port}/`)))).toEqual({
       problem: 'unreachable',
       sent: false,
     })

@@ -9,7 +9,8 @@ import type { Connection } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { capAccount, openAccount, openKey, spendOf, unlimited } from './scene.ts'
 
-const zones = ['UTC', 'Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'America/Sao_Paulo']
+/** The last one skips midnight when its summer begins. */
+const zones = ['UTC', 'Pacific/Kiritimati', 'America/Santiago']
 const DAY_MS = 24 * 60 * 60 * 1000
 const processZone = process.env.TZ
 
@@ -52,11 +53,11 @@ onBothEngines('budgets of weeks and months', (database) => {
           [JSON.stringify(rules)],
         )
         expect(rows).toHaveLength(3_288)
-        for (const { day, ends } of rows)
-          expect([day, ...ends]).toEqual([
-            day,
-            ...budgetPeriods.map((period) => periodOf(period, new Date(day)).end.toISOString()),
-          ])
+        const due = rows.map(({ day }) => ({
+          day,
+          ends: budgetPeriods.map((period) => periodOf(period, new Date(day)).end.toISOString()),
+        }))
+        expect(rows).toEqual(due)
       })
   })
 
@@ -67,6 +68,7 @@ onBothEngines('budgets of weeks and months', (database) => {
     for (const at of days) await reserveSpend(database(), spendOf(scene, 1n, { at }))
     for (const zone of zones) {
       process.env.TZ = zone
+      expect(new Date(2026, 0, 1).getTimezoneOffset() === 0).toBe(zone === 'UTC')
       for (const now of days) {
         const countOf = (period: BudgetPeriod) => {
           const { start, end } = periodOf(period, now)

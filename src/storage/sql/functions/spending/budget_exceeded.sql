@@ -23,6 +23,7 @@ begin
       select coalesce(sum(u.used_micros), 0)::bigint as used, coalesce(sum(u.count), 0) as count
       from budget_usage u where u.key_id = any (p_keys) and u.day >= span.since and u.day < span.till
     ) past
-    where b.max_micros - coalesce(p_usd_micros, b.max_micros + 1) < past.used or past.count >= b.max_count
+    where coalesce(b.max_micros, b.max_count) is not null
+      and (b.max_micros - coalesce(p_usd_micros, b.max_micros + 1) < past.used or past.count >= b.max_count)
   );
 end $$;
