@@ -4,6 +4,7 @@ import { Hono } from 'hono'
 import { parseAbi } from 'viem'
 import { z } from 'zod'
 import { silentLog } from '../../src/base/log.ts'
+import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
 import { listen } from '../x402/scene.ts'
 
@@ -138,6 +139,34 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
       if ('closeAllConnections' in server) server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
       await chain.close()
+    },
+  }
+}
+
+/** A seller that only asks for 0.05 USDC of the sandbox chain. */
+export async function startChallenger(): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const app = new Hono()
+  app.get('/', (c) => {
+    const accepts = [
+      {
+        scheme: 'exact',
+        network: 'eip155:84532',
+        asset: sandboxTokens.USDC.address,
+        payTo: SELLER,
+        amount: '50000',
+        maxTimeoutSeconds: 60,
+      },
+    ]
+    const text = JSON.stringify({ x402Version: 2, accepts })
+    c.header('payment-required', Buffer.from(text).toString('base64'))
+    return c.body(null, 402)
+  })
+  const { server, port } = await listen(app)
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close: async () => {
+      if ('closeAllConnections' in server) server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Every spending operation passes the policy engine: no tool of the registry moves money without it. */
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type SpendCategory, spendPolicy } from '../../policies/policy.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
@@ -7,17 +7,24 @@ import { insertKey } from '../../src/identity/store.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
+import type { Tool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
+import { startChallenger } from '../purchases/flaky-sellers.ts'
 
 const spending = tools.filter(({ effect }) => effect === 'spend')
 
 onBothEngines('every spending operation', (database) => {
   let services: Services
+  let seller: Awaited<ReturnType<typeof startChallenger>>
+  /** A valid input: the tool's example, which for a purchase needs a seller. */
+  const inputOf = ({ name, example }: Tool) =>
+    name === 'purchases.buy' ? { url: seller.url, maxAmount: '0.05' } : example
   beforeAll(async () => {
+    seller = await startChallenger()
     const { settings } = await servicesOn(database())
     const fxPrice = { asset: 'USDC' as const, units: 50_000n }
     services = await servicesOn(database(), { settings: { ...settings, fxPrice } })
@@ -25,6 +32,7 @@ onBothEngines('every spending operation', (database) => {
     const payer = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'
     await services.chain.mint([{ token: 'USDC', to: payer, units: 1_000_000n }])
   })
+  afterAll(() => seller?.close())
   const keyWith = async (allow: SpendCategory[], changes: object = {}) => {
     const account = await createAccount(services, { displayName: 'Ada', guest: false, at: noon })
     await openWallet(services, { accountId: account.id, at: noon })
@@ -56,7 +64,7 @@ onBothEngines('every spending operation', (database) => {
       const asKey = { ...tool, who: 'account' as const }
       const principal = await keyWith([])
       const before = await moved()
-      const refusal = await run(asKey, callOf(services, principal), tool.example).catch(
+      const refusal = await run(asKey, callOf(services, principal), inputOf(tool)).catch(
         (error: unknown) => error,
       )
       expect(refusal).toMatchObject({
@@ -109,7 +117,7 @@ onBothEngines('every spending operation', (database) => {
       })
       const before = await moved()
       await expect(
-        run({ ...tool, who: 'account' }, callOf(services, principal), tool.example),
+        run({ ...tool, who: 'account' }, callOf(services, principal), inputOf(tool)),
       ).rejects.toMatchObject({ code: 'approval_required' })
       expect(await moved()).toBe(before)
     },

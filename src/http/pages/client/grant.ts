@@ -7,6 +7,7 @@ const categories: Readonly<Record<string, readonly string[]>> = {
   'cards:write': ['card'],
   'investing:trade': ['invest'],
   'fx:pay': ['x402'],
+  'purchases:pay': ['x402'],
 }
 
 /** Makes the presets fill in the limits. */
@@ -33,7 +34,7 @@ export function grantOf(form: HTMLFormElement) {
   const scopes = [...form.querySelectorAll<HTMLInputElement>('input[name=scope]:checked')].map(
     ({ value }) => value,
   )
-  const allow = scopes.flatMap((scope) => categories[scope] ?? [])
+  const allow = [...new Set(scopes.flatMap((scope) => categories[scope] ?? []))]
   return { scopes, ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}) }
 }
 
