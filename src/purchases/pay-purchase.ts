@@ -12,7 +12,13 @@ import { type PurchaseOutcome, purchaseOutcome } from '../evidence/purchase-outc
 import type { Chain, Hex } from '../providers/chain.ts'
 import type { PublicAnswer } from '../providers/public-fetch.ts'
 import type { Database } from '../storage/database.ts'
-import { cancelAuthorization, credentialHeader, purseKey, signPayment } from './authorization.ts'
+import {
+  cancelAuthorization,
+  credentialHeader,
+  nonceOfPurchase,
+  purseKey,
+  signPayment,
+} from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
 import { endOfChallenge } from './mpp.ts'
@@ -29,7 +35,7 @@ import {
   signedPurchase,
 } from './store.ts'
 import { parseStrangersJson } from './stranger-json.ts'
-import { headerValues } from './terms.ts'
+import { headerValues, type PurchaseTerms } from './terms.ts'
 
 export interface PayingParts {
   readonly database: Database
@@ -51,20 +57,20 @@ const SEAL = 'purchase credential'
 
 /**
  * Signs the authorization of a purchase whose money is in its purse, and keeps it.
- * @param seconds how long the seller lets it be valid.
+ * @param terms what was decided: never what the row says.
  * @returns undefined when the purchase was given up meanwhile: then nothing leaves this process.
  */
 export async function signPurchase(
   parts: PayingParts,
   purchase: Purchase,
-  seconds: number,
+  terms: PurchaseTerms,
 ): Promise<Purchase | undefined> {
   const { database, chain, clock, settings } = parts
   const { id } = purchase
-  const { asset, protocol } = kindOf(purchase)
-  const account = purseKey(settings.dataKey, purchase.purse_id)
+  const { asset, protocol, offer, seconds } = terms
+  const account = purseKey(settings.dataKey, terms.purseId)
   const sinceBlock = await chain.blockNumber()
-  const end = protocol === 'mpp' ? endOfChallenge(purchase.offer) : null
+  const end = protocol === 'mpp' ? endOfChallenge(offer) : null
   const validBefore = Math.min(
     Math.floor(clock().getTime() / 1000) + seconds,
     Math.floor((end?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
@@ -72,16 +78,14 @@ export async function signPurchase(
   if (protocol === 'mpp') await requireUnused(parts, purchase)
   const message = {
     from: account.address,
-    to: hexOf(purchase.pay_to),
-    value: purchase.units,
+    to: terms.payTo,
+    value: BigInt(terms.units),
     validAfter: 0n,
     validBefore: BigInt(validBefore),
-    nonce: hexOf(purchase.nonce),
+    nonce: nonceOfPurchase(terms),
   }
   const signature = await signPayment(chain, account, { asset, message })
-  const header = JSON.stringify(
-    credentialHeader({ protocol, offer: purchase.offer, chainId: chain.id }, message, signature),
-  )
+  const header = JSON.stringify(credentialHeader({ protocol, offer, chainId: chain.id }, message, signature))
   const isKept = await keepSigned(database, {
     id,
     validBefore: new Date(validBefore * 1000),

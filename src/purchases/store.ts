@@ -4,6 +4,7 @@ import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { cutPage, type Page } from '../base/page.ts'
+import { keyedHash } from '../base/seal.ts'
 import type { SignedPurchase } from '../evidence/purchase-outcome.ts'
 import { pursePlace } from '../ledger/accounts.ts'
 import type { Address, Hex } from '../providers/chain.ts'
@@ -28,25 +29,53 @@ export async function findPurse({ kysely }: Connection, id: string): Promise<Pur
   return row === undefined ? undefined : { id, address: hexOf(row.address), chunk: row.chunk }
 }
 
+/** A purse to open. @property home the wallet of its account. */
+export interface NewPurse extends Purse {
+  readonly accountId: string
+  readonly home: Address
+  readonly at: Date
+}
+
+/** Authenticates where the money of a purse may return to: who only writes to the database cannot redirect it. */
+export function purseMac(
+  dataKey: Uint8Array,
+  { id, accountId, home }: Pick<NewPurse, 'id' | 'accountId' | 'home'>,
+): string {
+  return keyedHash(dataKey, 'purse home', `${id} ${accountId} ${home.toLowerCase()}`)
+}
+
 /** Opens a purse unless it exists. */
 export async function openPurse(
-  { kysely }: Connection,
-  { id, accountId, address, chunk, at }: Purse & { accountId: string; at: Date },
+  { database: { kysely }, dataKey }: { database: Connection; dataKey: Uint8Array },
+  purse: NewPurse,
 ): Promise<void> {
+  const { id, accountId, address, home, chunk, at } = purse
   await kysely
     .insertInto('purse')
-    .values({ id, account_id: accountId, address: address.toLowerCase(), chunk, created_at: at })
+    .values({
+      id,
+      account_id: accountId,
+      address: address.toLowerCase(),
+      home: home.toLowerCase(),
+      mac: purseMac(dataKey, purse),
+      chunk,
+      created_at: at,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
 
 /** Sets the chunk of a purse, which is opened if it does not exist. */
 export async function setChunk(
-  database: Connection,
-  purse: Purse & { accountId: string; at: Date },
+  parts: { database: Connection; dataKey: Uint8Array },
+  purse: NewPurse,
 ): Promise<void> {
-  await openPurse(database, purse)
-  await database.kysely.updateTable('purse').set({ chunk: purse.chunk }).where('id', '=', purse.id).execute()
+  await openPurse(parts, purse)
+  await parts.database.kysely
+    .updateTable('purse')
+    .set({ chunk: purse.chunk })
+    .where('id', '=', purse.id)
+    .execute()
 }
 
 export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds'> {

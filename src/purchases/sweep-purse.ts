@@ -6,10 +6,10 @@ import { type PurchaseOutcome, purchaseOutcome } from '../evidence/purchase-outc
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
-import type { Address, Chain, Hex } from '../providers/chain.ts'
+import type { Chain, Hex } from '../providers/chain.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
-import { hexOf } from './store.ts'
+import { hexOf, purseMac } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** How long a sweep may take before it is given up and begun anew. */
@@ -18,8 +18,6 @@ const BATCH = 50
 
 export interface SweepingParts extends PayingParts {
   readonly newId: NewId
-  /** The wallet of an account. */
-  readonly walletOf: (accountId: string) => Promise<Address | undefined>
 }
 
 interface IdlePurse {
@@ -48,7 +46,7 @@ export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Pr
     .selectFrom('purse_sweep')
     .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
     .selectAll('purse_sweep')
-    .select(['purse.account_id', 'purse.address'])
+    .select(['purse.account_id', 'purse.address', 'purse.home', 'purse.mac'])
     .where('state', '=', 'open')
     .orderBy('purse_sweep.id')
     .limit(BATCH)
@@ -105,6 +103,8 @@ interface OpenSweep {
   readonly purse_id: string
   readonly account_id: string
   readonly address: string
+  readonly home: string
+  readonly mac: string
   readonly asset: string
   readonly units: bigint
   readonly nonce: string
@@ -114,8 +114,10 @@ interface OpenSweep {
 async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void> {
   const { chain, settings } = parts
   const asset = payableAssets.find((symbol) => symbol === sweep.asset)
-  const to = await parts.walletOf(sweep.account_id)
-  if (asset === undefined || to === undefined) throw new Error(`${sweep.id} has no wallet to go to`)
+  const to = hexOf(sweep.home)
+  const mac = purseMac(settings.dataKey, { id: sweep.purse_id, accountId: sweep.account_id, home: to })
+  if (asset === undefined || mac !== sweep.mac)
+    throw new Error(`no gateway has written where ${sweep.id} goes`)
   const first = await outcomeOf(chain, sweep, { asset, to })
   if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
   const account = purseKey(settings.dataKey, sweep.purse_id)

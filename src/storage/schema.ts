@@ -719,6 +719,8 @@ export interface PurseTable {
   id: string
   account_id: string
   address: string
+  home: string
+  mac: string
   chunk: Generated<bigint>
   created_at: Date
 }

@@ -52,7 +52,10 @@ onBothEngines('the books of a purse', (database) => {
     const accountId = await openAccount(database(), FUNDS)
     const keyId = await openKey(database(), accountId)
     const address = `0x${Buffer.from(keyId).toString('hex').slice(-40)}` as const
-    await openPurse(database(), { id: keyId, accountId, address, chunk: 20n, at: noon })
+    await openPurse(
+      { database: database(), dataKey: Buffer.alloc(32, 1) },
+      { id: keyId, accountId, address, home: address, chunk: 20n, at: noon },
+    )
     const request = (units: bigint): SpendRequest =>
       spendOf({ accountId, keyId }, units, { operation: 'purchases.buy', purse: { id: keyId, chunk: 20n } })
     const write = ({ decisionId }: SpendRequest, units: bigint) =>

@@ -181,7 +181,7 @@ export default defineTool({
     await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
     const purchase = await openPurchase(context, decided)
     try {
-      const signed = await signPurchase(context, purchase, terms.seconds)
+      const signed = await signPurchase(context, purchase, terms)
       if (signed === undefined) throw givenUp(decisionId)
       const request = readRequest(input, { loopback: isSandbox(context) })
       const paid = await presentPurchase(context, signed, request)
@@ -274,13 +274,19 @@ async function openPurchase(
   const accountId = caller.account.id
   const keyId = caller.kind === 'key' ? caller.key.id : null
   const { address } = purseKey(settings.dataKey, terms.purseId)
-  await openPurse(database, {
-    id: terms.purseId,
-    accountId,
-    address,
-    chunk: firstChunk(keyId),
-    at: now,
-  })
+  const wallet = await findOwnedWallet(database, accountId)
+  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+  await openPurse(
+    { database, dataKey: settings.dataKey },
+    {
+      id: terms.purseId,
+      accountId,
+      address,
+      home: wallet.address,
+      chunk: firstChunk(keyId),
+      at: now,
+    },
+  )
   const { travelRuleId: _travelRuleId, seconds: _seconds, usd: _usd, ...written } = terms
   const place = await insertPurchase(database, {
     ...written,
@@ -300,8 +306,6 @@ async function openPurchase(
   const purchase = await findPurchase(database, { decisionId })
   if (purchase === undefined) throw new Error(`${terms.purchaseId} was not written`)
   if (place.isInPurse) return purchase
-  const wallet = await findOwnedWallet(database, accountId)
-  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
   return fundPurchase(context, purchase, () =>
     sendTransfer(context, {
       authorizedBy: gatewayAuthorization(wallet, keyId),

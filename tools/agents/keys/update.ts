@@ -23,6 +23,7 @@ import { amountMismatch, decimalAmount, moneyOf } from '../../../src/money/money
 import { purseKey } from '../../../src/purchases/authorization.ts'
 import { setChunk } from '../../../src/purchases/store.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+import { findWallet } from '../../../src/wallets/store.ts'
 
 /** A purse is spent from without a signature of its owner, so it never holds much. */
 const MAX_CHUNK = 1_000_000_000n
@@ -94,8 +95,10 @@ export default defineTool({
     if (input.purse !== undefined) {
       const { address } = purseKey(context.settings.dataKey, key.id)
       const chunk = input.purse.chunk === '0' ? 0n : moneyOf('USDC', input.purse.chunk).units
-      const purse = { id: key.id, accountId: owned.accountId, address, chunk }
-      await setChunk(database, { ...purse, at: now })
+      const home = await findWallet(database, owned.accountId)
+      if (home === undefined) throw new Failure('not_found', 'The account has no wallet.')
+      const purse = { id: key.id, accountId: owned.accountId, address, home, chunk, at: now }
+      await setChunk({ database, dataKey: context.settings.dataKey }, purse)
     }
     const next = changed(key, input, now)
     if (isLooser(key, next)) requireStepUp(context)

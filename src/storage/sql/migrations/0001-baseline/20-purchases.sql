@@ -6,6 +6,9 @@ create table purse (
   id text collate "C" primary key,
   account_id text not null references account,
   address text not null unique check (address = lower(address)),
+  -- The wallet to which its money returns, and the HMAC of id, account and wallet by the process that opened it, hex.
+  home text not null check (home = lower(home)),
+  mac text not null,
   -- Whole units of the asset that are moved at a time; in smallest units of an asset with six decimals. 0: only what is needed.
   chunk bigint not null default 1000000 check (chunk >= 0),
   created_at timestamptz not null
