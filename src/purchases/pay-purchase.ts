@@ -30,7 +30,7 @@ import {
   keepDelivered,
   keepSigned,
   kindOf,
-  markCanceled,
+  markUndelivered,
   type Purchase,
   signedPurchase,
 } from './store.ts'
@@ -157,7 +157,7 @@ export async function presentPurchase(
     if (attempt < ATTEMPTS) await sleep(PAUSE_MS)
   }
   const { code, failure } = refusal ?? timedOut
-  await markCanceled(database, { id, code, failure, at: clock() })
+  await markUndelivered(database, { id, code, failure, at: clock() })
   await cancelPurchase(parts, await current(parts, id))
   return current(parts, id)
 }

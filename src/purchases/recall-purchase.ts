@@ -48,7 +48,9 @@ async function recallOnce(
   if (claimed === undefined) return null
   try {
     const mustAsk =
-      claimed.delivered_at === null && !claimed.is_canceled && claimed.request_hash === hashOfRequest(request)
+      claimed.delivered_at === null &&
+      (claimed.state === 'settled' || !claimed.is_canceled) &&
+      claimed.request_hash === hashOfRequest(request)
     if (mustAsk) return await presentPurchase(parts, claimed, request)
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null

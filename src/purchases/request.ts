@@ -151,6 +151,8 @@ export async function askUnpaid(
 function sellerFailed(detail: string, reason: string): Failure {
   return new Failure('seller_failed', `${detail} Nothing was paid.`, {
     reason,
+    // An approved call is not repeated on and on.
+    isFinal: true,
     hint: 'Try it later, or tell the owner. Do not buy the same from another seller without being asked to.',
   })
 }

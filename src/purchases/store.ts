@@ -228,16 +228,21 @@ export async function keepDelivered(
     .execute()
 }
 
-/** Notes that the authorization is to be cancelled, and why. */
-export async function markCanceled(
+/** Notes why nothing came, and that the authorization is to be cancelled if it was not used. */
+export async function markUndelivered(
   { kysely }: Connection,
   { id, code, failure, at }: { id: string; code: string; failure: string; at: Date },
 ): Promise<void> {
   await kysely
     .updateTable('purchase')
-    .set({ is_canceled: true, failure_code: code, failure, updated_at: at })
+    .set({
+      is_canceled: sql<boolean>`state = 'signed'`,
+      failure_code: code,
+      failure,
+      updated_at: at,
+    })
     .where('id', '=', id)
-    .where('state', '=', 'signed')
+    .where('state', 'in', ['signed', 'settled'])
     .execute()
 }
 

@@ -81,6 +81,10 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     const before = await balanceOf(SELLER)
     const first = await buy('/third/one', 'third')
     expect(first).toMatchObject({ status: 'undelivered', charged: '0.001' })
+    expect((await owner.send('GET', `/api/purchases/${first.purchaseId}`)).body).toMatchObject({
+      status: 'undelivered',
+      failure: 'the seller answered the paid request with 504',
+    })
     const second = await buy('/third/one', 'third')
     expect(second).toMatchObject({
       status: 'delivered',
