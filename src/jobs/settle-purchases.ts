@@ -1,13 +1,21 @@
 /** Finishes purchases that a crash or a slow seller left open. Outcomes come from the chain, never from elapsed time alone. */
 import { failPurchase } from '../purchases/end-purchase.ts'
 import { bookOutcome, cancelPurchase, type PayingParts } from '../purchases/pay-purchase.ts'
-import { claimPurchase, openPurchases, orphanedReservations, type Purchase } from '../purchases/store.ts'
+import {
+  claimPurchase,
+  findPurchase,
+  lockReservation,
+  openPurchases,
+  orphanedReservations,
+  type Purchase,
+} from '../purchases/store.ts'
 import { releaseSpend } from '../spending/release.ts'
+import type { Database } from '../storage/database.ts'
 import { findTransferOfDecision } from '../wallets/store.ts'
 
 const BATCH = 100
-/** A younger reservation may still get its row. */
-const QUIET_MS = 60_000
+/** A younger purchase that is not signed, or not written, is left to the call that began it, or to a repeated one. */
+const UNSIGNED_MS = 120_000
 /** Pause between two looks at the same purchase. */
 const PAUSE_MS = 2_000
 
@@ -15,9 +23,10 @@ const PAUSE_MS = 2_000
 export async function settlePurchases(parts: PayingParts, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = parts
   const now = clock()
-  for (const decisionId of await orphanedReservations(database, new Date(now.getTime() - QUIET_MS)))
-    await releaseSpend(database, { decisionId, at: clock() })
-  const ids = await openPurchases(database, now, BATCH)
+  const before = new Date(now.getTime() - UNSIGNED_MS)
+  for (const decisionId of await orphanedReservations(database, before))
+    await releaseOrphan(database, { decisionId, at: clock() })
+  const ids = await openPurchases(database, { at: now, before, limit: BATCH })
   for (const id of ids) {
     if (signal.aborted) break
     const at = clock()
@@ -29,6 +38,13 @@ export async function settlePurchases(parts: PayingParts, signal: AbortSignal): 
       )
   }
   return ids.length
+}
+
+function releaseOrphan(database: Database, orphan: { decisionId: string; at: Date }): Promise<void> {
+  return database.transaction(async (connection) => {
+    await lockReservation(connection, orphan.decisionId)
+    if ((await findPurchase(connection, orphan)) === undefined) await releaseSpend(connection, orphan)
+  })
 }
 
 /** A development chain without traffic has no block that shows that the time has passed; a cancellation is one. */
@@ -48,12 +64,15 @@ async function finish(parts: PayingParts, purchase: Purchase): Promise<void> {
     return
   }
   if (purchase.state !== 'reserved') return
-  // Its money may be on its way to the purse: the transfer ends first.
-  const transfer = await findTransferOfDecision(parts.database, purchase.decision_id)
-  if (transfer !== undefined && transfer.state !== 'confirmed' && transfer.state !== 'failed') return
   await failPurchase(parts, purchase, {
     from: 'reserved',
     code: 'provider_unavailable',
     failure: 'it was given up before anything was signed',
+    unless: async (connection) => {
+      await lockReservation(connection, purchase.decision_id)
+      // Its money may be on its way to the purse: the transfer ends first.
+      const transfer = await findTransferOfDecision(connection, purchase.decision_id)
+      return transfer !== undefined && transfer.state !== 'confirmed' && transfer.state !== 'failed'
+    },
   })
 }

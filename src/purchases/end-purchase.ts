@@ -6,7 +6,7 @@ import { external } from '../ledger/accounts.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
-import type { Database } from '../storage/database.ts'
+import type { Connection, Database } from '../storage/database.ts'
 import type { Purchase } from './store.ts'
 
 export interface EndingParts {
@@ -38,14 +38,31 @@ export async function settlePurchase(
     log.error({ purchaseId: id, decisionId, verdict }, 'the chain and the ledger disagree on a purchase')
 }
 
-/** Gives the money of a purchase back that is certainly not paid. @param from the state that shows it. */
+/**
+ * Gives the money of a purchase back that is certainly not paid. @param from the state that shows it.
+ * @param unless prevents it; the purchase is locked meanwhile.
+ */
 export async function failPurchase(
   { database, clock, log }: EndingParts,
   { id, decision_id: decisionId }: Pick<Purchase, 'id' | 'decision_id'>,
-  { from, code, failure }: { from: 'reserved' | 'signed'; code: string; failure: string },
+  {
+    from,
+    code,
+    failure,
+    unless,
+  }: {
+    from: 'reserved' | 'signed'
+    code: string
+    failure: string
+    unless?: (connection: Connection) => Promise<boolean>
+  },
 ): Promise<boolean> {
   const at = clock()
   const verdict = await database.transaction(async (connection) => {
+    if (unless !== undefined) {
+      await connection.kysely.selectFrom('purchase').select('id').where('id', '=', id).forUpdate().execute()
+      if (await unless(connection)) return undefined
+    }
     const row = await connection.kysely
       .updateTable('purchase')
       .set((eb) => ({

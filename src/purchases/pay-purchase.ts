@@ -21,6 +21,7 @@ import {
 } from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
+import { givenUp } from './fund-purchase.ts'
 import { endOfChallenge } from './mpp.ts'
 import { readOffers } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
@@ -58,22 +59,22 @@ const SEAL = 'purchase credential'
 /**
  * Signs the authorization of a purchase whose money is in its purse, and keeps it.
  * @param terms what was decided: never what the row says.
- * @returns undefined when the purchase was given up meanwhile: then nothing leaves this process.
+ * @throws Failure `provider_unavailable` when the purchase was given up meanwhile: nothing has left this process.
  */
 export async function signPurchase(
   parts: PayingParts,
   purchase: Purchase,
   terms: PurchaseTerms,
-): Promise<Purchase | undefined> {
+): Promise<Purchase> {
   const { database, chain, clock, settings } = parts
   const { id } = purchase
   const { asset, protocol, offer, seconds } = terms
   const account = purseKey(settings.dataKey, terms.purseId)
   const sinceBlock = await chain.blockNumber()
-  const end = protocol === 'mpp' ? endOfChallenge(offer) : null
+  const endOfOffer = protocol === 'mpp' ? endOfChallenge(offer) : null
   const validBefore = Math.min(
     Math.floor(clock().getTime() / 1000) + seconds,
-    Math.floor((end?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
+    Math.floor((endOfOffer?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
   )
   if (protocol === 'mpp') await requireUnused(parts, purchase)
   const message = {
@@ -94,7 +95,17 @@ export async function signPurchase(
     credentialHash: createHash('sha256').update(header).digest('hex'),
     at: clock(),
   })
-  return isKept ? findPurchase(database, { id }) : undefined
+  const kept = await current(parts, id)
+  // Another call may have signed it, when this one was slow: the same payment, and the same nonce.
+  if (isKept || kept.state === 'signed') return kept
+  const end = givenUp(purchase.decision_id)
+  await markUndelivered(database, {
+    id,
+    code: end.code,
+    failure: 'its key or account was stopped',
+    at: clock(),
+  })
+  throw end
 }
 
 /**

@@ -1,9 +1,9 @@
 /** A repeated call: the same purchase, and where it may still be delivered, the same payment presented again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure } from '../failures/failure.ts'
+import { givenUp } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashOfRequest, type PurchaseRequest } from './request.ts'
-import { claimPurchase, findPurchase, type Purchase, unclaimPurchase } from './store.ts'
+import { BUSY_MS, claimPurchase, findPurchase, type Purchase, whileClaimed } from './store.ts'
 
 /** How long a paid purchase without an answer is asked for again. */
 const REPEAT_MS = 24 * 60 * 60_000
@@ -12,69 +12,73 @@ const REPEAT_MS = 24 * 60 * 60_000
 const WAIT_MS = 10_000
 const POLL_MS = 100
 
+/** A younger reservation without a purchase may be about to get it. */
+const UNWRITTEN_MS = 10_000
+
+export interface Recalled {
+  readonly decisionId: string
+  readonly request: PurchaseRequest
+  /** Writes the purchase of a call that ended before it did. */
+  readonly write: () => Promise<Purchase>
+  /** Signs and pays a purchase that is not signed. */
+  readonly pay: (purchase: Purchase) => Promise<Purchase>
+}
+
 /**
- * @param busyMs how long this call may work on it.
+ * Goes on where the first call ended, if it did.
  * @returns null while another call works on it.
  * @throws Failure `provider_unavailable` when it was given up before anything was signed.
  */
-export async function recallPurchase(
-  parts: PayingParts,
-  { decisionId, request, busyMs }: { decisionId: string; request: PurchaseRequest; busyMs: number },
-): Promise<Purchase | null> {
+export async function recallPurchase(parts: PayingParts, recalled: Recalled): Promise<Purchase | null> {
   const until = performance.now() + WAIT_MS
   for (;;) {
-    const recalled = await recallOnce(parts, { decisionId, request, busyMs })
-    if (recalled !== null || performance.now() > until) return recalled
+    const purchase = await recallOnce(parts, recalled)
+    if (purchase !== null || performance.now() > until) return purchase
     await sleep(POLL_MS)
   }
 }
 
-async function recallOnce(
-  parts: PayingParts,
-  { decisionId, request, busyMs }: { decisionId: string; request: PurchaseRequest; busyMs: number },
-): Promise<Purchase | null> {
+async function recallOnce(parts: PayingParts, recalled: Recalled): Promise<Purchase | null> {
   const { database, clock } = parts
-  const purchase = await findPurchase(database, { decisionId })
-  if (purchase === undefined) return withoutRow(parts, decisionId)
+  const { decisionId, request, pay } = recalled
+  const found = await findPurchase(database, { decisionId })
+  const purchase = found ?? (await rewrite(parts, recalled))
+  if (purchase === null) return null
   const now = clock()
   const isOver =
     purchase.state === 'failed' || (purchase.state === 'settled' && purchase.delivered_at !== null)
   const isOld = now.getTime() > purchase.created_at.getTime() + REPEAT_MS
   if (isOver || (isOld && purchase.state === 'settled')) return purchase
-  // Nothing is signed: either the first call is about to, or a job gives the money back.
-  if (purchase.state === 'reserved') return null
-  const until = new Date(now.getTime() + busyMs)
-  const claimed = await claimPurchase(database, { id: purchase.id, until, at: now })
+  const until = new Date(now.getTime() + BUSY_MS)
+  const claimed =
+    found === undefined ? purchase : await claimPurchase(database, { id: purchase.id, until, at: now })
   if (claimed === undefined) return null
-  try {
+  return whileClaimed(parts, purchase.id, async () => {
+    // An unsigned one that is over is ended by a job.
+    if (claimed.state === 'reserved') return claimed.is_canceled ? null : await pay(claimed)
+    const mayCome = claimed.state === 'settled' || !claimed.is_canceled
     const mustAsk =
-      claimed.delivered_at === null &&
-      (claimed.state === 'settled' || !claimed.is_canceled) &&
-      claimed.request_hash === hashOfRequest(request)
+      claimed.delivered_at === null && mayCome && claimed.request_hash === hashOfRequest(request)
     if (mustAsk) return await presentPurchase(parts, claimed, request)
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null
-  } finally {
-    await unclaimPurchase(database, purchase.id, clock())
-  }
+  })
 }
 
-/** The first call is about to write the row, or its process ended and the money was given back. */
-async function withoutRow({ database }: Pick<PayingParts, 'database'>, decisionId: string): Promise<null> {
+/**
+ * Writes a purchase whose process ended before it did. @returns null if the first call may be about to.
+ * @throws Failure as {@link givenUp}.
+ */
+async function rewrite(
+  { database, clock }: PayingParts,
+  { decisionId, write }: Recalled,
+): Promise<Purchase | null> {
   const reservation = await database.kysely
     .selectFrom('reservation')
-    .select('status')
+    .select(['status', 'reserved_at'])
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (reservation?.status !== 'released') return null
-  throw givenUp(decisionId)
-}
-
-/** A purchase that ended before anything was signed. */
-export function givenUp(decisionId: string): Failure {
-  return new Failure(
-    'provider_unavailable',
-    'This purchase was given up before anything was signed. Nothing was paid.',
-    { decisionId, isFinal: true, hint: 'Send it again with a new idempotency key.' },
-  )
+  if (reservation?.status === 'released') throw givenUp(decisionId)
+  const isYoung = clock().getTime() < (reservation?.reserved_at.getTime() ?? Infinity) + UNWRITTEN_MS
+  return isYoung ? null : write()
 }

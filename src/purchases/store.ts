@@ -3,6 +3,8 @@
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import { z } from 'zod'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import { cutPage, type Page } from '../base/page.ts'
 import { keyedHash } from '../base/seal.ts'
 import type { SignedPurchase } from '../evidence/purchase-outcome.ts'
@@ -91,22 +93,19 @@ export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'secon
 
 /**
  * Writes a purchase while its money is reserved, so that this and a job that releases the money exclude each other.
- * @returns where the money is held and how much; undefined when the reservation has ended or the nonce was used before.
+ * @returns undefined when the reservation has ended, another call wrote the row, or the nonce was used before.
  */
-export function insertPurchase(
-  database: Database,
-  purchase: NewPurchase,
-): Promise<{ readonly isInPurse: boolean; readonly units: bigint } | undefined> {
+export function insertPurchase(database: Database, purchase: NewPurchase): Promise<Purchase | undefined> {
   return database.transaction(async ({ kysely }) => {
     const reserved = await kysely
       .selectFrom('reservation')
-      .select(['held', 'units'])
+      .select('decision_id')
       .where('decision_id', '=', purchase.decisionId)
       .where('status', '=', 'reserved')
       .forUpdate()
       .executeTakeFirst()
     if (reserved === undefined) return undefined
-    const inserted = await kysely
+    return kysely
       .insertInto('purchase')
       .values({
         id: purchase.purchaseId,
@@ -136,11 +135,8 @@ export function insertPurchase(
         updated_at: purchase.at,
       })
       .onConflict((conflict) => conflict.doNothing())
-      .returning('id')
+      .returningAll()
       .executeTakeFirst()
-    if (inserted === undefined) return undefined
-    const isInPurse = reserved.held?.split(':')[1] === pursePlace(purchase.purseId)
-    return { isInPurse, units: reserved.units }
   })
 }
 
@@ -159,18 +155,19 @@ export async function isNonceTaken(
   return row !== undefined
 }
 
-/** Checks whether the money of a purchase has reached its purse, or was given back. */
+/** Reads how much money of a purchase is held, and whether it has reached its purse, or was given back. */
 export async function whereIsMoney(
   { kysely }: Connection,
-  { decisionId, purseId }: { decisionId: string; purseId: string },
-): Promise<'purse' | 'wallet' | 'released'> {
+  { decision_id: decisionId, purse_id: purseId }: Pick<Purchase, 'decision_id' | 'purse_id'>,
+): Promise<{ readonly place: 'purse' | 'wallet' | 'released'; readonly units: bigint }> {
   const row = await kysely
     .selectFrom('reservation')
-    .select(['held', 'status'])
+    .select(['held', 'status', 'units'])
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (row?.status !== 'reserved') return 'released'
-  return row.held?.split(':')[1] === pursePlace(purseId) ? 'purse' : 'wallet'
+  if (row?.status !== 'reserved') return { place: 'released', units: 0n }
+  const place = row.held?.split(':')[1] === pursePlace(purseId) ? 'purse' : 'wallet'
+  return { place, units: row.units }
 }
 
 /**
@@ -207,6 +204,7 @@ export async function keepSigned(
     })
     .where('id', '=', id)
     .where('state', '=', 'reserved')
+    .where('is_canceled', '=', false)
     .where(
       sql<boolean>`(key_id is null or exists (select from access_key k where k.id = key_id and k.status = 'active'))
         and not exists (select from account a where a.id = account_id and a.status = 'locked')`,
@@ -228,7 +226,7 @@ export async function keepDelivered(
     .execute()
 }
 
-/** Notes why nothing came, and that the authorization is to be cancelled if it was not used. */
+/** Notes why nothing came. Of an unpaid purchase, the authorization is to be cancelled, or none is to be signed. */
 export async function markUndelivered(
   { kysely }: Connection,
   { id, code, failure, at }: { id: string; code: string; failure: string; at: Date },
@@ -236,13 +234,13 @@ export async function markUndelivered(
   await kysely
     .updateTable('purchase')
     .set({
-      is_canceled: sql<boolean>`state = 'signed'`,
+      is_canceled: sql<boolean>`state <> 'settled'`,
       failure_code: code,
       failure,
       updated_at: at,
     })
     .where('id', '=', id)
-    .where('state', 'in', ['signed', 'settled'])
+    .where('state', '<>', 'failed')
     .execute()
 }
 
@@ -306,16 +304,54 @@ export async function claimPurchase(
     .executeTakeFirst()
 }
 
-export async function unclaimPurchase({ kysely }: Connection, id: string, at: Date): Promise<void> {
-  await kysely.updateTable('purchase').set({ busy_until: at }).where('id', '=', id).execute()
+/** A claim outlives its process by this: less than payments are valid, so that another process can present them again. */
+export const BUSY_MS = 10_000
+const RENEWAL_MS = 3_000
+
+/** Works on a claimed purchase: its claim is renewed meanwhile, and ends with the work. */
+export async function whileClaimed<Result>(
+  { database, clock, log }: { database: Connection; clock: Clock; log: Log },
+  id: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const setBusy = async (until: number) => {
+    const busyUntil = new Date(until)
+    await database.kysely
+      .updateTable('purchase')
+      .set({ busy_until: busyUntil })
+      .where('id', '=', id)
+      .execute()
+  }
+  const renewal = setInterval(
+    () =>
+      void setBusy(clock().getTime() + BUSY_MS).catch((err: unknown) =>
+        log.warn({ err, purchaseId: id }, 'the claim of a purchase could not be renewed'),
+      ),
+    RENEWAL_MS,
+  )
+  try {
+    return await work()
+  } finally {
+    clearInterval(renewal)
+    await setBusy(clock().getTime())
+  }
 }
 
-/** Finds purchases that nobody works on and whose outcome is open. */
-export async function openPurchases({ kysely }: Connection, at: Date, limit: number): Promise<string[]> {
+/**
+ * Finds purchases that nobody works on and whose outcome is open. @param before unsigned ones that began earlier are found: a
+ * repeated call may still go on with the others.
+ */
+export async function openPurchases(
+  { kysely }: Connection,
+  { at, before, limit }: { at: Date; before: Date; limit: number },
+): Promise<string[]> {
   const rows = await kysely
     .selectFrom('purchase')
     .select('id')
     .where('state', 'in', ['reserved', 'signed'])
+    .where((eb) =>
+      eb.or([eb('state', '=', 'signed'), eb('is_canceled', '=', true), eb('created_at', '<', before)]),
+    )
     .where('busy_until', '<=', at)
     .orderBy('busy_until')
     .limit(limit)
@@ -323,7 +359,7 @@ export async function openPurchases({ kysely }: Connection, at: Date, limit: num
   return rows.map(({ id }) => id)
 }
 
-/** Reservations whose process ended before it wrote a purchase. */
+/** Finds reservations whose process ended before it wrote a purchase. */
 export async function orphanedReservations({ kysely }: Connection, before: Date): Promise<string[]> {
   const rows = await kysely
     .selectFrom('reservation')
@@ -337,6 +373,16 @@ export async function orphanedReservations({ kysely }: Connection, before: Date)
     .limit(100)
     .execute()
   return rows.map(({ decision_id }) => decision_id)
+}
+
+/** Locks a reservation, so that neither a purchase nor a transfer is written for it meanwhile. */
+export async function lockReservation({ kysely }: Connection, decisionId: string): Promise<void> {
+  await kysely
+    .selectFrom('reservation')
+    .select('decision_id')
+    .where('decision_id', '=', decisionId)
+    .forUpdate()
+    .execute()
 }
 
 /** Deletes what was delivered, and the credentials of what was paid, a day after. The hashes stay. */

@@ -10,6 +10,8 @@ import { listen } from '../x402/scene.ts'
 
 export const SELLER = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'
 export const OTHER = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
+/** What they sell. */
+export const SOLD = 'tomorrow it rains'
 const PRICE = '1000'
 
 const hex = z.templateLiteral(['0x', z.string()])
@@ -39,8 +41,16 @@ export interface SellerTerms {
   readonly seconds?: number
 }
 
+/** A moment of a request: it arrives unpaid, it arrives paid, its payment is settled. */
+export type Moment = 'asked' | 'paid' | 'settled'
+
+export type Fault = () => Promise<unknown>
+export const GO_ON = 'go on'
+
 export interface FlakySellers {
   readonly origin: string
+  /** Runs `fault` once, at a moment of `/honest/{run}`, and hangs up unless it says to go on. */
+  interrupt(run: string, moment: Moment, fault: Fault): void
   /** Sets the terms of `/{kind}/{run}` by its run. */
   setTerms(run: string, terms: SellerTerms): void
   close(): Promise<void>
@@ -51,6 +61,7 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
   const chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
   const asset = chain.tokens.USDC
   const requests = new Map<string, number>()
+  const paid = new Set<string>()
   const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()
 
   const take = async (header: string) => {
@@ -70,6 +81,12 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
     }
   }
   const named = new Map<string, SellerTerms>()
+  const faults = new Map<string, Fault>()
+  const isInterrupted = async (run: string, moment: Moment) => {
+    const fault = faults.get(`${run} ${moment}`)
+    faults.delete(`${run} ${moment}`)
+    return fault !== undefined && (await fault()) !== GO_ON
+  }
   const challenge = (url: string, { payTo, amount, seconds = 60 }: SellerTerms) => {
     const accepts = [
       {
@@ -93,48 +110,58 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
     const { kind, run } = c.req.param()
     const header = c.req.header('payment-signature')
     const terms = named.get(run) ?? { payTo: SELLER, amount: PRICE }
-    if (header === undefined) return challenge(c.req.url, terms)
-    const count = (requests.get(run) ?? 0) + 1
-    requests.set(run, count)
     const hangUp = () => {
       c.env.incoming.socket.destroy()
       return c.body(null)
     }
-    const report = () => c.json({ report: run })
+    if (header === undefined)
+      return (await isInterrupted(run, 'asked')) ? hangUp() : challenge(c.req.url, terms)
+    const count = (requests.get(run) ?? 0) + 1
+    requests.set(run, count)
+    if (await isInterrupted(run, 'paid')) return hangUp()
+    const settle = async () => {
+      if (await take(header)) paid.add(run)
+    }
+    // Once paid, it is delivered again, as honest sellers do.
+    const report = () =>
+      paid.has(run) ? c.json({ report: run, content: SOLD }) : challenge(c.req.url, terms)
     switch (kind) {
+      case 'huge':
+        await settle()
+        c.header('x-huge', 'x'.repeat(100_000))
+        return report()
       case '504-once':
-        await take(header)
+        await settle()
         return count === 1 ? c.text('', 504) : report()
       case '504-after':
-        await take(header)
+        await settle()
         return c.text('', 504)
       case 'drop-after':
-        await take(header)
+        await settle()
         return hangUp()
       case 'drop-before':
         if (count === 1) return hangUp()
-        await take(header)
+        await settle()
         return report()
       case 'late':
-        void pause(1_000).then(() => take(header))
+        void pause(1_000).then(() => settle())
         return c.text('', 504)
       case 'third':
         // Delivers in the caller's second call, for the same payment.
-        await take(header)
+        await settle()
         return count <= 3 ? c.text('', 504) : report()
       case 'changes':
         return challenge(c.req.url, { ...terms, payTo: OTHER })
-      default: {
-        const isFirst = await take(header)
-        // A settled payment is delivered for again, as an honest seller does.
-        return isFirst || count > 1 ? report() : challenge(c.req.url, terms)
-      }
+      default:
+        await settle()
+        return (await isInterrupted(run, 'settled')) ? hangUp() : report()
     }
   })
   const { server, port } = await listen(app)
   return {
     origin: `http://127.0.0.1:${port}`,
     setTerms: (run, terms) => void named.set(run, terms),
+    interrupt: (run, moment, fault) => void faults.set(`${run} ${moment}`, fault),
     close: async () => {
       if ('closeAllConnections' in server) server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

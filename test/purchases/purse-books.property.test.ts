@@ -5,7 +5,7 @@ import { newId } from '../../src/base/ids.ts'
 import { external, pursePlace } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { insertPurchase, openPurse } from '../../src/purchases/store.ts'
+import { insertPurchase, openPurse, whereIsMoney } from '../../src/purchases/store.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { reserveSpends } from '../../src/spending/reserve-batch.ts'
@@ -123,11 +123,14 @@ onBothEngines('the books of a purse', (database) => {
             const taken = isInPurse ? units : inWallet
             paying[0] -= taken
             paying[1] += taken
-            expect(await write(asked, units)).toEqual({ isInPurse, units: taken })
+            const written = await write(asked, units)
+            if (written === undefined) throw new Error('the purchase was not written')
+            const place = isInPurse ? 'purse' : 'wallet'
+            expect(await whereIsMoney(database(), written)).toEqual({ place, units: taken })
             pending.push({
               decisionId: asked.decisionId,
               units,
-              place: isInPurse ? 'purse' : 'wallet',
+              place,
               inWallet,
             })
             continue

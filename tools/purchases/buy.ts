@@ -3,9 +3,10 @@ import { usdOfMicros } from '../../policies/usd.ts'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
+import { idempotencyInProgress } from '../../src/failures/idempotency-failures.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf, idempotencyOwner } from '../../src/kernel/fingerprint.ts'
-import { type CostlessCall, defineTool, type ReservedSpend } from '../../src/kernel/tool.ts'
+import { type CostlessCall, defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, moneyOf } from '../../src/money/money.ts'
 import type { RateTable } from '../../src/money/rate-table.ts'
 import { minimum } from '../../src/money/shares.ts'
@@ -14,11 +15,11 @@ import type { Wallet } from '../../src/providers/chain.ts'
 import { requireApprovedTerms } from '../../src/purchases/approved-terms.ts'
 import { nonceOfPurchase, purseKey } from '../../src/purchases/authorization.ts'
 import { viewAnswer } from '../../src/purchases/delivery.ts'
-import { fundPurchase } from '../../src/purchases/fund-purchase.ts'
+import { fundPurchase, givenUp } from '../../src/purchases/fund-purchase.ts'
 import { readOffers } from '../../src/purchases/offers.ts'
 import { isSuccess, presentPurchase, signPurchase } from '../../src/purchases/pay-purchase.ts'
 import { type Acceptance, chooseOffer } from '../../src/purchases/plan-purchase.ts'
-import { givenUp, recallPurchase } from '../../src/purchases/recall-purchase.ts'
+import { recallPurchase } from '../../src/purchases/recall-purchase.ts'
 import {
   askUnpaid,
   hashOfRequest,
@@ -30,6 +31,7 @@ import {
 } from '../../src/purchases/request.ts'
 import { requestMembers } from '../../src/purchases/request-members.ts'
 import {
+  BUSY_MS,
   DEFAULT_CHUNK,
   findKnownSeller,
   findPurchase,
@@ -38,7 +40,7 @@ import {
   isNonceTaken,
   openPurse,
   type Purchase,
-  unclaimPurchase,
+  whileClaimed,
 } from '../../src/purchases/store.ts'
 import { type PayableAsset, payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/purchases/view.ts'
@@ -72,9 +74,6 @@ type BuyRequest = z.output<typeof buyRequest>
 
 const facts = purchaseTerms.extend({ usd: z.string() })
 type Facts = z.output<typeof facts>
-
-/** How long a purchase belongs to the process that began it: its top-up, its seller and its evidence. */
-const BUSY_MS = 60_000
 
 export default defineTool({
   name: NAME,
@@ -176,24 +175,28 @@ export default defineTool({
       },
     }
   },
-  run: async (context, input, decided) => {
-    const { decisionId, facts: terms } = decided
+  run: async (context, input, { decisionId, facts: terms }) => {
     await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
-    const purchase = await openPurchase(context, decided)
-    try {
-      const signed = await signPurchase(context, purchase, terms)
-      if (signed === undefined) throw givenUp(decisionId)
-      const request = readRequest(input, { loopback: isSandbox(context) })
-      const paid = await presentPurchase(context, signed, request)
-      return viewBought(context.settings.dataKey, paid, { usd: terms.usd, replayed: false })
-    } finally {
-      await unclaimPurchase(context.database, purchase.id, context.clock())
-    }
-  },
-  recall: async (context, input, { decisionId, facts: { usd } }) => {
+    const purchase = await writePurchase(context, { decisionId, terms })
     const request = readRequest(input, { loopback: isSandbox(context) })
-    const purchase = await recallPurchase(context, { decisionId, request, busyMs: BUSY_MS })
-    return purchase === null ? null : viewBought(context.settings.dataKey, purchase, { usd, replayed: true })
+    const paid = await whileClaimed(context, purchase.id, () =>
+      payPurchase(context, { purchase, terms, request }),
+    )
+    return viewBought(context.settings.dataKey, paid, { usd: terms.usd, replayed: false })
+  },
+  recall: async (context, input, { decisionId, facts: terms }) => {
+    const request = readRequest(input, { loopback: isSandbox(context) })
+    const purchase = await recallPurchase(context, {
+      decisionId,
+      request,
+      write: async () => {
+        await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
+        return writePurchase(context, { decisionId, terms })
+      },
+      pay: (unsigned) => payPurchase(context, { purchase: unsigned, terms, request }),
+    })
+    if (purchase === null) return null
+    return viewBought(context.settings.dataKey, purchase, { usd: terms.usd, replayed: true })
   },
 })
 
@@ -264,10 +267,10 @@ async function findOffer(
   throw repeatedChallenge()
 }
 
-/** Writes the purchase, and moves its money to its purse. @throws Failure when it could not be moved. */
-async function openPurchase(
+/** Writes a purchase, which is then this call's. @throws Failure when another call has it, or its money was given back. */
+async function writePurchase(
   context: Context,
-  { decisionId, facts: terms }: ReservedSpend<Facts>,
+  { decisionId, terms }: { decisionId: string; terms: Facts },
 ): Promise<Purchase> {
   const { database, chain, settings, clock, now } = context
   const caller = callerOf(context)
@@ -288,7 +291,7 @@ async function openPurchase(
     },
   )
   const { travelRuleId: _travelRuleId, seconds: _seconds, usd: _usd, ...written } = terms
-  const place = await insertPurchase(database, {
+  const purchase = await insertPurchase(database, {
     ...written,
     accountId,
     keyId,
@@ -299,22 +302,32 @@ async function openPurchase(
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
   })
-  if (place === undefined) {
-    await releaseSpend(database, { decisionId, at: clock() })
-    throw givenUp(decisionId)
-  }
-  const purchase = await findPurchase(database, { decisionId })
-  if (purchase === undefined) throw new Error(`${terms.purchaseId} was not written`)
-  if (place.isInPurse) return purchase
-  return fundPurchase(context, purchase, () =>
-    sendTransfer(context, {
+  if (purchase !== undefined) return purchase
+  if ((await findPurchase(database, { decisionId })) !== undefined) throw idempotencyInProgress()
+  await releaseSpend(database, { decisionId, at: clock() })
+  throw givenUp(decisionId)
+}
+
+/** Moves the money of a purchase to its purse, signs its payment and presents it. @throws Failure when nothing was paid. */
+async function payPurchase(
+  context: Context,
+  { purchase, terms, request }: { purchase: Purchase; terms: Facts; request: PurchaseRequest },
+): Promise<Purchase> {
+  const { database, clock, settings } = context
+  const { account_id: accountId, key_id: keyId, decision_id: decisionId } = purchase
+  await fundPurchase(context, purchase, async (units) => {
+    const wallet = await findOwnedWallet(database, accountId)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+    return sendTransfer(context, {
       authorizedBy: gatewayAuthorization(wallet, keyId),
       accountId,
       decisionId,
       token: terms.asset,
-      units: place.units,
-      destination: address,
+      units,
+      destination: purseKey(settings.dataKey, terms.purseId).address,
       at: clock(),
-    }),
-  )
+    })
+  })
+  const signed = await signPurchase(context, purchase, terms)
+  return presentPurchase(context, signed, request)
 }
