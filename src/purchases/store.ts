@@ -241,6 +241,7 @@ export async function markUndelivered(
     })
     .where('id', '=', id)
     .where('state', '<>', 'failed')
+    .where('delivered_at', 'is', null)
     .execute()
 }
 
