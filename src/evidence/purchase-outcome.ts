@@ -7,9 +7,12 @@
 import type { Chain, Hex } from '../providers/chain.ts'
 import { type ExpectedPayment, isProvedBy, paymentOutcome } from './payment-outcome.ts'
 
-/** `open`: it may still be paid. `expired`, `canceled`: it never will be. */
+/**
+ * `open`: it may still be paid. `canceling`: so it may, if the block of its cancellation is replaced. `expired`, `canceled`: it
+ * never will be.
+ */
 export type PurchaseOutcome =
-  | { readonly status: 'open' | 'expired' | 'canceled' }
+  | { readonly status: 'open' | 'canceling' | 'expired' | 'canceled' }
   | { readonly status: 'settled'; readonly transactionHash: Hex }
 
 export interface SignedPurchase extends ExpectedPayment {
@@ -38,10 +41,9 @@ export async function purchaseOutcome(
   const paid = await paymentOutcome(chain, purchase, carrier)
   if (paid.status === 'paid') return { status: 'settled', transactionHash: paid.transactionHash }
   const authorization = { token, authorizer, nonce }
-  if (paid.status === 'displaced') {
-    const { status } = await chain.authorizationState(authorization)
-    if (status === 'canceled') return { status }
-    throw new Error(`The authorization ${nonce} was used for something else.`)
-  }
-  return { status: (await chain.isAuthorizationOver(authorization, validBefore)) ? 'expired' : 'open' }
+  const isOver = await chain.isAuthorizationOver(authorization, validBefore)
+  if (paid.status === 'unused') return { status: isOver ? 'expired' : 'open' }
+  const { status } = await chain.authorizationState(authorization)
+  if (status !== 'canceled') throw new Error(`The authorization ${nonce} was used for something else.`)
+  return { status: isOver ? 'canceled' : 'canceling' }
 }

@@ -284,8 +284,8 @@ export interface Chain {
    */
   authorizationState(authorization: TokenAuthorization): Promise<AuthorizationState>
   /**
-   * Checks whether a block that can no longer change has a timestamp from `validBefore` on while the nonce is unused in it:
-   * then the authorization can never be used. Clock and state are those of one block.
+   * Checks whether the authorization can never be used: in a block that can no longer change, it is cancelled, or its nonce is
+   * unused at a timestamp from `validBefore` on. Clock and state are those of one block.
    */
   isAuthorizationOver(authorization: TokenAuthorization, validBefore: Date): Promise<boolean>
   /** Reads a mined transaction; undefined while it is in no block. */

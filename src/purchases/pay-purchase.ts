@@ -52,6 +52,8 @@ const PAUSE_MS = 150
 /** How long an answer waits for the chain after a delivery. */
 const EVIDENCE_MS = 3_000
 const EVIDENCE_POLL_MS = 50
+/** Outcomes after which it is of no use to present a payment. */
+const OVER: ReadonlySet<string> = new Set(['expired', 'canceling', 'canceled'])
 
 const credential = z.object({ name: z.string(), value: z.string() })
 const SEAL = 'purchase credential'
@@ -164,7 +166,7 @@ export async function presentPurchase(
       asked.status === 'answered' ? hintOf(asked.answer) : null,
     )
     refusal = judge(parts, { asked, purchase })
-    if (outcome === 'expired' || outcome === 'canceled' || refusal.isFinal) break
+    if (OVER.has(outcome) || refusal.isFinal) break
     if (attempt < ATTEMPTS) await sleep(PAUSE_MS)
   }
   const { code, failure } = refusal ?? timedOut

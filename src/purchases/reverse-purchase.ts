@@ -35,7 +35,7 @@ export async function verifyPurchase(
         .execute()
     return true
   }
-  if (outcome.status === 'open') return false
+  if (outcome.status === 'open' || outcome.status === 'canceling') return false
   const { asset } = kindOf(purchase)
   const at = clock()
   await database.transaction(async (connection) => {

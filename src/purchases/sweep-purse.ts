@@ -119,6 +119,7 @@ async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void
   if (asset === undefined || mac !== sweep.mac)
     throw new Error(`no gateway has written where ${sweep.id} goes`)
   const first = await outcomeOf(chain, sweep, { asset, to })
+  if (first.status === 'canceling') return
   if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
   const account = purseKey(settings.dataKey, sweep.purse_id)
   if (parts.clock() >= sweep.valid_before)

@@ -59,7 +59,9 @@ export function testAuthorizations(chain: () => Chain): void {
       message: { authorizer: author.address, nonce },
     })
     const named = { token, authorizer: author.address, nonce }
+    const later = new Date(Date.now() + 3_600_000)
     expect(await chain().authorizationState(named)).toEqual({ status: 'unused' })
+    expect(await chain().isAuthorizationOver(named, later)).toBe(false)
     const hash = await chain().signer.writeContract({
       address: token,
       abi: authorizationAbi,
@@ -68,6 +70,7 @@ export function testAuthorizations(chain: () => Chain): void {
     })
     await chain().signer.waitForTransactionReceipt({ hash })
     expect(await chain().authorizationState(named)).toEqual({ status: 'canceled' })
+    expect(await chain().isAuthorizationOver(named, later)).toBe(true)
   })
 
   describe('EIP-3009, as an x402 facilitator uses it', () => {

@@ -120,10 +120,11 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     authorizationState: (authorization) =>
       repeatable(({ client, logSearch }) => readAuthorizationState(client, authorization, logSearch)),
     isAuthorizationOver: (authorization, validBefore) =>
-      repeatable(({ client, isDevelopment }) =>
+      repeatable(({ client, isDevelopment, logSearch }) =>
         isAuthorizationOver(client, authorization, {
           validBefore,
           blockTag: isDevelopment ? 'latest' : 'safe',
+          search: logSearch,
         }),
       ),
     transaction: (hash) =>

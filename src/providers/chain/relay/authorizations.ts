@@ -11,14 +11,21 @@ const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
 ])
 
-/** Checks in one block that its time has passed and that it was not used. @param blockTag `safe` where blocks can be replaced. */
+/**
+ * Checks in one block that it was cancelled, or that its time has passed and it was not used.
+ * @param blockTag `safe` where blocks can be replaced. @throws Error as {@link readAuthorizationState}.
+ */
 export async function isAuthorizationOver(
   client: NodeClient,
-  { token, authorizer, nonce }: TokenAuthorization,
-  { validBefore, blockTag }: { validBefore: Date; blockTag: 'latest' | 'safe' },
+  authorization: TokenAuthorization,
+  {
+    validBefore,
+    blockTag,
+    search,
+  }: { validBefore: Date; blockTag: 'latest' | 'safe'; search: LogSearch | undefined },
 ): Promise<boolean> {
+  const { token, authorizer, nonce } = authorization
   const { number: blockNumber, timestamp } = await client.getBlock({ blockTag })
-  if (timestamp < BigInt(Math.ceil(validBefore.getTime() / 1000))) return false
   const isSpent = await client.readContract({
     address: token,
     abi: authorizationAbi,
@@ -26,7 +33,8 @@ export async function isAuthorizationOver(
     args: [authorizer, nonce],
     blockNumber,
   })
-  return !isSpent
+  if (!isSpent) return timestamp >= BigInt(Math.ceil(validBefore.getTime() / 1000))
+  return (await readAuthorizationState(client, authorization, search)).status === 'canceled'
 }
 
 /**
