@@ -1,7 +1,9 @@
 /** Reads of recorded decisions. */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Connection } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+import { isAuthentic } from './authenticate.ts'
+import { type ContentRow, contentColumns, contentOf } from './decision-content.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
 const recorded = z.looseObject({ found: z.unknown() })
@@ -14,6 +16,27 @@ export async function findDecisionFacts(database: Connection, decisionId: string
     .where('id', '=', decisionId)
     .executeTakeFirstOrThrow()
   return recorded.parse(facts).found
+}
+
+const contentById: Statement = {
+  name: 'decision_content',
+  text: `select ${contentColumns}, d.mac from decision d where d.id = $1`,
+}
+
+/**
+ * Reads the facts of an allowed decision, to act on them again. @throws when this gateway did not decide it so: its row was
+ * written or changed by others.
+ */
+export async function findAuthenticFacts(
+  database: Connection,
+  { dataKey, decisionId, accountId }: { dataKey: Uint8Array; decisionId: string; accountId: string },
+): Promise<unknown> {
+  const row = await callForRow<ContentRow & { mac: string | null }>(database, contentById, [decisionId])
+  const content = contentOf(row)
+  const isOurs =
+    isAuthentic(dataKey, content, row.mac) && content.accountId === accountId && content.verdict === 'allow'
+  if (!isOurs) throw new Error(`the decision ${decisionId} is not authentic`)
+  return recorded.parse(content.facts).found
 }
 
 /** Finds the decision that allowed an earlier spend with this key and input. */

@@ -1,16 +1,19 @@
 /** A gateway that is killed at each step of a purchase: the repeated call ends delivered, and paid once. */
 import { once } from 'node:events'
+import { sql } from 'kysely'
 import { createPublicClient, erc20Abi, http, parseAbiItem } from 'viem'
 import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type ChainProxy, type Step, startChainProxy } from '../journeys/chain-proxy.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
-import { type FlakySellers, type Moment, SELLER, startFlakySellers } from './flaky-sellers.ts'
+import { type FlakySellers, type Moment, OTHER, SELLER, startFlakySellers } from './flaky-sellers.ts'
 
 const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const moments: readonly Moment[] = ['asked', 'paid', 'settled']
@@ -24,13 +27,18 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
   let sellers: FlakySellers
   let owner: Person
   let env: Record<string, string> = {}
+  let database: Database
   let drop = async () => {}
 
   beforeAll(async () => {
     node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
     proxy = await startChainProxy(() => node.url)
     const created = await createTestDatabase(testServerUrl ?? '')
-    drop = created.drop
+    drop = async () => {
+      await database.close()
+      await created.drop()
+    }
+    database = await openPostgres({ url: created.url })
     env = { DATABASE_URL: created.url, CHAIN_RPC_URL: proxy.url, LOG_LEVEL: 'error' }
     gateway = await startGateway(env)
     env = { ...env, PORT: new URL(gateway.origin).port }
@@ -87,4 +95,23 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
       await client.readContract({ address: USDC, abi: erc20Abi, functionName: 'balanceOf', args: [SELLER] }),
     ).toBe(BigInt(runs.length) * 1_000n)
   }, 400_000)
+
+  it('pays nothing under a decision that others have changed meanwhile', async () => {
+    const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
+    const balanceOf = (address: `0x${string}`) =>
+      client.readContract({ address: USDC, abi: erc20Abi, functionName: 'balanceOf', args: [address] })
+    const before = await balanceOf(OTHER)
+    await interrupted('forged', (kill) => proxy.cut('after broadcast', 1, kill))
+    await database.transaction(async ({ kysely }) => {
+      // The decision's table is append-only for everybody who cannot do this.
+      await sql`set local session_replication_role = replica`.execute(kysely)
+      await sql`update purchase set pay_to = ${OTHER.toLowerCase()} where url like '%/forged'`.execute(kysely)
+      await sql`update decision set facts = jsonb_set(facts, '{found,payTo}', ${JSON.stringify(OTHER.toLowerCase())}::jsonb)
+        where facts->'found'->>'url' like '%/forged'`.execute(kysely)
+    })
+    await expect
+      .poll(async () => (await buy('forged')).code, { timeout: 60_000, interval: 1_000 })
+      .toBe('internal')
+    expect(await balanceOf(OTHER)).toBe(before)
+  }, 120_000)
 })

@@ -44,7 +44,7 @@ import {
 } from '../../src/purchases/store.ts'
 import { type PayableAsset, payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/purchases/view.ts'
-import { findAllowedDecision } from '../../src/spending/decisions.ts'
+import { findAllowedDecision, findAuthenticFacts } from '../../src/spending/decisions.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { findOwnedWallet } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -184,19 +184,28 @@ export default defineTool({
     )
     return viewBought(context.settings.dataKey, paid, { usd: terms.usd, replayed: false })
   },
-  recall: async (context, input, { decisionId, facts: terms }) => {
+  recall: async (context, input, { decisionId, facts: { usd } }) => {
+    const decided = async () =>
+      facts.parse(
+        await findAuthenticFacts(context.database, {
+          dataKey: context.settings.dataKey,
+          decisionId,
+          accountId: callerOf(context).account.id,
+        }),
+      )
     const request = readRequest(input, { loopback: isSandbox(context) })
     const purchase = await recallPurchase(context, {
       decisionId,
       request,
       write: async () => {
+        const terms = await decided()
         await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
         return writePurchase(context, { decisionId, terms })
       },
-      pay: (unsigned) => payPurchase(context, { purchase: unsigned, terms, request }),
+      pay: async (purchase) => payPurchase(context, { purchase, terms: await decided(), request }),
     })
     if (purchase === null) return null
-    return viewBought(context.settings.dataKey, purchase, { usd: terms.usd, replayed: true })
+    return viewBought(context.settings.dataKey, purchase, { usd, replayed: true })
   },
 })
 
@@ -314,14 +323,15 @@ async function payPurchase(
   { purchase, terms, request }: { purchase: Purchase; terms: Facts; request: PurchaseRequest },
 ): Promise<Purchase> {
   const { database, clock, settings } = context
-  const { account_id: accountId, key_id: keyId, decision_id: decisionId } = purchase
+  const caller = callerOf(context)
+  const accountId = caller.account.id
   await fundPurchase(context, purchase, async (units) => {
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     return sendTransfer(context, {
-      authorizedBy: gatewayAuthorization(wallet, keyId),
+      authorizedBy: gatewayAuthorization(wallet, caller.kind === 'key' ? caller.key.id : null),
       accountId,
-      decisionId,
+      decisionId: purchase.decision_id,
       token: terms.asset,
       units,
       destination: purseKey(settings.dataKey, terms.purseId).address,
