@@ -202,11 +202,16 @@ export function keyOf(row: KeyRow): AccessKey {
 
 const authenticateStatement: Statement = {
   name: 'identity_authenticate',
+  // Nonces are used up in one order, whatever the order of the requests: two batches with the same ones would deadlock.
   text: `
     select a.*
-    from rows from (jsonb_to_recordset($1::jsonb) as (
-      thumbprint text, secret_hash text, nonce text, nonce_expires_at timestamptz, at timestamptz
-    )) with ordinality as q
+    from (
+      select *
+      from rows from (jsonb_to_recordset($1::jsonb) as (
+        thumbprint text, secret_hash text, nonce text, nonce_expires_at timestamptz, at timestamptz
+      )) with ordinality as r
+      order by r.thumbprint, r.nonce, r.ordinality
+    ) q
     left join lateral authenticate(q.thumbprint, decode(q.secret_hash, 'hex'), q.nonce, q.nonce_expires_at, q.at) a on true
     order by q.ordinality`,
 }
