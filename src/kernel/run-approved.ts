@@ -64,23 +64,29 @@ async function runApproved(
   }
 }
 
-/** Finishes approved calls that a crash or a slow provider left open. */
+/** Finishes approved calls that a crash or a slow provider left open. A failing one does not block the others. */
 export async function finishApprovals(
   services: Services,
   findKey: FindKey,
   signal: AbortSignal,
 ): Promise<number> {
   const before = new Date(services.clock().getTime() - QUIET_MS)
-  const approvals = await unfinishedApprovals(services.database, before, BATCH)
-  for (const approval of approvals) {
-    if (signal.aborted) break
-    const now = services.clock()
-    const context = { ...services, requestId: services.newId('req', now), now }
-    await services
-      .runApproved(context, approval, findKey)
-      .catch((err: unknown) =>
-        services.log.warn({ err, approvalId: approval.id }, 'finishing an approved call failed'),
-      )
+  let found = 0
+  for (let after = '', isLast = false; !isLast && !signal.aborted; ) {
+    const approvals = await unfinishedApprovals(services.database, { before, after, limit: BATCH })
+    for (const approval of approvals) {
+      if (signal.aborted) break
+      const now = services.clock()
+      const context = { ...services, requestId: services.newId('req', now), now }
+      await services
+        .runApproved(context, approval, findKey)
+        .catch((err: unknown) =>
+          services.log.warn({ err, approvalId: approval.id }, 'finishing an approved call failed'),
+        )
+    }
+    found += approvals.length
+    after = approvals.at(-1)?.id ?? after
+    isLast = approvals.length < BATCH
   }
-  return approvals.length
+  return found
 }

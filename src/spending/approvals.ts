@@ -286,10 +286,10 @@ export async function storeApprovalOutcome(
   return approvalOf(row, now)
 }
 
+/** Lists approved calls without an outcome, ordered by id. @param after id of the last one of the page before, or ''. */
 export async function unfinishedApprovals(
   database: Connection,
-  before: Date,
-  limit: number,
+  { before, after, limit }: { before: Date; after: string; limit: number },
 ): Promise<Approval[]> {
   const rows = await database.kysely
     .selectFrom('approval')
@@ -298,6 +298,7 @@ export async function unfinishedApprovals(
     .where('answer', 'is', null)
     .where('problem', 'is', null)
     .where('decided_at', '<', before)
+    .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
     .execute()

@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { showDecisions } from '../../../src/audit/show-decisions.ts'
+import { parseJson } from '../../../src/base/json.ts'
 import { findKey } from '../../../src/identity/store.ts'
 import { createAskOwner } from '../../../src/kernel/ask-owner.ts'
 import type { Services } from '../../../src/kernel/context.ts'
@@ -110,6 +111,12 @@ onBothEngines('an exception', (database) => {
     const seen = await owner.call(get, { id: asked.approvalId })
     expect(seen.body).toMatchObject({ status: 'pending', reason, violations: rules, input: call('120') })
     expect([await available(), await usedToday()]).toEqual([full, 0n])
+  })
+
+  it('shows its owner an amount that was sent as a number', async () => {
+    const { approvalId: id } = await ask({ ...call(''), amount: parseJson('120.10') })
+    expect((await owner.call(get, { id })).body).toMatchObject({ input: call('120.10') })
+    expect((await approve(id)).body).toMatchObject({ problem: null, answer: { amount: '120.1' } })
   })
 
   it('runs once when it is approved, is counted, and is recorded with its approval and the rules', async () => {
@@ -313,6 +320,22 @@ onBothEngines('an exception', (database) => {
     const other = asKey(transfer, call('61'), { idempotencyKey: 'invoice-17' })
     await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' })
     expect(await available()).toBe(940_000_000n)
+  })
+
+  it('is finished by a job, however many others cannot be', async () => {
+    const approved = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
+      const { approvalId: id } = await ask(call(amount))
+      const set = { status: 'approved' as const, decided_at: noon, ...changes }
+      await database().kysely.updateTable('approval').set(set).where('id', '=', id).execute()
+      return id
+    }
+    for (let count = 0; count < 55; count += 1)
+      await approved(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
+    const id = await approved('60')
+    const later = { ...services, clock: () => after(10) }
+    await finishApprovals(later, findKey, new AbortController().signal)
+    expect((await asKey(get, { id })).body).toMatchObject({ answer: { amount: '60' } })
+    await database().kysely.deleteFrom('approval').where('operation', '=', 'not.now').execute()
   })
 
   it('is finished by a job after a crash, once for life', async () => {
