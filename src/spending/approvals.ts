@@ -26,6 +26,8 @@ export interface Approval {
   readonly status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
   /** Owner's note to the agent. */
   readonly note: string | null
+  /** Decision that allowed the approved call; null until then. */
+  readonly usedBy: string | null
   /** Answer of the call, once it has run. */
   readonly answer: Json | null
   /** Problem of the call, if it failed. */
@@ -47,6 +49,7 @@ const columns = [
   'violations',
   'status',
   'note',
+  'used_by as usedBy',
   'answer',
   'problem',
   'created_at as createdAt',

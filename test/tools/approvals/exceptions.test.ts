@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { showDecisions } from '../../../src/audit/show-decisions.ts'
 import { parseJson } from '../../../src/base/json.ts'
-import { findKey } from '../../../src/identity/store.ts'
+import { findIssuedKey, findKey } from '../../../src/identity/store.ts'
 import { createAskOwner } from '../../../src/kernel/ask-owner.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
@@ -333,7 +333,7 @@ onBothEngines('an exception', (database) => {
       await approved(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
     const id = await approved('60')
     const later = { ...services, clock: () => after(10) }
-    await finishApprovals(later, findKey, new AbortController().signal)
+    await finishApprovals(later, findIssuedKey, new AbortController().signal)
     expect((await asKey(get, { id })).body).toMatchObject({ answer: { amount: '60' } })
     await database().kysely.deleteFrom('approval').where('operation', '=', 'not.now').execute()
   })
@@ -343,7 +343,7 @@ onBothEngines('an exception', (database) => {
     const rows = () => database().kysely.updateTable('approval').where('id', '=', approvalId)
     await rows().set({ status: 'approved', decided_at: noon }).execute()
     const later = { ...services, clock: () => after(10) }
-    const finish = () => finishApprovals(later, findKey, new AbortController().signal)
+    const finish = () => finishApprovals(later, findIssuedKey, new AbortController().signal)
     await finish()
     expect(await available()).toBe(940_000_000n)
     // The process ended before it stored the answer, and the idempotency key was swept.
@@ -352,6 +352,39 @@ onBothEngines('an exception', (database) => {
     await finish()
     expect((await asKey(get, { id: approvalId })).body).toMatchObject({ answer: { amount: '60' } })
     expect([await available(), await usedToday()]).toEqual([940_000_000n, 60_000_000n])
+  })
+
+  it('keeps the answer of a call that was made, whatever happened to its key before the job', async () => {
+    const withoutScope = async () => {
+      const scopes = { scopes: ['wallets:read'] }
+      await database().kysely.updateTable('access_key').set(scopes).where('id', '=', keyId).execute()
+    }
+    const revoked = () => owner.call(remove, { id: keyId })
+    const expired = async () => {
+      const set = { expires_at: after(1) }
+      await database().kysely.updateTable('access_key').set(set).where('id', '=', keyId).execute()
+    }
+    for (const change of [withoutScope, revoked, expired]) {
+      keyId = await register()
+      const { approvalId: id } = await ask(call('60'))
+      const { answer } = (await approve(id)).body
+      await database().kysely.updateTable('approval').set({ answer: null }).where('id', '=', id).execute()
+      await change()
+      await finishApprovals(
+        { ...services, clock: () => after(10) },
+        findIssuedKey,
+        new AbortController().signal,
+      )
+      expect((await owner.call(get, { id })).body).toMatchObject({ problem: null, answer })
+    }
+    expect(await available()).toBe(820_000_000n)
+  })
+
+  it('fails if its call is no longer one, as after a change of the configuration', async () => {
+    const { approvalId: id } = await ask(call('60'))
+    const input = JSON.stringify({ ...call('60'), token: 'GONE' })
+    await database().kysely.updateTable('approval').set({ input }).where('id', '=', id).execute()
+    expect((await approve(id)).body).toMatchObject({ answer: null, problem: { code: 'invalid_request' } })
   })
 
   it('overrules in the database only for its own key, operation and call, once it is approved', async () => {
