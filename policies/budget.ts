@@ -1,44 +1,96 @@
 /**
  * Budget counters of a policy: the same rules as the database's spend function, for simulation and as its reference.
  */
-import { type Violation, violationOf } from './decision.ts'
+import { type RuleName, type Violation, violationOf } from './decision.ts'
 import type { Policy } from './policy.ts'
 import { usdMicrosOf, usdOfMicros } from './usd.ts'
 
-/** Usage of one UTC day, including holds. @property usedMicros millionths of a US dollar. @property count spends. */
-export interface DailyUsage {
+/** Period of a budget, UTC: calendar day, ISO week (from Monday), calendar month. */
+export type BudgetPeriod = 'day' | 'week' | 'month'
+
+export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonly BudgetPeriod[]
+
+/** Usage of one period, including holds. @property usedMicros millionths of a US dollar. @property count spends. */
+export interface Usage {
   readonly usedMicros: bigint
   readonly count: number
+}
+
+/** Usage of the periods that a moment lies in. */
+export type PeriodUsage = Readonly<Record<BudgetPeriod, Usage>>
+
+/** One rule of a budget. Exactly one of the limits is not null. @property maxMicros millionths of a US dollar. */
+export interface BudgetRule {
+  readonly rule: RuleName
+  readonly period: BudgetPeriod
+  readonly maxMicros: bigint | null
+  readonly maxCount: number | null
+}
+
+/** The counter rules of a policy, in the order of its violations. */
+export function budgetRules({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly BudgetRule[] {
+  return [
+    ...rulesOf('day', ['daily_budget', 'daily_count'], dailyBudget),
+    ...rulesOf('week', ['weekly_budget', 'weekly_count'], weeklyBudget),
+    ...rulesOf('month', ['monthly_budget', 'monthly_count'], monthlyBudget),
+  ]
+}
+
+function rulesOf(
+  period: BudgetPeriod,
+  [value, number]: readonly [RuleName, RuleName],
+  budget: Policy['weeklyBudget'],
+): BudgetRule[] {
+  if (budget === undefined) return []
+  const { max, maxCount } = budget
+  return [
+    { rule: value, period, maxMicros: usdMicrosOf(max), maxCount: null },
+    ...(maxCount === undefined ? [] : [{ rule: number, period, maxMicros: null, maxCount }]),
+  ]
 }
 
 /**
  * Finds the counter rules that one more spend would violate.
  * @param usdMicros value of the spend; null denies, because it cannot be counted.
  */
-export function dailyViolations(
+export function budgetViolations(
   policy: Policy,
   usdMicros: bigint | null,
-  usage: DailyUsage,
+  usage: PeriodUsage,
   now: Date,
 ): readonly Violation[] {
-  const resetsAt = nextUtcMidnight(now)
-  return [...budgetViolation(policy, usdMicros, usage, resetsAt), ...countViolation(policy, usage, resetsAt)]
+  return budgetRules(policy).flatMap((rule) => exceeding(rule, usdMicros, usage[rule.period], now) ?? [])
 }
 
 /**
- * Checks one more spend against the owner's cap over all keys of the account.
- * @param maxMicros the cap in millionths of a US dollar; null: no cap.
- * @param usedMicros usage of all keys on that day.
+ * Checks one more spend against the owner's caps over all keys of the account.
+ * @param caps in millionths of a US dollar; null: no cap.
+ * @param used usage of all keys in each period.
  * @param usdMicros value of the spend; null denies, because it cannot be counted.
  */
-export function ownerViolation(
-  maxMicros: bigint | null,
+export function ownerViolations(
+  caps: Readonly<Record<BudgetPeriod, bigint | null>>,
   usdMicros: bigint | null,
-  usedMicros: bigint,
+  used: Readonly<Record<BudgetPeriod, bigint>>,
   now: Date,
-): Violation | undefined {
-  if (maxMicros === null) return undefined
-  return exceeding('owner_budget', maxMicros, usdMicros, usedMicros, nextUtcMidnight(now))
+): readonly Violation[] {
+  return budgetPeriods.flatMap((period) => {
+    const rule = { rule: 'owner_budget', period, maxMicros: caps[period], maxCount: null } as const
+    return exceeding(rule, usdMicros, { usedMicros: used[period], count: 0 }, now) ?? []
+  })
+}
+
+/** First moments of the period that contains `now`, and of the next one. Both are invalid if `now` is. */
+export function periodOf(period: BudgetPeriod, now: Date): { readonly start: Date; readonly end: Date } {
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const monday = day - ((now.getUTCDay() + 6) % 7)
+  const bounds = {
+    day: [utc(year, month, day), utc(year, month, day + 1)],
+    week: [utc(year, month, monday), utc(year, month, monday + 7)],
+    month: [utc(year, month, 1), utc(year, month + 1, 1)],
+  } as const
+  const [start, end] = bounds[period]
+  return { start, end }
 }
 
 /**
@@ -62,49 +114,34 @@ export function cooldownViolation(
   })
 }
 
-function budgetViolation(
-  policy: Policy,
-  usdMicros: bigint | null,
-  { usedMicros }: DailyUsage,
-  resetsAt: string | null,
-): Violation[] {
-  const limit = usdMicrosOf(policy.dailyBudget.max)
-  return [exceeding('daily_budget', limit, usdMicros, usedMicros, resetsAt) ?? []].flat()
-}
-
 function exceeding(
-  rule: 'daily_budget' | 'owner_budget',
-  limit: bigint,
+  { rule, period, maxMicros, maxCount }: BudgetRule,
   usdMicros: bigint | null,
-  usedMicros: bigint,
-  resetsAt: string | null,
+  { usedMicros, count }: Usage,
+  now: Date,
 ): Violation | undefined {
-  if (usdMicros !== null && usdMicros >= 0n && usedMicros + usdMicros <= limit) return undefined
-  return violationOf(rule, {
-    limit: usdOfMicros(limit),
-    used: usdOfMicros(usedMicros),
-    requested: usdMicros === null ? null : usdOfMicros(usdMicros),
-    remaining: usdOfMicros(usedMicros < limit ? limit - usedMicros : 0n),
-    resetsAt,
-  })
-}
-
-function countViolation(policy: Policy, { count }: DailyUsage, resetsAt: string | null): Violation[] {
-  const limit = policy.dailyBudget.maxCount
-  if (limit === undefined || count + 1 <= limit) return []
-  return [
-    violationOf('daily_count', {
-      limit: String(limit),
+  const resetsAt = isoOf(periodOf(period, now).end)
+  if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
+    return violationOf(rule, {
+      limit: usdOfMicros(maxMicros),
+      used: usdOfMicros(usedMicros),
+      requested: usdMicros === null ? null : usdOfMicros(usdMicros),
+      remaining: usdOfMicros(usedMicros < maxMicros ? maxMicros - usedMicros : 0n),
+      resetsAt,
+    })
+  if (maxCount !== null && count + 1 > maxCount)
+    return violationOf(rule, {
+      limit: String(maxCount),
       used: String(count),
       requested: '1',
-      remaining: String(Math.max(limit - count, 0)),
+      remaining: String(Math.max(maxCount - count, 0)),
       resetsAt,
-    }),
-  ]
+    })
+  return undefined
 }
 
-function nextUtcMidnight(now: Date): string | null {
-  return isoOf(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1)))
+function utc(year: number, month: number, day: number): Date {
+  return new Date(Date.UTC(year, month, day))
 }
 
 function isoOf(time: Date): string | null {

@@ -30,8 +30,8 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * Finds every static rule of the policy that the spend violates. Daily counters are evaluated where the money is
- * reserved; `dailyViolations` is their reference.
+ * Finds every static rule of the policy that the spend violates. Budgets are evaluated where the money is reserved;
+ * `budgetViolations` is their reference.
  */
 export function evaluate(policy: Policy, spend: SpendFacts, now: Date): readonly Violation[] {
   return rules.flatMap((rule) => rule(policy, spend, now) ?? [])

@@ -15,9 +15,9 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
   if (before === null) return ['policy']
   const checks: Readonly<Record<string, boolean>> = {
     perTransaction: usdMicrosOf(after.perTransaction.max) > usdMicrosOf(before.perTransaction.max),
-    dailyBudget:
-      usdMicrosOf(after.dailyBudget.max) > usdMicrosOf(before.dailyBudget.max) ||
-      exceeds(after.dailyBudget.maxCount, before.dailyBudget.maxCount),
+    dailyBudget: isLooserBudget(before.dailyBudget, after.dailyBudget),
+    weeklyBudget: isLooserBudget(before.weeklyBudget, after.weeklyBudget),
+    monthlyBudget: isLooserBudget(before.monthlyBudget, after.monthlyBudget),
     categories: widens(before.categories.allow, after.categories.allow),
     counterparties:
       widensLists(before.counterparties, after.counterparties) ||
@@ -38,6 +38,16 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
     expiresAt: timeOf(after.expiresAt, Infinity) > timeOf(before.expiresAt, Infinity),
   }
   return Object.entries(checks).flatMap(([member, isLooser]) => (isLooser ? [member] : []))
+}
+
+/** True if a budget rose or was removed, in value or in number. */
+function isLooserBudget(before: Policy['weeklyBudget'], after: Policy['weeklyBudget']): boolean {
+  if (before === undefined) return false
+  return (
+    after === undefined ||
+    usdMicrosOf(after.max) > usdMicrosOf(before.max) ||
+    exceeds(after.maxCount, before.maxCount)
+  )
 }
 
 /** True if a count rose, or its limit was removed. */

@@ -45,6 +45,22 @@ const tickers = z
 
 const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as 2026-11-20T09:00:00Z' })
 
+/** A budget over a longer period than a day. */
+function longerBudget(period: string, reset: string) {
+  return z
+    .strictObject({
+      max: policyAmount.describe(`Maximum total value of all spends of one ${period}, in USD.`),
+      maxCount: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe(`Maximum number of spends in one ${period}. Absent: no limit.`),
+    })
+    .optional()
+    .describe(`Budget of one ${period}, beside that of the day; it resets ${reset}. Absent: none.`)
+}
+
 const limits = {
   perTransaction: z
     .strictObject({ max: policyAmount.describe('Maximum value of one spend, in USD.') })
@@ -60,6 +76,8 @@ const limits = {
         .describe('Maximum number of spends in one UTC calendar day. Absent: no limit.'),
     })
     .describe('Budget of one UTC calendar day; it resets at 00:00 UTC.'),
+  weeklyBudget: longerBudget('ISO week (UTC)', 'on Monday at 00:00 UTC'),
+  monthlyBudget: longerBudget('UTC calendar month', 'on the first at 00:00 UTC'),
 }
 
 const lists = {
@@ -159,12 +177,15 @@ export const spendPolicy = z
 export type Policy = z.output<typeof spendPolicy>
 
 function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Policy>): void {
-  if (usdMicrosOf(policy.perTransaction.max) > usdMicrosOf(policy.dailyBudget.max))
-    context.addIssue({
-      code: 'custom',
-      path: ['perTransaction', 'max'],
-      message: `must not be over dailyBudget.max (${policy.dailyBudget.max})`,
-    })
+  for (const name of ['dailyBudget', 'weeklyBudget', 'monthlyBudget'] as const) {
+    const budget = policy[name]
+    if (budget !== undefined && usdMicrosOf(policy.perTransaction.max) > usdMicrosOf(budget.max))
+      context.addIssue({
+        code: 'custom',
+        path: ['perTransaction', 'max'],
+        message: `must not be over ${name}.max (${budget.max})`,
+      })
+  }
   // A missing moment parses to NaN, for which the comparison is false.
   if (Date.parse(policy.notBefore ?? '') >= Date.parse(policy.expiresAt ?? ''))
     context.addIssue({ code: 'custom', path: ['expiresAt'], message: 'must be after notBefore' })

@@ -1,6 +1,13 @@
 /** Replays past spends under another policy: rules and counters, over the recorded facts. */
 import { needsApproval } from './approval.ts'
-import { cooldownViolation, type DailyUsage, dailyViolations } from './budget.ts'
+import {
+  type BudgetPeriod,
+  budgetPeriods,
+  budgetViolations,
+  cooldownViolation,
+  periodOf,
+  type Usage,
+} from './budget.ts'
 import type { Violation } from './decision.ts'
 import { evaluate } from './evaluate.ts'
 import type { Policy } from './policy.ts'
@@ -34,16 +41,16 @@ export interface Replayed {
  * spend can displace a later one. Insufficient funds stay insufficient.
  */
 export function replay(policy: Policy, past: readonly PastSpend[]): readonly Replayed[] {
-  const usage = new Map<string, DailyUsage>()
+  const usage = new Map<string, Usage>()
   const firstSeen = new Map<string, Date>()
   return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
-    const day = at.toISOString().slice(0, 10)
-    const used = usage.get(day) ?? { usedMicros: 0n, count: 0 }
+    const usedIn = (period: BudgetPeriod) => usage.get(nameOf(period, at)) ?? { usedMicros: 0n, count: 0 }
+    const used = { day: usedIn('day'), week: usedIn('week'), month: usedIn('month') }
     const payee = spend.counterparty?.toLowerCase() ?? null
     const violations = [
       ...evaluate(policy, spend, at),
       ...beside,
-      ...dailyViolations(policy, spend.usdMicros, used, at),
+      ...budgetViolations(policy, spend.usdMicros, used, at),
       ...[
         cooldownViolation(policy, payee, payee === null ? null : (firstSeen.get(payee) ?? null), at) ?? [],
       ].flat(),
@@ -52,9 +59,19 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
     const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros)
     const now = verdictNow(was, needsOwner, violations)
     if (now === 'allow' && !isReturned)
-      usage.set(day, { usedMicros: used.usedMicros + (spend.usdMicros ?? 0n), count: used.count + 1 })
+      for (const period of budgetPeriods) {
+        const { usedMicros, count } = used[period]
+        usage.set(nameOf(period, at), {
+          usedMicros: usedMicros + (spend.usdMicros ?? 0n),
+          count: count + 1,
+        })
+      }
     return { id, was, now, violations }
   })
+}
+
+function nameOf(period: BudgetPeriod, at: Date): string {
+  return `${period} ${periodOf(period, at).start.getTime()}`
 }
 
 function verdictNow(

@@ -197,7 +197,7 @@ describe('the import table', () => {
   it('never resolves host names on the threads that provider calls need', () => {
     const callers = files.filter(
       (file) =>
-        file.startsWith('src/http/') &&
+        /^src\/(http\/|providers\/[^/]+$)/.test(file) &&
         /import \{[^}]*\blookup\b[^}]*\} from 'node:dns/.test(readFileSync(file, 'utf8')),
     )
     expect(callers).toEqual([])
@@ -208,6 +208,16 @@ describe('the import table', () => {
       (file) => /^src\/(base|providers)\//.test(file) && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
     )
     expect(callers).toEqual(['src/base/fetch-within.ts'])
+  })
+
+  it('requests URLs of strangers through one fetch', () => {
+    const callers = files.filter(
+      (file) =>
+        /from 'node:https'|import \* as http |import \{[^}]*\brequest\b[^}]*\} from 'node:http'/.test(
+          readFileSync(file, 'utf8'),
+        ) || /from '[^']*resolve-host\.ts'/.test(readFileSync(file, 'utf8')),
+    )
+    expect(callers).toEqual(['src/providers/public-fetch.ts'])
   })
 
   it('reads the clock and generates randomness in one place each', () => {

@@ -11,7 +11,7 @@ import { signerView, viewEoa } from '../src/wallets/signing/signer-view.ts'
 export default defineTool({
   name: 'context',
   title: 'Caller and spending limits',
-  summary: 'Read who you are here: scopes, spend policy, and what is left of today’s budget.',
+  summary: 'Read who you are here: scopes, spend policy, and what is left of the budgets.',
   description:
     'Call this first, and again after `policy_denied`. Free, and it works while the key is paused. Amounts are USD decimal strings; other assets count at the current rate.',
   route: 'GET /api/agents/self',
@@ -36,10 +36,10 @@ export default defineTool({
     policy: z.looseObject({}).nullable().describe('Spend policy of the key; null for a person.'),
     usage: usageView
       .extend({
-        byCategory: z.array(categoryUsageView).describe('The same by category of the policy.'),
+        byCategory: z.array(categoryUsageView).describe('Today’s by category of the policy.'),
       })
       .nullable()
-      .describe('Usage of the key today (UTC); null for a person.'),
+      .describe('Usage of the key today, this week and this month (UTC); null for a person.'),
     signers: z
       .array(signerView)
       .describe('The owner’s passkeys and EVM keys that sign for the wallet, newest first.'),

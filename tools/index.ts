@@ -80,6 +80,7 @@ import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
+import sandboxSellers from './sandbox/sellers.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
@@ -178,6 +179,7 @@ export const tools: readonly Tool[] = [
   sandboxDeposits,
   sandboxFaucet,
   sandboxOutbox,
+  sandboxSellers,
   securityJournalList,
   securityLock,
   securityMfa,

@@ -8,8 +8,3 @@ export const systemClock: Clock = () => new Date()
 export function utcDay(at: Date): string {
   return at.toISOString().slice(0, 10)
 }
-
-/** Midnight UTC after `at`, when daily budgets reset. */
-export function nextUtcDay(at: Date): Date {
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
-}

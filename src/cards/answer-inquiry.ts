@@ -1,11 +1,16 @@
 /** Answers balance inquiries: never more than a purchase could take now, and zero when none would be approved. */
+
+import { budgetPeriods, budgetRules, type PeriodUsage } from '../../policies/budget.ts'
 import { maxSingleSpend } from '../../policies/kyc.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
+import { utcDay } from '../base/clock.ts'
 import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Coverage } from '../spending/coverage.ts'
 import { sumOpenDebts } from '../spending/debts.ts'
+import { type OwnerCap, readOwnerCap } from '../spending/owner-cap.ts'
+import { readUsage } from '../spending/usage.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { fundedCents, fundingsOf } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal, kycLimitsOf } from './refused-by.ts'
@@ -39,7 +44,7 @@ export async function answerInquiry(
   const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
-  const used = await usedToday(database, card, now)
+  const used = await readUsed(database, card, now)
   const micros = [
     maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
     ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
@@ -59,35 +64,43 @@ export async function answerInquiry(
 
 interface Used {
   readonly cardCents: bigint
-  readonly keyMicros: bigint
-  readonly keyCount: number
-  readonly keysMicros: bigint
-  readonly keysMaxMicros: bigint | null
+  /** Of the card's key; null if it has none. */
+  readonly key: PeriodUsage | null
+  readonly keys: OwnerCap
 }
 
-/** Remaining limits of the key's policy and of the owner's cap. */
-function keyLimits(policy: Policy | null, used: Used): readonly (bigint | null)[] {
-  if (policy === null) return [0n]
-  const { perTransaction, approval, dailyBudget } = policy
-  const isCountUsed = dailyBudget.maxCount !== undefined && used.keyCount >= dailyBudget.maxCount
+/** Remaining limits of the key's policy and of the owner's caps. */
+function keyLimits(policy: Policy | null, { key, keys }: Used): readonly (bigint | null)[] {
+  if (policy === null || key === null) return [0n]
+  const { perTransaction, approval } = policy
   return [
     usdMicrosOf(perTransaction.max),
     approval === undefined ? null : usdMicrosOf(approval.above),
-    isCountUsed ? 0n : usdMicrosOf(dailyBudget.max) - used.keyMicros,
-    used.keysMaxMicros === null ? null : used.keysMaxMicros - used.keysMicros,
+    ...budgetRules(policy).map(({ period, maxMicros, maxCount }) => {
+      if (maxCount !== null) return key[period].count < maxCount ? null : 0n
+      return maxMicros === null ? null : maxMicros - key[period].usedMicros
+    }),
+    ...budgetPeriods.map((period) => {
+      const { maxMicros, usedMicros } = keys[period]
+      return maxMicros === null ? null : maxMicros - usedMicros
+    }),
   ]
 }
 
 const usage: Statement = {
   name: 'card_usage_today',
-  text: `select coalesce((select units from card_usage where card_id = $1 and day = $4), 0) as "cardCents",
-      coalesce(own.used_micros, 0) as "keyMicros", coalesce(own.count, 0) as "keyCount",
-      (select coalesce(sum(u.used_micros), 0)::bigint from access_key k join budget_usage u on u.key_id = k.id and u.day = $4
-        where k.account_id = a.id) as "keysMicros", a.agent_daily_max_micros as "keysMaxMicros"
-    from account a left join budget_usage own on own.key_id = $3 and own.day = $4 where a.id = $2`,
+  text: 'select coalesce((select units from card_usage where card_id = $1 and day = $2), 0) as "cardCents"',
 }
 
-function usedToday(database: Connection, { id, accountId, key }: CardWithPolicies, now: Date): Promise<Used> {
-  const day = now.toISOString().slice(0, 10)
-  return callForRow<Used>(database, usage, [id, accountId, key?.id ?? null, day])
+async function readUsed(
+  database: Connection,
+  { id, accountId, key }: CardWithPolicies,
+  now: Date,
+): Promise<Used> {
+  const { cardCents } = await callForRow<Pick<Used, 'cardCents'>>(database, usage, [id, utcDay(now)])
+  return {
+    cardCents,
+    key: key === null ? null : await readUsage(database, { keyId: key.id }, now),
+    keys: await readOwnerCap(database, { accountId, isLocked: false, now }),
+  }
 }

@@ -34,6 +34,7 @@ import {
   requirePlainRequest,
 } from './request.ts'
 import { type RateLimitDependencies, routeTool } from './route.ts'
+import { routeSandboxSellers } from './sandbox-sellers/routes.ts'
 import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
@@ -68,6 +69,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.use((c, next) => instrumentRequest(services, c, next))
   const requireOwnHost = ownHostCheck(services.settings)
   routeHealth(app, services, requireOwnHost)
+  if (services.settings.mode === 'sandbox') routeSandboxSellers(app, services, requireOwnHost)
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
     requirePlainRequest(c)

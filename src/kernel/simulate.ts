@@ -2,7 +2,7 @@
  * Simulates the decision on a spend with the real functions, in a transaction that is rolled back: nothing is held,
  * counted or written.
  */
-import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
+import { budgetViolations, cooldownViolation, ownerViolations } from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
 import type { AccessKey } from '../base/principal.ts'
 import { Failure, type Violation } from '../failures/failure.ts'
@@ -86,7 +86,7 @@ function violationsOfNewKey({
   spending: { counterparty },
   value: { usdMicros },
   earlier,
-  cap: { maxMicros, usedMicros },
+  cap: { day, week, month },
   now,
 }: {
   policy: Policy
@@ -97,9 +97,12 @@ function violationsOfNewKey({
   now: Date
 }): Violation[] {
   const spent = usdMicros * BigInt(earlier)
+  const own = { usedMicros: spent, count: earlier }
+  const caps = { day: day.maxMicros, week: week.maxMicros, month: month.maxMicros }
+  const used = { day: day.usedMicros + spent, week: week.usedMicros + spent, month: month.usedMicros + spent }
   return [
-    ...dailyViolations(policy, usdMicros, { usedMicros: spent, count: earlier }, now),
-    ownerViolation(maxMicros, usdMicros, usedMicros + spent, now),
+    ...budgetViolations(policy, usdMicros, { day: own, week: own, month: own }, now),
+    ...ownerViolations(caps, usdMicros, used, now),
     cooldownViolation(policy, counterparty, null, now),
   ].filter((violation) => violation !== undefined)
 }

@@ -22,7 +22,7 @@ export const agentView = z.strictObject({
   scopes: z.array(z.string()).describe('Scopes granted to the agent.'),
   policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
   policyVersion: z.int().describe('Incremented with every policy change.'),
-  usage: usageView.describe('Usage of the key today (UTC).'),
+  usage: usageView.describe('Usage of the key today, this week and this month (UTC).'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
 })

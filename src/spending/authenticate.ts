@@ -40,8 +40,13 @@ export function isAuthentic(dataKey: Uint8Array, content: DecisionContent, mac: 
 
 const statement: Statement = {
   name: 'decision_authenticate',
-  text: `update decision d set mac = made.mac from unnest($1::text[], $2::text[]) as made (id, mac)
-    where d.id = made.id and d.mac is null`,
+  text: `
+    with made as (
+      select * from rows from (jsonb_to_recordset($1::jsonb) as (id text, mac text)) with ordinality as q
+    ), authenticated as (
+      update decision d set mac = made.mac from made where d.id = made.id and d.mac is null returning d.id
+    )
+    select made.id from made order by made.ordinality`,
 }
 
 /** Creates the {@link AuthenticateDecisions} of a process. It never throws: a decision without a code is logged and still stands. */
@@ -50,13 +55,16 @@ export function createDecisionAuthenticator({
   log,
 }: AuthenticationDependencies): AuthenticateDecisions {
   return async (connection, made) => {
-    if (made.length === 0) return
     const contents = made.map(contentOf)
-    const macs = contents.map((content) => decisionMac(dataKey, content))
-    const ids = contents.map(({ decisionId }) => decisionId)
-    await connection
-      .call(statement, [ids, macs])
-      .catch((err: unknown) => log.error({ err, decisionIds: ids }, 'decisions could not be authenticated'))
+    await Promise.all(
+      contents.map((content) =>
+        connection
+          .gather<{ id: string }>(statement, { id: content.decisionId, mac: decisionMac(dataKey, content) })
+          .catch((err: unknown) =>
+            log.error({ err, decisionId: content.decisionId }, 'a decision could not be authenticated'),
+          ),
+      ),
+    )
   }
 }
 

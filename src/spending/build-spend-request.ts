@@ -1,6 +1,7 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import { type Screening, screeningViolation } from '../../policies/aml/screening.ts'
 import { needsApproval } from '../../policies/approval.ts'
+import { budgetRules } from '../../policies/budget.ts'
 import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../policies/policy.ts'
@@ -118,5 +119,6 @@ function limitsOf(policy: Policy | null) {
   return {
     dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
+    longer: policy === null ? [] : budgetRules(policy).filter(({ period }) => period !== 'day'),
   }
 }

@@ -1,4 +1,5 @@
 /** Parameters of the database's spend functions: one list of names for single calls and batches. */
+import type { BudgetRule } from '../../policies/budget.ts'
 import { available, held } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
 import type { SpendRequest, TransferRow } from './spend-request.ts'
@@ -20,6 +21,7 @@ export function parametersOf(request: SpendRequest) {
     usd_micros: request.usdMicros,
     daily_max: key?.limits.dailyMaxMicros ?? null,
     daily_count: key?.limits.dailyMaxCount ?? null,
+    budgets: budgetsText(key?.limits.longer ?? []),
     counterparty: request.counterparty?.toLowerCase() ?? null,
     cooldown_seconds: request.cooldownSeconds,
     needs_approval: request.needsApproval,
@@ -40,6 +42,19 @@ export function parametersOf(request: SpendRequest) {
     transfer:
       request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
   }
+}
+
+/** Serializes rules as the JSON text that the database functions read; null for none. */
+function budgetsText(rules: readonly BudgetRule[]): string | null {
+  if (rules.length === 0) return null
+  return JSON.stringify(
+    rules.map(({ rule, period, maxMicros, maxCount }) => ({
+      rule,
+      period,
+      max_micros: maxMicros?.toString() ?? null,
+      max_count: maxCount,
+    })),
+  )
 }
 
 /** Serializes a transfer's row as the JSON text that the database functions read. */
@@ -86,4 +101,5 @@ export const parameterNames = [
   'nonce',
   'nonce_expires_at',
   'transfer',
+  'budgets',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

@@ -1,4 +1,5 @@
 import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
+import type { BudgetRule } from '../../policies/budget.ts'
 import type { Json } from '../base/json.ts'
 import type { SignatureNonce } from '../base/principal.ts'
 import type { Violation } from '../failures/failure.ts'
@@ -7,10 +8,14 @@ import type { Value } from '../money/shares.ts'
 import type { Address, Authorization } from '../providers/chain.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
-/** Limits of a policy's counters: millionths of a USD per UTC day, and spends per UTC day. Null means no limit. */
+/**
+ * Limits of a policy's counters: millionths of a USD per UTC day, and spends per UTC day. Null means no limit.
+ * @property longer rules of the week and the month; absent: none.
+ */
 export interface SpendLimits {
   readonly dailyMaxMicros: bigint | null
   readonly dailyMaxCount: number | null
+  readonly longer?: readonly BudgetRule[]
 }
 
 /**

@@ -1,42 +1,78 @@
-/** Budget usage of a key today. */
+/** Budget usage of a key: today, this week and this month. */
 import { z } from 'zod'
+import { budgetPeriods, type PeriodUsage, periodOf, type Usage } from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
-import { nextUtcDay, utcDay } from '../base/clock.ts'
+import { utcDay } from '../base/clock.ts'
 import { firstIdAt } from '../base/ids.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
-export const usageView = z.strictObject({
-  day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
-  used: z.string().describe('USD spent or held today, as a decimal string.'),
+const use = (period: string) => ({
+  used: z.string().describe(`USD spent or held ${period}, as a decimal string.`),
   remaining: z
     .string()
     .nullable()
-    .describe('USD left of the daily budget, as a decimal string; null without a policy.'),
-  count: z.int().describe('Spends today.'),
+    .describe(`USD left of the budget ${period}, as a decimal string; null without one.`),
+  count: z.int().describe(`Spends ${period}.`),
   resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
 })
+
+export const usageView = z.strictObject({
+  day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
+  ...use('today'),
+  week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
+  month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+})
+
+const byPeriod: Statement = {
+  name: 'usage_by_period',
+  text: `select p.period, coalesce(sum(u.used_micros), 0)::bigint as used_micros, coalesce(sum(u.count), 0)::int as count
+    from unnest($3::text[], $4::text[], $5::text[]) as p (period, since, till)
+    left join budget_usage u on u.day >= p.since::date and u.day < p.till::date and u.key_id = any (case when $2::text is null
+      then array(select k.id from access_key k where k.account_id = $1) else array[$2::text] end)
+    group by p.period`,
+}
+
+/** Reads the usage of a key, or of all keys of an account, in the periods of `now`. */
+export async function readUsage(
+  database: Connection,
+  of: { readonly keyId: string } | { readonly accountId: string },
+  now: Date,
+): Promise<PeriodUsage> {
+  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const rows = await database.call<{ period: string; used_micros: bigint; count: number }>(byPeriod, [
+    'accountId' in of ? of.accountId : null,
+    'keyId' in of ? of.keyId : null,
+    [...budgetPeriods],
+    spans.map(({ start }) => utcDay(start)),
+    spans.map(({ end }) => utcDay(end)),
+  ])
+  const usageOf = (period: string): Usage => {
+    const row = rows.find((one) => one.period === period)
+    return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
+  }
+  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+}
 
 export async function showUsage(
   database: Connection,
   { keyId, policy }: { keyId: string; policy: Policy | null },
   now: Date,
 ): Promise<z.output<typeof usageView>> {
-  const row = await database.kysely
-    .selectFrom('budget_usage')
-    .select(['used_micros', 'count'])
-    .where('key_id', '=', keyId)
-    .where('day', '=', utcDay(now))
-    .executeTakeFirst()
-  const used = row?.used_micros ?? 0n
-  const left = policy === null ? null : usdMicrosOf(policy.dailyBudget.max) - used
-  return {
-    day: utcDay(now),
-    used: usdOfMicros(used),
-    remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
-    count: row?.count ?? 0,
-    resetsAt: nextUtcDay(now).toISOString(),
+  const usage = await readUsage(database, { keyId }, now)
+  const budgets = { day: policy?.dailyBudget, week: policy?.weeklyBudget, month: policy?.monthlyBudget }
+  const shown = (period: keyof typeof budgets) => {
+    const { usedMicros, count } = usage[period]
+    const budget = budgets[period]
+    const left = budget === undefined ? null : usdMicrosOf(budget.max) - usedMicros
+    return {
+      used: usdOfMicros(usedMicros),
+      remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+      count,
+      resetsAt: periodOf(period, now).end.toISOString(),
+    }
   }
+  return { day: utcDay(now), ...shown('day'), week: shown('week'), month: shown('month') }
 }
 
 export const categoryUsageView = z.strictObject({

@@ -35,10 +35,15 @@ export function createGathering(engine: Database['engine'], run: RunBatch): Conn
 
 /** Runs calls one by one, inside a transaction. */
 export function gatherAlone(run: RunBatch): Connection['gather'] {
-  return async <Row>(statement: Statement, element: Gathered) => {
-    const [row] = await run(statement, `[${textOf(element)}]`)
-    if (row === undefined) throw new Error(`${statement.name} returned no row`)
-    return row as Row
+  let last: Promise<unknown> = Promise.resolve()
+  return <Row>(statement: Statement, element: Gathered) => {
+    const answer = last.then(async () => {
+      const [row] = await run(statement, `[${textOf(element)}]`)
+      if (row === undefined) throw new Error(`${statement.name} returned no row`)
+      return row as Row
+    })
+    last = answer.catch(() => {})
+    return answer
   }
 }
 

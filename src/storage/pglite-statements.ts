@@ -16,7 +16,7 @@ interface Prepared {
   readonly types: readonly number[]
 }
 
-/** Runs one statement with parameters. Calls must not overlap. */
+/** Runs one statement with parameters, one call after the other. */
 export function createStatements(
   pglite: PGlite,
   parsers: Readonly<Record<number, (text: string) => unknown>>,
@@ -38,7 +38,7 @@ export function createStatements(
     prepared.set(text, statement)
     return statement
   }
-  return async (text: string, parameters: readonly unknown[]): Promise<Results | undefined> => {
+  const execute = async (text: string, parameters: readonly unknown[]): Promise<Results | undefined> => {
     const { name, types } = prepared.get(text) ?? (await prepare(text))
     const values = parameters.map((value, index) => {
       if (value === null || value === undefined) return null
@@ -62,6 +62,8 @@ export function createStatements(
       throw error
     }
   }
+  return (text: string, parameters: readonly unknown[]) =>
+    pglite.runExclusive(() => execute(text, parameters))
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -112,6 +112,8 @@ export interface AccountTable {
   locked_at: Date | null
   lock_reason: 'second_factor' | 'admin' | 'person' | null
   agent_daily_max_micros: bigint | null
+  agent_weekly_max_micros: bigint | null
+  agent_monthly_max_micros: bigint | null
   country: string | null
 }
 

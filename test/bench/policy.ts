@@ -1,7 +1,7 @@
 /** Cost of a decision alone, without a database. `npx tsx test/bench/policy.ts`, about two seconds. */
 import { pathToFileURL } from 'node:url'
 import { needsApproval } from '../../policies/approval.ts'
-import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
+import { budgetViolations, cooldownViolation, ownerViolations } from '../../policies/budget.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import { spendPolicy } from '../../policies/policy.ts'
 import type { SpendFacts } from '../../policies/spend.ts'
@@ -39,11 +39,13 @@ const spend: SpendFacts = {
 export function benchPolicy(): { evaluationMicros: number; parseMicros: number } {
   const policy = spendPolicy.parse(document)
   const seen = new Date(now.getTime() - 86_400_000)
+  const used = { usedMicros: 1n, count: 1 }
+  const keys = { day: 1n, week: 1n, month: 1n }
   const decide = () => {
     const broken =
       evaluate(policy, spend, now).length +
-      dailyViolations(policy, spend.usdMicros, { usedMicros: 1n, count: 1 }, now).length +
-      (ownerViolation(1_000_000_000n, spend.usdMicros, 1n, now) === undefined ? 0 : 1) +
+      budgetViolations(policy, spend.usdMicros, { day: used, week: used, month: used }, now).length +
+      ownerViolations({ day: 1_000_000_000n, week: null, month: null }, spend.usdMicros, keys, now).length +
       (cooldownViolation(policy, spend.counterparty, seen, now) === undefined ? 0 : 1)
     if (broken > 0 || needsApproval(policy, spend.usdMicros))
       throw new Error('the bench expected to be allowed')

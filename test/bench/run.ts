@@ -15,6 +15,7 @@ import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
+import { benchPurchases } from './purchases.ts'
 import { benchRest } from './rest.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
@@ -160,6 +161,28 @@ try {
   add('x402, cost to the stock middlewares on the same chain', [...embedded, ...durable])
 } finally {
   await ledger.drop()
+}
+
+progress('purchases')
+const purchases = await createTestDatabase(serverUrl)
+try {
+  const measured = [
+    ['PGlite', await benchPurchases(null)],
+    ['PostgreSQL', await benchPurchases(purchases.url)],
+  ] as const
+  add(
+    'Purchases from a stock x402 seller, to the stock client on the same seller and chain',
+    measured.flatMap(([engine, { stock, ours }]) =>
+      (['median', 'mean'] as const).map((figure) => ({
+        what: `${engine}, a purchase, ${figure}`,
+        ours: ms(ours[figure]),
+        floor: ms(stock[figure]),
+        ratio: ours[figure] / stock[figure],
+      })),
+    ),
+  )
+} finally {
+  await purchases.drop()
 }
 
 progress('limits and policies')

@@ -69,19 +69,20 @@ export function x402BenchText({ name, stock, ours, unit }: X402Line): string {
   return `${name}: stock ${figure(stock)}, ours ${figure(ours)}, ratio ${ratio.toFixed(2)}`
 }
 
-async function rpcUrlOf({ origin }: Gateway): Promise<string> {
+export async function rpcUrlOf({ origin }: Gateway): Promise<string> {
   const answer = await (await fetch(`${origin}/sandbox/credentials`)).json()
   return z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(answer).chain.rpcUrl
 }
 
-function startStock(rpcUrl: string): ChildProcess {
+/** Starts the stock sellers over a chain. */
+export function startStock(rpcUrl: string): ChildProcess {
   return spawn(process.execPath, ['--import', 'tsx', 'test/bench/stock-x402.ts'], {
     env: { ...process.env, CHAIN_RPC_URL: rpcUrl },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
 }
 
-function originOf({ stdout }: ChildProcess): Promise<string> {
+export function originOf({ stdout }: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     stdout?.setEncoding('utf8').on('data', (text: string) => {
       const origin = /is up at (\S+)/.exec(text)?.[1]
@@ -157,7 +158,7 @@ async function payInTurns(
   return [median(times[0]), median(times[1])]
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

@@ -48,4 +48,17 @@ onBothEngines('a balance inquiry', (database) => {
     expect(paused).toMatchObject({ reason: 'key_not_active' })
     expect(paused).not.toHaveProperty('balance')
   })
+  it('reports what the week and the month leave', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const inquire = async (policy: Record<string, unknown>, spent: string) => {
+      const card = await issueCard(database(), owner, { keyId: await newKey(database(), owner, policy) })
+      await decide(cardDependencies(database()), purchaseOf(card, spent))
+      return decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry' }))
+    }
+    const both = { weeklyBudget: { max: '53' }, monthlyBudget: { max: '52' } }
+    expect(await inquire(both, '50')).toMatchObject({ balance: 200n })
+    expect(await inquire({ weeklyBudget: { max: '90', maxCount: 1 } }, '1')).toMatchObject({ balance: 0n })
+    await capAccount(database(), owner, null, { week: 60_000_000n, month: 58_000_000n })
+    expect(await inquire({}, '1')).toMatchObject({ balance: 600n })
+  })
 })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { newId } from '../../src/base/ids.ts'
 import { type Card, findOwnCard, updateCard } from '../../src/cards/store.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
@@ -167,6 +168,31 @@ onBothEngines('a card decision', (database) => {
       .execute()
     expect(decisions.map(({ verdict }) => verdict).sort()).toEqual(['allow', 'allow', 'deny', 'deny', 'deny'])
     expect(decisions.every(({ operation }) => operation === 'cards.authorize')).toBe(true)
+  })
+
+  it('applies the week’s and the month’s budget of the key, and of all keys', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const keyId = await newKey(database(), owner, {
+      weeklyBudget: { max: '60' },
+      monthlyBudget: { max: '70', maxCount: 3 },
+    })
+    const card = await issueCard(database(), owner, { keyId })
+    const authorizeAt = async (days: number, amount: string) => {
+      const at = new Date(noon.getTime() + days * 86_400_000)
+      return (await decide(cardDependencies(database()), purchaseOf(card, amount), newId('evt', at), at))
+        .reason
+    }
+    // From a Friday to the next.
+    expect(await authorizeAt(0, '50')).toBe('approved')
+    expect(await authorizeAt(1, '10.01')).toBe('budget_exceeded')
+    expect(await authorizeAt(1, '10')).toBe('approved')
+    expect(await authorizeAt(3, '10.01')).toBe('budget_exceeded')
+    expect(await authorizeAt(3, '5')).toBe('approved')
+    expect(await authorizeAt(4, '1')).toBe('budget_exceeded')
+    await capAccount(database(), owner, null, { month: 20_000_000n })
+    // December.
+    expect(await authorizeAt(14, '20.01')).toBe('budget_exceeded')
+    expect(await authorizeAt(14, '20')).toBe('approved')
   })
 
   it('uses only the assets and chains that the policy allows', async () => {

@@ -215,8 +215,9 @@ export function decide(
   parts: CardAuthorizationDependencies,
   request: CardAuthorization,
   webhookId = newId('evt', noon),
+  now = noon,
 ) {
-  return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now: noon })
+  return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now })
 }
 
 /** Delivers a transaction's events. @param events such as `['clearing', '12.50']`, in order. */

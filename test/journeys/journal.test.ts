@@ -373,13 +373,14 @@ describe.each([
           ),
         ),
       )
+      const none = { dailyMaxMicros: null, weeklyMaxMicros: null, monthlyMaxMicros: null }
       for (const person of people) {
         const { entries } = await journalOf(person)
         const [one] = (await journalOf(person, '?limit=1')).entries
         expect([entries.length, one]).toEqual([4, entries[0]])
         // Newest first is chain order: each `before` equals the previous `after`.
         for (const [at, { before }] of entries.entries())
-          expect(before).toEqual(entries[at + 1]?.after ?? { dailyMaxMicros: null })
+          expect(before).toEqual(entries[at + 1]?.after ?? none)
       }
       await gateway.stop()
       const verified = await bursar(['audit', 'verify'], env)

@@ -59,10 +59,11 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     await drop()
   }, 60_000)
 
-  const keyOf = async (person: Person, dailyMax: string): Promise<string> => {
+  const keyOf = async (person: Person, dailyMax: string, longer: object = {}): Promise<string> => {
     const policy = {
       perTransaction: { max: '1' },
       dailyBudget: { max: dailyMax },
+      ...longer,
       categories: { allow: ['transfer'] },
     }
     const { body } = await person.send('POST', '/api/developer/keys', {
@@ -161,6 +162,20 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     expect(tally(outcomes)).toEqual({ 200: 142, '403 policy_denied': 858 })
     expect(await outcomesOf(person.accountId)).toEqual({ settled: 142 })
     expect(await walletOf(person)).toEqual({ amount: '999.006', held: '0', onChain: 999_006_000n })
+  }, 90_000)
+
+  it('allow exactly what fits a week, or a month of all keys', async () => {
+    const [one, two] = [await newGuest(originOf(0)), await newGuest(originOf(1))]
+    const key = await keyOf(one, '100', { weeklyBudget: { max: '1' }, monthlyBudget: { max: '90' } })
+    const ofWeek = await load(300, (index) => send(index, key, '0.007', `week-${index}`))
+    expect(tally(ofWeek)).toEqual({ 200: 142, '403 policy_denied': 158 })
+    const keys = await Promise.all(Array.from({ length: 4 }, () => keyOf(two, '100')))
+    await capAccount(database, two.accountId, null, { month: 100_000n })
+    const ofMonth = await load(100, (index) =>
+      send(index, keys[(index + (index >> 2)) % 4] ?? '', '0.007', `month-${index}`),
+    )
+    expect(tally(ofMonth)).toEqual({ 200: 14, '403 policy_denied': 86 })
+    expect(await outcomesOf(one.accountId)).toEqual({ settled: 142 })
   }, 90_000)
 
   it('answer 40 requests with one idempotency key with one transfer', async () => {

@@ -203,7 +203,9 @@ describe('an MCP client over OAuth', () => {
     const seen = consentPage.slice(consentPage.indexOf('It may see'), consentPage.indexOf('It may change'))
     expect(seen).not.toContain('write')
     expect(consentPage).toMatch(/The name is not verified\.[\s\S]+Access lasts up to a year/)
-    expect(consentPage).toMatch(/Careful: \$5 per payment, \$20 per day, approval above \$2/)
+    expect(consentPage).toMatch(
+      /Careful: \$5 per payment, \$20 per day, \$60 per week, \$150 per month, approval above \$2/,
+    )
   })
 
   it('gets the ticked scopes, spends within the policy, and waits for approval above it', async () => {

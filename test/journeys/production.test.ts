@@ -20,6 +20,8 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       ['POST', '/api/auth/google'],
       ['GET', '/sandbox/outbox'],
       ['GET', '/sandbox/credentials'],
+      ['GET', '/sandbox/sellers'],
+      ['GET', '/sandbox/sellers/weather'],
       ['POST', '/sandbox/admin'],
       ['GET', '/sandbox/openid/.well-known/openid-configuration'],
     ] as const) {

@@ -4,10 +4,12 @@ import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { policyPresets } from '../../policies/presets.ts'
 
 describe('the policy presets', () => {
-  const policies: Policy[] = policyPresets.map(({ perTransaction, daily, approvalAbove }) =>
+  const policies: Policy[] = policyPresets.map(({ perTransaction, daily, weekly, monthly, approvalAbove }) =>
     spendPolicy.parse({
       perTransaction: { max: perTransaction },
       dailyBudget: { max: daily },
+      weeklyBudget: { max: weekly },
+      monthlyBudget: { max: monthly },
       categories: { allow: ['transfer'] },
       ...(approvalAbove === null ? {} : { approval: { above: approvalAbove } }),
     }),
@@ -22,7 +24,13 @@ describe('the policy presets', () => {
     for (const [index, policy] of policies.entries()) {
       const before = policies[index - 1]
       if (before === undefined) continue
-      expect(loosenings(before, policy)).toEqual(['perTransaction', 'dailyBudget', 'approval'])
+      expect(loosenings(before, policy)).toEqual([
+        'perTransaction',
+        'dailyBudget',
+        'weeklyBudget',
+        'monthlyBudget',
+        'approval',
+      ])
       expect(loosenings(policy, before)).toEqual([])
     }
   })

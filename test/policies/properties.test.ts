@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { needsApproval } from '../../policies/approval.ts'
-import { cooldownViolation, type DailyUsage, dailyViolations, ownerViolation } from '../../policies/budget.ts'
+import {
+  budgetViolations,
+  cooldownViolation,
+  ownerViolations,
+  type PeriodUsage,
+} from '../../policies/budget.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import { loosenings } from '../../policies/loosening.ts'
 import {
@@ -31,14 +36,15 @@ const window = fc.record({
   tz: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kolkata'),
 })
 
+const budget = fc.record({ max: usd, maxCount: fc.integer({ min: 1, max: 5 }) }, { requiredKeys: ['max'] })
+
 const policies = fc
   .record(
     {
       perTransaction: fc.record({ max: usd }),
-      dailyBudget: fc.record(
-        { max: usd, maxCount: fc.integer({ min: 1, max: 5 }) },
-        { requiredKeys: ['max'] },
-      ),
+      dailyBudget: budget,
+      weeklyBudget: budget,
+      monthlyBudget: budget,
       categories: fc.record({ allow: fc.subarray([...spendCategories]) }),
       counterparties: fc.record(
         {
@@ -78,10 +84,11 @@ const spends: fc.Arbitrary<SpendFacts> = fc.record({
   symbol: fc.option(fc.oneof(fc.constantFrom(...tickers), fc.string())),
 })
 
-const usages = fc.record({
+const used = fc.record({
   usedMicros: fc.bigInt({ min: 0n, max: 120_000_000n }),
   count: fc.integer({ min: 0, max: 6 }),
 })
+const usages = fc.record({ day: used, week: used, month: used })
 /** Time of the key's first request for a payee; null for now. */
 const sightings = fc.option(
   fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: true }),
@@ -89,10 +96,10 @@ const sightings = fc.option(
 const times = fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: false })
 
 /** Every violated rule of a policy, and the approval requirement. */
-function judge(policy: Policy, spend: SpendFacts, usage: DailyUsage, firstSeenAt: Date | null, now: Date) {
+function judge(policy: Policy, spend: SpendFacts, usage: PeriodUsage, firstSeenAt: Date | null, now: Date) {
   const violations = [
     ...evaluate(policy, spend, now),
-    ...dailyViolations(policy, spend.usdMicros, usage, now),
+    ...budgetViolations(policy, spend.usdMicros, usage, now),
     ...[cooldownViolation(policy, spend.counterparty, firstSeenAt, now) ?? []].flat(),
   ]
   return { rules: violations.map(({ rule }) => rule), mustAsk: needsApproval(policy, spend.usdMicros) }
@@ -103,6 +110,13 @@ const widenings: readonly ((policy: Policy) => Policy)[] = [
   (policy) => ({ ...policy, perTransaction: { max: '1000000' } }),
   (policy) => ({ ...policy, dailyBudget: { ...policy.dailyBudget, max: '1000000' } }),
   (policy) => ({ ...policy, dailyBudget: { max: policy.dailyBudget.max } }),
+  (policy) => ({ ...policy, weeklyBudget: undefined }),
+  (policy) => ({ ...policy, weeklyBudget: policy.weeklyBudget && { max: policy.weeklyBudget.max } }),
+  (policy) => ({ ...policy, monthlyBudget: undefined }),
+  (policy) => ({
+    ...policy,
+    monthlyBudget: policy.monthlyBudget && { ...policy.monthlyBudget, max: '1000000' },
+  }),
   (policy) => ({ ...policy, categories: { allow: [...spendCategories] } }),
   (policy) => ({ ...policy, assets: undefined }),
   (policy) => ({ ...policy, assets: policy.assets && [...policyAssets] }),
@@ -215,9 +229,14 @@ describe('any policy', () => {
     const micros = fc.bigInt({ min: 0n, max: 100n })
     fc.assert(
       fc.property(micros, micros, micros, times, (cap, used, worth, now) => {
-        expect(ownerViolation(null, worth, used, now)).toBeUndefined()
-        expect(ownerViolation(cap, null, used, now)?.requested).toBeNull()
-        expect(ownerViolation(cap, worth, used, now) === undefined).toBe(used + worth <= cap)
+        const usage = { day: used, week: used, month: used }
+        for (const period of ['day', 'week', 'month'] as const) {
+          const none = { day: null, week: null, month: null }
+          const caps = { ...none, [period]: cap }
+          expect(ownerViolations(none, worth, usage, now)).toEqual([])
+          expect(ownerViolations(caps, null, usage, now)).toMatchObject([{ requested: null }])
+          expect(ownerViolations(caps, worth, usage, now).length === 0).toBe(used + worth <= cap)
+        }
       }),
     )
   })

@@ -38,6 +38,28 @@ const replayed = (policy: object, ...past: PastSpend[]) =>
   replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
 
 describe('a replay', () => {
+  it('counts the week from Monday and the month from its first day', () => {
+    const days = ['22T12:00', '23T12:00', '24T12:00', '29T12:00', '30T12:00'].map((when) => spendOf(4, when))
+    expect(replayed({ weeklyBudget: { max: '10' } }, ...days)).toEqual([
+      ['allow'],
+      ['allow'],
+      ['allow'],
+      ['deny', 'weekly_budget'],
+      ['allow'],
+    ])
+    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days)).toEqual([
+      ['allow'],
+      ['allow'],
+      ['allow'],
+      ['deny', 'monthly_count'],
+      ['deny', 'monthly_count'],
+    ])
+    const december = { ...spendOf(4, '30T12:00'), at: new Date('2026-12-01T00:00:00Z') }
+    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days, december).at(-1)).toEqual([
+      'allow',
+    ])
+  })
+
   it('reports each spend’s actual and replayed verdict', () => {
     expect(replay(policyWith({}), [spendOf(11, '20T10:00', { was: 'approval_required' })])).toEqual([
       {

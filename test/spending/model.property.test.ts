@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
 import { needsApproval } from '../../policies/approval.ts'
+import { type BudgetPeriod, budgetPeriods, budgetRules } from '../../policies/budget.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { utcDay } from '../../src/base/clock.ts'
@@ -16,7 +17,7 @@ import { settleSpend } from '../../src/spending/settle.ts'
 import type { SpendRequest } from '../../src/spending/spend-request.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
-import { type Ask, decide, fundsOf, type Model, usageOfDay } from './model.ts'
+import { type Ask, decide, fundsOf, type Model, usageNow } from './model.ts'
 import { capAccount, deposit, noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
 
 const CENT = 10_000n
@@ -50,17 +51,27 @@ function rarely<Value>(usual: Value, rare: Value) {
   return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constant(rare) })
 }
 
+/** A budget of a week or a month. @property max cents beyond that of the day. */
+const longer = fc.record({
+  max: fc.bigInt({ min: 0n, max: 60n }),
+  maxCount: fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined }),
+})
+
 const policies = fc
   .record({
     max: fc.bigInt({ min: 1n, max: 150n }),
     maxCount: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+    week: fc.option(longer, { nil: undefined, freq: 2 }),
+    month: fc.option(longer, { nil: undefined, freq: 2 }),
     newPayeeCooldownSec: fc.option(fc.constantFrom(3_600, 86_400), { nil: undefined, freq: 2 }),
     above: fc.option(fc.bigInt({ min: 1n, max: 40n }), { nil: undefined, freq: 2 }),
   })
-  .map(({ max, maxCount, newPayeeCooldownSec, above }) =>
+  .map(({ max, maxCount, week, month, newPayeeCooldownSec, above }) =>
     spendPolicy.parse({
       perTransaction: { max: usdOfMicros(max * CENT) },
       dailyBudget: { max: usdOfMicros(max * CENT), maxCount },
+      weeklyBudget: week && { ...week, max: usdOfMicros((max + week.max) * CENT) },
+      monthlyBudget: month && { ...month, max: usdOfMicros((max + month.max) * CENT) },
       categories: { allow: ['transfer'] },
       counterparties: { newPayeeCooldownSec },
       approval: above === undefined ? undefined : { above: usdOfMicros(above * CENT) },
@@ -86,6 +97,7 @@ function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRe
             limits: {
               dailyMaxMicros: usdMicrosOf(key.policy.dailyBudget.max),
               dailyMaxCount: key.policy.dailyBudget.maxCount ?? null,
+              longer: budgetRules(key.policy).filter(({ period }) => period !== 'day'),
             },
           },
           cooldownSeconds: key.policy.counterparties?.newPayeeCooldownSec ?? null,
@@ -102,16 +114,22 @@ async function expectNoOverspending(
 ) {
   for (const [index, { policy }] of model.keys.entries()) {
     const usage = await usageOf(database, keyIds[index] ?? '', utcDay(model.now))
-    expect(usage).toEqual(usageOfDay(model, index))
+    const periods = usageNow(model, index)
+    expect(usage).toEqual(periods.day)
     const isNew = verdicts.some(
       (verdict) =>
         verdict.verdict === 'allow' &&
         model.spends.some(({ decisionId, key }) => decisionId === verdict.decisionId && key === index),
     )
     if (!isNew) continue
-    expect(usage.usedMicros <= usdMicrosOf(policy.dailyBudget.max)).toBe(true)
-    expect(usage.count <= (policy.dailyBudget.maxCount ?? Infinity)).toBe(true)
-    if (model.cap !== null) expect(usageOfDay(model).usedMicros <= model.cap).toBe(true)
+    for (const { period, maxMicros, maxCount } of budgetRules(policy)) {
+      if (maxMicros !== null) expect(periods[period].usedMicros <= maxMicros).toBe(true)
+      if (maxCount !== null) expect(periods[period].count <= maxCount).toBe(true)
+    }
+    for (const period of budgetPeriods) {
+      const cap = model.caps[period]
+      if (cap !== null) expect(usageNow(model)[period].usedMicros <= cap).toBe(true)
+    }
   }
 }
 
@@ -188,13 +206,13 @@ const changingPolicy = (index: number, policy: Policy): Command => ({
   toString: () => `policy of ${index}: ${fc.stringify(policy)}`,
 })
 
-const changingCap = (cap: bigint | null): Command => ({
+const changingCap = (period: BudgetPeriod, cap: bigint | null): Command => ({
   check: () => true,
   run: async (model, { database, accountId }) => {
-    model.cap = cap
-    await capAccount(database, accountId, cap)
+    model.caps[period] = cap
+    await capAccount(database, accountId, model.caps.day, model.caps)
   },
-  toString: () => `cap ${cap}`,
+  toString: () => `cap of the ${period} ${cap}`,
 })
 
 const switching = (index: number): Command => ({
@@ -240,13 +258,26 @@ const courses = fc.commands<Model, Real, false>(
       .map(([way, wanted]) => reserving(way, wanted)),
     fc.tuple(fc.nat({ max: 12 }), ends).map(([index, end]) => resolving(index, end)),
     fc.tuple(keys, policies).map(([index, policy]) => changingPolicy(index, policy)),
-    fc.option(fc.bigInt({ min: 0n, max: 150n })).map((cents) => changingCap(cents && cents * CENT)),
+    fc
+      .tuple(fc.constantFrom(...budgetPeriods), fc.option(fc.bigInt({ min: 0n, max: 150n })))
+      .map(([period, cents]) => changingCap(period, cents && cents * CENT)),
     keys.map(switching),
-    fc.constantFrom(59, 60, 720, 1_441).map(waiting),
+    fc.constantFrom(59, 60, 720, 1_441, 4_320).map(waiting),
     ends.map(crashing),
     units.map(depositing),
   ],
   { maxCommands: 30, size: 'max' },
+)
+
+/** Before ends of weeks, months, years with 53 weeks, and Februaries. */
+const starts = fc.constantFrom(
+  noon,
+  new Date('2026-11-22T23:00:00.000Z'),
+  new Date('2026-11-29T12:00:00.000Z'),
+  new Date('2026-12-31T12:00:00.000Z'),
+  new Date('2024-12-28T12:00:00.000Z'),
+  new Date('2028-02-28T12:00:00.000Z'),
+  new Date('2027-02-28T23:59:59.999Z'),
 )
 
 onBothEngines('any course of spending', (database) => {
@@ -256,13 +287,13 @@ onBothEngines('any course of spending', (database) => {
 
   it('matches the reference', async () => {
     await fc.assert(
-      fc.asyncProperty(policies, policies, courses, async (one, two, course) => {
+      fc.asyncProperty(starts, policies, policies, courses, async (start, one, two, course) => {
         const accountId = await openAccount(database(), FUNDS)
         const keyIds = [await openKey(database(), accountId), await openKey(database(), accountId)]
         const model: Model = {
-          now: noon,
+          now: start,
           deposited: FUNDS,
-          cap: null,
+          caps: { day: null, week: null, month: null },
           keys: [one, two].map((policy) => ({ policy, version: 1, isPaused: false })),
           spends: [],
           calls: new Map(),

@@ -1,6 +1,12 @@
 /** The reference of the money core: expected spending behaviour as plain lists, with the rules of `policies/`. */
 import { needsApproval } from '../../policies/approval.ts'
-import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
+import {
+  type BudgetPeriod,
+  budgetViolations,
+  cooldownViolation,
+  ownerViolations,
+  type PeriodUsage,
+} from '../../policies/budget.ts'
 import { type Violation, violationOf } from '../../policies/decision.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { utcDay } from '../../src/base/clock.ts'
@@ -41,7 +47,7 @@ export interface ModelAnswer {
 export interface Model {
   now: Date
   deposited: bigint
-  cap: bigint | null
+  caps: Record<BudgetPeriod, bigint | null>
   readonly keys: { policy: Policy; version: number; isPaused: boolean }[]
   readonly spends: ModelSpend[]
   readonly calls: Map<string, { fingerprint: string; at: Date; answer: ModelAnswer; decisionId: string }>
@@ -50,19 +56,28 @@ export interface Model {
 
 const HOUR_MS = 3_600_000
 
-/** Usage of the day of `now` by all keys, or one, without released spends. */
-export function usageOfDay(model: Model, key?: number): { usedMicros: bigint; count: number } {
-  const counted = model.spends.filter(
-    (spend) =>
-      spend.day === utcDay(model.now) &&
-      spend.status !== 'released' &&
-      spend.key !== null &&
-      (key === undefined || spend.key === key),
-  )
-  return {
-    usedMicros: counted.reduce((total, { usdMicros }) => total + usdMicros, 0n),
-    count: counted.length,
+/** Usage of the periods of `now` by all keys, or one, without released spends. */
+export function usageNow(model: Model, key?: number): PeriodUsage {
+  const usageOf = (period: BudgetPeriod) => {
+    const counted = model.spends.filter(
+      (spend) =>
+        nameOf(period, spend.day) === nameOf(period, utcDay(model.now)) &&
+        spend.status !== 'released' &&
+        spend.key !== null &&
+        (key === undefined || spend.key === key),
+    )
+    return {
+      usedMicros: counted.reduce((total, { usdMicros }) => total + usdMicros, 0n),
+      count: counted.length,
+    }
   }
+  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+}
+
+/** The period of a day: the day, its month, or the number of its week since the Monday before 1970. */
+function nameOf(period: BudgetPeriod, day: string): string {
+  if (period === 'week') return `week ${Math.floor((Date.parse(day) / (24 * HOUR_MS) + 3) / 7)}`
+  return period === 'month' ? day.slice(0, 7) : day
 }
 
 export function fundsOf({ deposited, spends }: Model): bigint {
@@ -109,6 +124,10 @@ function replayOf({ answer, decisionId }: { answer: ModelAnswer; decisionId: str
   return answer.verdict === 'allow' ? { verdict: 'repeated', decisionId } : { ...answer, replayed: true }
 }
 
+function microsOf({ day, week, month }: PeriodUsage): Record<BudgetPeriod, bigint> {
+  return { day: day.usedMicros, week: week.usedMicros, month: month.usedMicros }
+}
+
 function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
   const key = ask.key === null ? undefined : model.keys[ask.key]
   const usdMicros = ask.isPriced ? ask.units : null
@@ -116,8 +135,8 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
     key === undefined || ask.key === null
       ? []
       : [
-          ...dailyViolations(key.policy, usdMicros, usageOfDay(model, ask.key), model.now),
-          ...[ownerViolation(model.cap, usdMicros, usageOfDay(model).usedMicros, model.now) ?? []].flat(),
+          ...budgetViolations(key.policy, usdMicros, usageNow(model, ask.key), model.now),
+          ...ownerViolations(model.caps, usdMicros, microsOf(usageNow(model)), model.now),
           ...[cooldownViolation(key.policy, ask.payee, seen(model, ask, key.policy), model.now) ?? []].flat(),
           ...(key.isPaused ? [violationOf('paused', {})] : []),
         ]

@@ -48,15 +48,16 @@ export async function openKey(connection: Connection, accountId: string): Promis
   return id
 }
 
-/** Sets an account's cap over all its keys. @param micros millionths of a USD; null removes it. */
+/** Sets an account's caps over all its keys. @param day millionths of a USD; null removes it. */
 export async function capAccount(
   connection: Connection,
   accountId: string,
-  micros: bigint | null,
+  day: bigint | null,
+  { week = null, month = null }: { week?: bigint | null; month?: bigint | null } = {},
 ): Promise<void> {
   await connection.kysely
     .updateTable('account')
-    .set({ agent_daily_max_micros: micros })
+    .set({ agent_daily_max_micros: day, agent_weekly_max_micros: week, agent_monthly_max_micros: month })
     .where('id', '=', accountId)
     .execute()
 }

@@ -33,13 +33,34 @@ onBothEngines('what was used', (database) => {
     const scene = await open()
     const show = async (now = noon) =>
       usageView.parse(await showUsage(database(), { keyId: scene.keyId, policy }, now))
-    const fresh = { day: '2026-11-20', used: '0', remaining: '5', count: 0 }
-    expect(await show()).toEqual({ ...fresh, resetsAt: '2026-11-21T00:00:00.000Z' })
+    const fresh = { used: '0', remaining: null, count: 0 }
+    expect(await show()).toEqual({
+      ...fresh,
+      day: '2026-11-20',
+      remaining: '5',
+      resetsAt: '2026-11-21T00:00:00.000Z',
+      week: { ...fresh, resetsAt: '2026-11-23T00:00:00.000Z' },
+      month: { ...fresh, resetsAt: '2026-12-01T00:00:00.000Z' },
+    })
     await spend(scene, 1_500_000n)
     await spend(scene, 2_000_000n)
     await spend(await open(), 1_000_000n)
     expect(await show()).toMatchObject({ used: '3.5', remaining: '1.5', count: 2 })
     expect(await show(daysAgo(-1))).toMatchObject({ day: '2026-11-21', used: '0', count: 0 })
+  })
+
+  it('by a key this week and this month is shown beside today', async () => {
+    const scene = await open()
+    const longer = { ...policy, weeklyBudget: { max: '8' }, monthlyBudget: { max: '9', maxCount: 5 } }
+    for (const days of [0, 4, 5, 19, 20, -3]) await spend(scene, 1_000_000n, daysAgo(days))
+    expect(await showUsage(database(), { keyId: scene.keyId, policy: longer }, noon)).toMatchObject({
+      used: '1',
+      count: 1,
+      // From Monday, the 16th, to Sunday, the 22nd.
+      week: { used: '2', remaining: '6', count: 2, resetsAt: '2026-11-23T00:00:00.000Z' },
+      // The 1st, 15th, 16th, 20th and 23rd of November.
+      month: { used: '5', remaining: '4', count: 5 },
+    })
   })
 
   it('by a key has no negative remainder, and none without a policy', async () => {
@@ -78,14 +99,28 @@ onBothEngines('what was used', (database) => {
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     const read = (isLocked = false) =>
       readOwnerCap(database(), { accountId: scene.accountId, isLocked, now: noon })
-    const resetsAt = new Date('2026-11-21T00:00:00.000Z')
-    expect(await read()).toEqual({ maxMicros: null, usedMicros: 0n, resetsAt })
+    const ends = { day: '2026-11-21', week: '2026-11-23', month: '2026-12-01' }
+    const capOf = (period: keyof typeof ends, maxMicros: bigint | null, usedMicros: bigint) => ({
+      maxMicros,
+      usedMicros,
+      resetsAt: new Date(ends[period]),
+    })
+    expect(await read()).toEqual({
+      day: capOf('day', null, 0n),
+      week: capOf('week', null, 0n),
+      month: capOf('month', null, 0n),
+    })
     await spend(scene, 1_000_000n)
     await spend(other, 2_000_000n)
     await spend(other, 4_000_000n, daysAgo(1))
     await spend(await open(), 8_000_000n)
-    await setOwnerCap(database(), { accountId: scene.accountId, maxMicros: 5_000_000n })
-    expect(await read()).toEqual({ maxMicros: 5_000_000n, usedMicros: 3_000_000n, resetsAt })
+    const caps = { day: 5_000_000n, week: null, month: 20_000_000n }
+    await setOwnerCap(database(), { accountId: scene.accountId, caps })
+    expect(await read()).toEqual({
+      day: capOf('day', 5_000_000n, 3_000_000n),
+      week: capOf('week', null, 7_000_000n),
+      month: capOf('month', 20_000_000n, 7_000_000n),
+    })
     expect(await read(true)).toEqual(await read())
     expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({
       verdict: 'deny',
@@ -94,19 +129,40 @@ onBothEngines('what was used', (database) => {
     // The day before and other accounts are excluded.
     expect(await reserveSpend(database(), spendOf(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
     expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
-    await setOwnerCap(database(), { accountId: scene.accountId, maxMicros: null })
+    const week = { day: null, week: 9_000_000n, month: 8_000_000n }
+    await setOwnerCap(database(), { accountId: scene.accountId, caps: week })
+    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({
+      violations: [
+        { rule: 'owner_budget', limit: '9', used: '9', resetsAt: '2026-11-23T00:00:00.000Z' },
+        { rule: 'owner_budget', limit: '8', used: '9', remaining: '0', resetsAt: '2026-12-01T00:00:00.000Z' },
+      ],
+    })
+    const none = { day: null, week: null, month: null }
+    await setOwnerCap(database(), { accountId: scene.accountId, caps: none })
     expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })
 
   it('by all keys is shown with the remainder of the cap', () => {
     const resetsAt = new Date('2026-11-21T00:00:00.000Z')
+    const free = { maxMicros: null, usedMicros: 7n, resetsAt }
     const show = (maxMicros: bigint | null, usedMicros: bigint) =>
-      ownerCapView.parse(viewOwnerCap({ maxMicros, usedMicros, resetsAt }))
+      ownerCapView.parse(
+        viewOwnerCap({
+          day: { maxMicros, usedMicros, resetsAt },
+          week: { ...free, maxMicros: 9n },
+          month: free,
+        }),
+      )
+    const end = { resetsAt: '2026-11-21T00:00:00.000Z' }
     expect(show(5_000_000n, 3_500_000n)).toEqual({
       dailyBudget: { max: '5' },
+      weeklyBudget: { max: '0.000009' },
+      monthlyBudget: null,
       used: '3.5',
       remaining: '1.5',
-      resetsAt: '2026-11-21T00:00:00.000Z',
+      ...end,
+      week: { used: '0.000007', remaining: '0.000002', ...end },
+      month: { used: '0.000007', remaining: null, ...end },
     })
     expect(show(5_000_000n, 6_000_000n)).toMatchObject({ used: '6', remaining: '0' })
     expect(show(null, 3_000_000n)).toMatchObject({ dailyBudget: null, used: '3', remaining: null })
@@ -155,9 +211,9 @@ onBothEngines('what was used', (database) => {
 
   it('locks its cap, so that concurrent changes are serialized', async () => {
     const { accountId } = await open()
-    await setOwnerCap(database(), { accountId, maxMicros: 1n })
+    await setOwnerCap(database(), { accountId, caps: { day: 1n, week: null, month: null } })
     await database().transaction(async (connection) => {
-      const { maxMicros } = await readOwnerCap(connection, { accountId, isLocked: true, now: noon })
+      const { day } = await readOwnerCap(connection, { accountId, isLocked: true, now: noon })
       const [lock] = await connection.call<{ locked: boolean }>(
         {
           name: 'test_account_locked',
@@ -165,7 +221,7 @@ onBothEngines('what was used', (database) => {
         },
         [accountId, '0'],
       )
-      expect([maxMicros, lock?.locked]).toEqual([1n, true])
+      expect([day.maxMicros, lock?.locked]).toEqual([1n, true])
     })
   })
 })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import type { Statement } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 
 const at = new Date('2026-11-20T12:00:00.123Z')
@@ -92,6 +93,24 @@ onBothEngines('the database', (database) => {
     })
     expect(count).toBe(2)
     expect(await database().kysely.selectFrom('sandbox_secret').selectAll().execute()).toHaveLength(2)
+  })
+
+  it('runs calls of one transaction that are made at once, and gathers them one by one', async () => {
+    const doubled: Statement = {
+      name: 'test_doubled',
+      text: `select q.value * 2 as doubled
+        from rows from (jsonb_to_recordset($1::jsonb) as (value bigint)) with ordinality as q order by q.ordinality`,
+    }
+    const values = Array.from({ length: 20 }, (_, index) => BigInt(index))
+    const expected = values.map((value) => ({ doubled: value * 2n }))
+    const inside = await database().transaction(({ gather }) =>
+      Promise.all(values.map((value) => gather<{ doubled: bigint }>(doubled, { value }))),
+    )
+    expect(inside).toEqual(expected)
+    const outside = await Promise.all(
+      values.map((value) => database().gather<{ doubled: bigint }>(doubled, { value })),
+    )
+    expect(outside).toEqual(expected)
   })
 
   it('rolls a transaction back completely when its work throws', async () => {

@@ -65,6 +65,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'sandbox.deposits': sandbox,
   'sandbox.faucet': sandbox,
   'sandbox.outbox': sandbox,
+  'sandbox.sellers': sandbox,
   'security.journal.list': security,
   'security.lock': security,
   'security.mfa': security,

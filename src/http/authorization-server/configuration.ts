@@ -7,7 +7,7 @@ import type {
 } from 'oidc-provider'
 import { scopes } from '../../identity/keys/grantable.ts'
 import { KEY_CLAIM, resourceOf } from '../../identity/oauth/oauth-tokens.ts'
-import { fetchPublic } from './fetch-public.ts'
+import { fetchClientDocument } from './fetch-client-document.ts'
 import { redirectUriError } from './redirect-uris.ts'
 
 const DAY = 24 * 60 * 60
@@ -131,7 +131,7 @@ export function oauthConfiguration({
       if (!(await isLive(grantId))) throw new errors.InvalidGrant('the grant was revoked')
       return { [KEY_CLAIM]: grantId }
     },
-    fetch: fetchPublic,
+    fetch: fetchClientDocument,
     async renderError(context, { error, error_description: description = error }) {
       context.type = 'text'
       context.body = `This authorization failed: ${description}.\n`

@@ -61,21 +61,35 @@ function PolicyFields() {
     <div id="policy">
       <p>Spending limits in US dollars:</p>
       <div class="others">
-        {policyPresets.map(({ name, title, perTransaction, daily, approvalAbove }) => (
+        {policyPresets.map(({ name, title, perTransaction, daily, weekly, monthly, approvalAbove }) => (
           <button
             type="button"
             data-preset={name}
             data-per-transaction={perTransaction}
             data-daily={daily}
+            data-weekly={weekly}
+            data-monthly={monthly}
             data-approval-above={approvalAbove ?? ''}
           >
-            {title}: ${perTransaction} per payment, ${daily} per day,{' '}
-            {approvalAbove === null ? 'no approval' : `approval above $${approvalAbove}`}
+            {title}: ${perTransaction} per payment, ${daily} per day, ${weekly} per week, ${monthly} per
+            month, {approvalAbove === null ? 'no approval' : `approval above $${approvalAbove}`}
           </button>
         ))}
       </div>
       <AmountField id="per-transaction" label="Limit per payment" value={first?.perTransaction} />
       <AmountField id="daily" label="Limit per day (UTC)" value={first?.daily} />
+      <AmountField
+        id="weekly"
+        label="Limit per week, from Monday (empty: none)"
+        value={first?.weekly}
+        isOptional={true}
+      />
+      <AmountField
+        id="monthly"
+        label="Limit per month (empty: none)"
+        value={first?.monthly}
+        isOptional={true}
+      />
       <AmountField
         id="approval-above"
         label="Ask for approval above (empty: never)"

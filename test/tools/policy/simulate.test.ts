@@ -147,6 +147,17 @@ onBothEngines('a simulated spend', (database) => {
       allowed: 2,
       firstDenied: { number: 3, violations: [{ rule: 'daily_count', used: '2' }] },
     })
+    const longer = { ...policy, weeklyBudget: { max: '95' }, monthlyBudget: { max: '95', maxCount: 8 } }
+    for (const of of [{ policy: longer }, { keyId, policy: longer }])
+      expect(await series('30', 9, of)).toMatchObject({
+        allowed: 'keyId' in of ? 2 : 3,
+        firstDenied: {
+          violations: expect.arrayContaining([
+            expect.objectContaining({ rule: 'weekly_budget', limit: '95', used: '90', remaining: '5' }),
+            expect.objectContaining({ rule: 'monthly_budget', used: '90' }),
+          ]),
+        },
+      })
     await owner.call(transfer, { destination: payee, amount: '950', signature: 'x' })
     expect(await series('15', 3)).toMatchObject({
       allowed: 1,

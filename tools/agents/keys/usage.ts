@@ -9,7 +9,7 @@ import { pastUsage, showUsage, usageView } from '../../../src/spending/usage.ts'
 export default defineTool({
   name: 'agents.keys.usage',
   title: 'Usage of a key',
-  summary: 'Read a key’s budget usage today and on the previous 30 days.',
+  summary: 'Read a key’s budget usage today, this week and this month, and on the previous 30 days.',
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
   scopes: [],
@@ -18,7 +18,7 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: z.strictObject({
     agentId: z.string().describe('`key_…`'),
-    usage: usageView.describe('Usage today (UTC).'),
+    usage: usageView.describe('Usage today, this week and this month (UTC).'),
     days: z
       .array(
         z.strictObject({

@@ -6,8 +6,8 @@ import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view
 
 export default defineTool({
   name: 'agents.policy.get',
-  title: 'Cap over all keys',
-  summary: 'Read the daily cap over all keys of the account, and its usage.',
+  title: 'Caps over all keys',
+  summary: 'Read the daily, weekly and monthly caps over all keys of the account, and their usage.',
   route: 'GET /api/agents/policy',
   who: 'person',
   scopes: [],

@@ -13,9 +13,17 @@ const categories: Readonly<Record<string, readonly string[]>> = {
 export function setUpPresets(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-preset]'))
     button.addEventListener('click', () => {
-      const { perTransaction = '', daily = '', approvalAbove = '' } = button.dataset
+      const {
+        perTransaction = '',
+        daily = '',
+        weekly = '',
+        monthly = '',
+        approvalAbove = '',
+      } = button.dataset
       fill('per-transaction', perTransaction)
       fill('daily', daily)
+      fill('weekly', weekly)
+      fill('monthly', monthly)
       fill('approval-above', approvalAbove)
     })
 }
@@ -30,13 +38,15 @@ export function grantOf(form: HTMLFormElement) {
 }
 
 function policyOf(form: HTMLFormElement, allow: readonly string[]) {
-  const above = fieldOf(form, 'approval-above')
+  const [weekly, monthly, above] = ['weekly', 'monthly', 'approval-above'].map((id) => fieldOf(form, id))
   return {
     currency: 'USD',
     perTransaction: { max: fieldOf(form, 'per-transaction') },
     dailyBudget: { max: fieldOf(form, 'daily') },
+    ...(weekly ? { weeklyBudget: { max: weekly } } : {}),
+    ...(monthly ? { monthlyBudget: { max: monthly } } : {}),
     categories: { allow },
-    ...(above === '' ? {} : { approval: { above, ttlSec: 3600 } }),
+    ...(above ? { approval: { above, ttlSec: 3600 } } : {}),
   }
 }
 

@@ -60,7 +60,7 @@ begin
   select * into q from jsonb_to_record(p_spend) as (
     decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
     usd_micros bigint, daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean,
-    at timestamptz
+    at timestamptz, budgets text
   );
   v_at := q.at;
   v_day := (v_at at time zone 'UTC')::date;
@@ -137,7 +137,7 @@ begin
           from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal))),
       q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
       q.cooldown_seconds, q.needs_approval, false, q.account || ':' || v_places[1] || ':available',
-      q.account || ':' || v_places[1] || ':held', null, null, null, v_at);
+      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb);
     if s.verdict = 'stale_policy' then
       verdict := 'stale';
       return;
@@ -146,7 +146,8 @@ begin
     if s.verdict = 'deny' then
       reason := case when exists (
         select 1 from jsonb_array_elements(s.violations) v
-        where v->>'rule' not in ('per_transaction', 'daily_budget', 'daily_count', 'owner_budget')
+        where v->>'rule' not in ('per_transaction', 'daily_budget', 'daily_count', 'weekly_budget', 'weekly_count',
+          'monthly_budget', 'monthly_count', 'owner_budget')
       ) then 'policy_denied' else 'budget_exceeded' end;
     elsif s.verdict <> 'allow' then
       reason := s.verdict;

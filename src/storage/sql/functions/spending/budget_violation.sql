@@ -1,4 +1,4 @@
--- One violation of a daily budget, as an array, in the shape that policies/ uses. It resets at the end of p_day, UTC.
+-- One violation of a budget, as an array, in the shape that policies/ uses. It resets at the end of p_day, UTC.
 create or replace function budget_violation(p_rule text, p_limit text, p_used text, p_requested text, p_remaining text, p_day date)
 returns jsonb language sql immutable as $$
   select jsonb_build_array(jsonb_build_object(

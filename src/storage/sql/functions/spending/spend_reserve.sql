@@ -8,6 +8,7 @@
 --   p_asset, p_units: what is held, in smallest units
 --   p_usd_micros: its worth, counted in budgets; null: unknown, which every budget denies
 --   p_daily_max, p_daily_count: limits of the key's day; null: no limit
+--   p_budgets: rules of the key's week and month, see budget_exceeded; null: none
 --   p_counterparty, p_cooldown_seconds: the payee, and how long a new one must wait; null: no cool-down
 --   p_needs_approval, p_is_approved: above the approval limit; called again by its owner's approval
 --   p_source, p_held: the ledger accounts of the hold; null: the money is not ours (relays)
@@ -37,6 +38,7 @@ create or replace function spend_reserve(
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
   p_approval text default null, p_transfer jsonb default null, p_nonce text default null, p_nonce_expires_at timestamptz default null,
+  p_budgets jsonb default null,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -47,7 +49,8 @@ declare
   v_count int;
   v_status text;
   v_version int;
-  v_owner_max bigint;
+  v_owner_budgets jsonb;
+  v_exceeded jsonb := '[]';
   v_paid_from timestamptz;
   v_too_new jsonb := '[]';
   v_screening jsonb;
@@ -98,7 +101,13 @@ begin
   if exists (select 1 from account a where a.id = p_account and a.status = 'locked') then
     verdict := 'account_locked';
   elsif p_key is not null then
-    select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
+    select k.status, k.policy_version,
+      case when coalesce(a.agent_daily_max_micros, a.agent_weekly_max_micros, a.agent_monthly_max_micros) is not null then
+        jsonb_build_array(
+          jsonb_build_object('rule', 'owner_budget', 'period', 'day', 'max_micros', a.agent_daily_max_micros),
+          jsonb_build_object('rule', 'owner_budget', 'period', 'week', 'max_micros', a.agent_weekly_max_micros),
+          jsonb_build_object('rule', 'owner_budget', 'period', 'month', 'max_micros', a.agent_monthly_max_micros))
+      end into v_status, v_version, v_owner_budgets
     from access_key k join account a on a.id = k.account_id
     where k.id = p_key and k.account_id = p_account;
     if v_status is null or v_status = 'revoked' or v_version is distinct from p_policy_version then
@@ -136,8 +145,12 @@ begin
       end if;
     end if;
 
+    if p_budgets is not null then
+      v_exceeded := budget_exceeded(array[p_key], p_budgets, p_usd_micros, v_day);
+    end if;
+
     -- The usual case counts and checks in one statement. If the money is missing, the count is taken back below.
-    if violations = '[]' and v_too_new = '[]' and v_status = 'active' and v_owner_max is null
+    if violations = '[]' and v_too_new = '[]' and v_exceeded = '[]' and v_status = 'active' and v_owner_budgets is null
       and p_usd_micros is not null and not p_needs_approval
     then
       update budget_usage u set used_micros = u.used_micros + p_usd_micros, count = u.count + 1
@@ -158,14 +171,10 @@ begin
       if v_count >= p_daily_count then
         violations := violations || budget_violation('daily_count', p_daily_count::text, v_count::text, '1', '0', v_day);
       end if;
-      if v_owner_max is not null then
-        select coalesce(sum(u.used_micros), 0)::bigint into v_used
-        from access_key k join budget_usage u on u.key_id = k.id and u.day = v_day
-        where k.account_id = p_account;
-        if v_owner_max - coalesce(p_usd_micros, v_owner_max + 1) < v_used then
-          violations := violations || budget_violation('owner_budget', decimal_of_micros(v_owner_max), decimal_of_micros(v_used),
-            decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(v_owner_max - v_used, 0)), v_day);
-        end if;
+      violations := violations || v_exceeded;
+      if v_owner_budgets is not null then
+        violations := violations || budget_exceeded(
+          array(select k.id from access_key k where k.account_id = p_account), v_owner_budgets, p_usd_micros, v_day);
       end if;
       violations := violations || v_too_new;
       if v_status = 'paused' then

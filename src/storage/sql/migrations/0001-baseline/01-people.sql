@@ -16,8 +16,10 @@ create table account (
   created_at timestamptz not null,
   locked_at timestamptz,
   lock_reason text check (lock_reason in ('second_factor', 'admin', 'person')),
-  -- The owner's cap over all keys of the account, in millionths of a USD a day; null: no cap.
+  -- The owner's caps over all keys of the account, in millionths of a USD: each UTC day, ISO week and month; null: no cap.
   agent_daily_max_micros bigint check (agent_daily_max_micros >= 0),
+  agent_weekly_max_micros bigint check (agent_weekly_max_micros >= 0),
+  agent_monthly_max_micros bigint check (agent_monthly_max_micros >= 0),
   -- ISO 3166-1 alpha-2, once it is known. It decides which Travel Rule applies.
   country text check (country ~ '^[A-Z]{2}$')
 );

@@ -26,7 +26,7 @@ create table reservation (
 ) with (fillfactor = 80);
 create index reservation_open on reservation (reserved_at) where status = 'reserved';
 
--- The use of each key's budgets by day.
+-- The use of each key's budgets by UTC day. Budgets of weeks and months are sums of their days.
 create table budget_usage (
   key_id text collate "C" not null,
   day date not null,

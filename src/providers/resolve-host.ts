@@ -4,7 +4,6 @@
  * because it names internal hosts.
  */
 
-import type { LookupAddress } from 'node:dns'
 import { promises } from 'node:dns'
 
 /** @property servers replaces the system's name servers in tests. */
@@ -15,14 +14,14 @@ export interface ResolverOptions {
 }
 
 /**
- * Creates a function that resolves a host name to all of its addresses. @throws Error when the name has a single
- * label or no address, when it takes too long, or when too many look-ups are running.
+ * Creates a function that resolves a host name to all of its addresses, IPv4 first. @throws Error when the name has a
+ * single label or no address, when it takes too long, or when too many look-ups are running.
  */
 export function createHostResolver({
   timeoutMs = 1_500,
   maxAtOnce = 16,
   servers,
-}: ResolverOptions = {}): (host: string) => Promise<LookupAddress[]> {
+}: ResolverOptions = {}): (host: string) => Promise<readonly string[]> {
   let running = 0
   return async (host) => {
     // Single-label names belong to this machine or its network.
@@ -42,12 +41,9 @@ export function createHostResolver({
   }
 }
 
-async function addressesOf(resolver: promises.Resolver, host: string): Promise<LookupAddress[]> {
+async function addressesOf(resolver: promises.Resolver, host: string): Promise<readonly string[]> {
   const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-  const addresses = [
-    ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
-    ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
-  ]
+  const addresses = [four, six].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length > 0) return addresses
   throw four.status === 'rejected' ? four.reason : new Error(`${host} has no address`)
 }
