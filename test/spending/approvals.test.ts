@@ -63,6 +63,7 @@ onBothEngines('the approvals of an account', (database) => {
       violations: [],
       note: null,
       status: 'pending',
+      usedBy: null,
       answer: null,
       problem: null,
       createdAt: noon,

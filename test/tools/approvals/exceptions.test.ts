@@ -297,7 +297,7 @@ onBothEngines('an exception', (database) => {
     expect((await asKey(get, { id: body.approvalId })).body).toMatchObject({
       reason: 'Pay now <b>please</b>',
     })
-    for (const reason of ['', ' ', '\u200b', 'x'.repeat(501)])
+    for (const reason of ['', ' ', '\u200b', '\u3164\u2800', 'x'.repeat(501)])
       await expect(asKey(request, { ...input, reason })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
