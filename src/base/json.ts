@@ -82,11 +82,11 @@ export function canonicalJson(value: unknown): string {
   return canonicalize(toJson(value)) ?? 'null'
 }
 
-/** Converts a value to plain JSON; a bigint becomes its digits. */
+/** Converts a value to plain JSON; a bigint, and a number that {@link parseJson} kept as text, become their digits. */
 export function toJson(value: unknown): Json {
   const plain: Json = JSON.parse(
     JSON.stringify(value ?? null, (_name, member: unknown) =>
-      typeof member === 'bigint' ? member.toString() : member,
+      typeof member === 'bigint' || member instanceof LosslessNumber ? member.toString() : member,
     ),
   )
   return plain

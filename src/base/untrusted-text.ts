@@ -12,7 +12,10 @@ export function untrustedTextOrNull(description: string): z.ZodNullable<z.ZodStr
   return untrustedText(description).nullable().describe(description)
 }
 
-/** Reduces text to one visible line, without control and bidirectional formatting characters. */
+/** Reduces text to one visible line, without control, bidirectional formatting and blank characters. */
 export function visibleText(text: string): string {
-  return text.replaceAll(/\s+/gu, ' ').replaceAll(/\p{C}/gu, '').trim()
+  return text
+    .replaceAll(/\s+/gu, ' ')
+    .replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
+    .trim()
 }

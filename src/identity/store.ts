@@ -158,29 +158,36 @@ export async function endStepUps(database: Connection, accountId: string): Promi
     .execute()
 }
 
-/** Finds an unrevoked key with its owner. */
-export async function findKey(
-  database: Connection,
-  by: { thumbprint: string } | { secretHash: Uint8Array } | { id: string },
-): Promise<{ account: Account; key: AccessKey } | undefined> {
-  const query = database.kysely
+const keysWithOwners = ({ kysely }: Connection) =>
+  kysely
     .selectFrom('access_key')
     .innerJoin('account', 'account.id', 'access_key.account_id')
     .select(accountColumns)
     .select(activeMfa)
     .select(keyColumns)
-    .where('access_key.status', '!=', 'revoked')
+
+/** Finds an unrevoked key with its owner. */
+export async function findKey(
+  database: Connection,
+  by: { thumbprint: string } | { secretHash: Uint8Array } | { id: string },
+): Promise<{ account: Account; key: AccessKey } | undefined> {
+  const query = keysWithOwners(database).where('access_key.status', '!=', 'revoked')
   const row = await ('thumbprint' in by
     ? query.where('access_key.thumbprint', '=', by.thumbprint)
     : 'id' in by
       ? query.where('access_key.id', '=', by.id)
       : query.where('access_key.secret_hash', '=', by.secretHash)
   ).executeTakeFirst()
-  if (row === undefined) return undefined
-  return {
-    account: accountOf(row),
-    key: keyOf(row),
-  }
+  return row === undefined ? undefined : { account: accountOf(row), key: keyOf(row) }
+}
+
+/** Finds a key with its owner, revoked or not. Keys are never deleted. */
+export async function findIssuedKey(
+  database: Connection,
+  { id }: { id: string },
+): Promise<{ account: Account; key: AccessKey }> {
+  const row = await keysWithOwners(database).where('access_key.id', '=', id).executeTakeFirstOrThrow()
+  return { account: accountOf(row), key: keyOf(row) }
 }
 
 export function keyOf(row: KeyRow): AccessKey {
@@ -202,11 +209,16 @@ export function keyOf(row: KeyRow): AccessKey {
 
 const authenticateStatement: Statement = {
   name: 'identity_authenticate',
+  // Nonces are used up in one order, whatever the order of the requests: two batches with the same ones would deadlock.
   text: `
     select a.*
-    from rows from (jsonb_to_recordset($1::jsonb) as (
-      thumbprint text, secret_hash text, nonce text, nonce_expires_at timestamptz, at timestamptz
-    )) with ordinality as q
+    from (
+      select *
+      from rows from (jsonb_to_recordset($1::jsonb) as (
+        thumbprint text, secret_hash text, nonce text, nonce_expires_at timestamptz, at timestamptz
+      )) with ordinality as r
+      order by r.thumbprint, r.nonce, r.ordinality
+    ) q
     left join lateral authenticate(q.thumbprint, decode(q.secret_hash, 'hex'), q.nonce, q.nonce_expires_at, q.at) a on true
     order by q.ordinality`,
 }

@@ -3,7 +3,7 @@
  * open, and run on every gateway at once.
  */
 import { createSealRound } from '../audit/seal-decisions.ts'
-import { findKey } from '../identity/store.ts'
+import { findIssuedKey } from '../identity/store.ts'
 import { payDividends } from '../investing/dividends.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -61,7 +61,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   {
     name: 'finish-approvals',
     everyMs: 2_000,
-    round: (services, signal) => finishApprovals(services, findKey, signal),
+    round: (services, signal) => finishApprovals(services, findIssuedKey, signal),
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },

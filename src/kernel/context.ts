@@ -116,11 +116,11 @@ export interface Services {
   readonly askOwner: AskOwner
 }
 
-/** Finds a key and its owner's account as they are now; undefined where the key was revoked. */
+/** Finds a key, revoked or not, and its owner's account as they are now. */
 export type FindKey = (
   database: Connection,
   by: { id: string },
-) => Promise<Omit<Extract<AccountPrincipal, { kind: 'key' }>, 'kind'> | undefined>
+) => Promise<Omit<Extract<AccountPrincipal, { kind: 'key' }>, 'kind'>>
 
 /**
  * Runs an approved call once and stores its outcome. Safe to repeat.

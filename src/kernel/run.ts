@@ -144,13 +144,29 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
       decisionId: gate.decisionId,
     }
   if (gate.kind === 'costless') return answerOf(gate.answer)
-  const { decisionId } = gate
+  return recallSpend(call, context, gate.decisionId)
+}
+
+/** Rebuilds the response of a spend that was allowed. @throws Failure `idempotency_in_progress` while it runs. */
+async function recallSpend(call: Call, context: Context, decisionId: string): Promise<Outcome> {
   const body = await call.recall(context, {
     decisionId,
     facts: await findDecisionFacts(context.database, decisionId),
   })
   if (body !== null) return { body, replayed: true, decisionId }
   throw idempotencyInProgress()
+}
+
+/** Returns the outcome of a spend that was allowed, whatever its key may do since. @throws Failure of the tool. */
+export async function recall(
+  tool: Tool,
+  caller: Omit<Context, 'afterCommit'>,
+  { raw, decisionId }: { raw: unknown; decisionId: string },
+): Promise<Outcome> {
+  const { context, settled } = committing(caller)
+  const outcome = await recallSpend(tool.decode(raw), context, decisionId)
+  await settled()
+  return outcome
 }
 
 /** Applies rail and policy to a new spend. An earlier allowed spend stands, whatever has changed since. */

@@ -26,6 +26,8 @@ export interface Approval {
   readonly status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
   /** Owner's note to the agent. */
   readonly note: string | null
+  /** Decision that allowed the approved call; null until then. */
+  readonly usedBy: string | null
   /** Answer of the call, once it has run. */
   readonly answer: Json | null
   /** Problem of the call, if it failed. */
@@ -47,6 +49,7 @@ const columns = [
   'violations',
   'status',
   'note',
+  'used_by as usedBy',
   'answer',
   'problem',
   'created_at as createdAt',
@@ -286,10 +289,10 @@ export async function storeApprovalOutcome(
   return approvalOf(row, now)
 }
 
+/** Lists approved calls without an outcome, ordered by id. @param after id of the last one of the page before, or ''. */
 export async function unfinishedApprovals(
   database: Connection,
-  before: Date,
-  limit: number,
+  { before, after, limit }: { before: Date; after: string; limit: number },
 ): Promise<Approval[]> {
   const rows = await database.kysely
     .selectFrom('approval')
@@ -298,6 +301,7 @@ export async function unfinishedApprovals(
     .where('answer', 'is', null)
     .where('problem', 'is', null)
     .where('decided_at', '<', before)
+    .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
     .execute()

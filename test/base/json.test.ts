@@ -143,4 +143,11 @@ describe('toJson', () => {
       list: [null],
     })
   })
+
+  it('writes a number that was kept as text as its digits', () => {
+    expect(toJson(parseJson('{"amount":120.10,"list":[1e2,7]}'))).toEqual({
+      amount: '120.10',
+      list: ['1e2', 7],
+    })
+  })
 })

@@ -63,6 +63,7 @@ onBothEngines('the approvals of an account', (database) => {
       violations: [],
       note: null,
       status: 'pending',
+      usedBy: null,
       answer: null,
       problem: null,
       createdAt: noon,
@@ -223,10 +224,12 @@ onBothEngines('the approvals of an account', (database) => {
     await storeApprovalOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
     await storeApprovalOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
     const unfinished = async (before: Date) =>
-      (await unfinishedApprovals(database(), before, 50)).map(({ id }) => id).filter((id) => ids.includes(id))
+      (await unfinishedApprovals(database(), { before, after: '', limit: 50 }))
+        .map(({ id }) => id)
+        .filter((id) => ids.includes(id))
     expect(await unfinished(after(11))).toEqual([one, two])
     expect(await unfinished(after(10))).toEqual([])
-    expect(await unfinishedApprovals(database(), after(11), 1)).toHaveLength(1)
+    expect(await unfinishedApprovals(database(), { before: after(11), after: '', limit: 1 })).toHaveLength(1)
   })
 
   it('are shown with parsed input and formatted times', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
-import { findKey } from '../../src/identity/store.ts'
+import { findIssuedKey } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -45,7 +45,7 @@ export default defineTool({
       })) ?? (await requireSameDecision(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
       return viewApproval(decided)
-    return viewApproval(await context.runApproved(context, decided, findKey))
+    return viewApproval(await context.runApproved(context, decided, findIssuedKey))
   },
 })
 

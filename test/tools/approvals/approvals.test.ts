@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
-import { findKey } from '../../../src/identity/store.ts'
+import { findIssuedKey, findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { createRunApproved, finishApprovals } from '../../../src/kernel/run-approved.ts'
@@ -213,8 +213,8 @@ onBothEngines('an approval', (database) => {
       .where('id', '=', late.approvalId)
       .execute()
     const later = { ...services, clock: () => after(10) }
-    await finishApprovals(later, findKey, new AbortController().signal)
-    await finishApprovals(later, findKey, new AbortController().signal)
+    await finishApprovals(later, findIssuedKey, new AbortController().signal)
+    await finishApprovals(later, findIssuedKey, new AbortController().signal)
     expect(await available()).toBe(980_000_000n)
     const { body } = await owner.call(list, {})
     expect(body).toMatchObject({

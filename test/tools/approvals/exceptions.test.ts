@@ -2,7 +2,8 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { showDecisions } from '../../../src/audit/show-decisions.ts'
-import { findKey } from '../../../src/identity/store.ts'
+import { parseJson } from '../../../src/base/json.ts'
+import { findIssuedKey, findKey } from '../../../src/identity/store.ts'
 import { createAskOwner } from '../../../src/kernel/ask-owner.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
@@ -110,6 +111,12 @@ onBothEngines('an exception', (database) => {
     const seen = await owner.call(get, { id: asked.approvalId })
     expect(seen.body).toMatchObject({ status: 'pending', reason, violations: rules, input: call('120') })
     expect([await available(), await usedToday()]).toEqual([full, 0n])
+  })
+
+  it('shows its owner an amount that was sent as a number', async () => {
+    const { approvalId: id } = await ask({ ...call(''), amount: parseJson('120.10') })
+    expect((await owner.call(get, { id })).body).toMatchObject({ input: call('120.10') })
+    expect((await approve(id)).body).toMatchObject({ problem: null, answer: { amount: '120.1' } })
   })
 
   it('runs once when it is approved, is counted, and is recorded with its approval and the rules', async () => {
@@ -290,7 +297,7 @@ onBothEngines('an exception', (database) => {
     expect((await asKey(get, { id: body.approvalId })).body).toMatchObject({
       reason: 'Pay now <b>please</b>',
     })
-    for (const reason of ['', ' ', '\u200b', 'x'.repeat(501)])
+    for (const reason of ['', ' ', '\u200b', '\u3164\u2800', 'x'.repeat(501)])
       await expect(asKey(request, { ...input, reason })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
@@ -315,12 +322,28 @@ onBothEngines('an exception', (database) => {
     expect(await available()).toBe(940_000_000n)
   })
 
+  it('is finished by a job, however many others cannot be', async () => {
+    const approved = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
+      const { approvalId: id } = await ask(call(amount))
+      const set = { status: 'approved' as const, decided_at: noon, ...changes }
+      await database().kysely.updateTable('approval').set(set).where('id', '=', id).execute()
+      return id
+    }
+    for (let count = 0; count < 55; count += 1)
+      await approved(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
+    const id = await approved('60')
+    const later = { ...services, clock: () => after(10) }
+    await finishApprovals(later, findIssuedKey, new AbortController().signal)
+    expect((await asKey(get, { id })).body).toMatchObject({ answer: { amount: '60' } })
+    await database().kysely.deleteFrom('approval').where('operation', '=', 'not.now').execute()
+  })
+
   it('is finished by a job after a crash, once for life', async () => {
     const { approvalId } = await ask(call('60'))
     const rows = () => database().kysely.updateTable('approval').where('id', '=', approvalId)
     await rows().set({ status: 'approved', decided_at: noon }).execute()
     const later = { ...services, clock: () => after(10) }
-    const finish = () => finishApprovals(later, findKey, new AbortController().signal)
+    const finish = () => finishApprovals(later, findIssuedKey, new AbortController().signal)
     await finish()
     expect(await available()).toBe(940_000_000n)
     // The process ended before it stored the answer, and the idempotency key was swept.
@@ -329,6 +352,39 @@ onBothEngines('an exception', (database) => {
     await finish()
     expect((await asKey(get, { id: approvalId })).body).toMatchObject({ answer: { amount: '60' } })
     expect([await available(), await usedToday()]).toEqual([940_000_000n, 60_000_000n])
+  })
+
+  it('keeps the answer of a call that was made, whatever happened to its key before the job', async () => {
+    const withoutScope = async () => {
+      const scopes = { scopes: ['wallets:read'] }
+      await database().kysely.updateTable('access_key').set(scopes).where('id', '=', keyId).execute()
+    }
+    const revoked = () => owner.call(remove, { id: keyId })
+    const expired = async () => {
+      const set = { expires_at: after(1) }
+      await database().kysely.updateTable('access_key').set(set).where('id', '=', keyId).execute()
+    }
+    for (const change of [withoutScope, revoked, expired]) {
+      keyId = await register()
+      const { approvalId: id } = await ask(call('60'))
+      const { answer } = (await approve(id)).body
+      await database().kysely.updateTable('approval').set({ answer: null }).where('id', '=', id).execute()
+      await change()
+      await finishApprovals(
+        { ...services, clock: () => after(10) },
+        findIssuedKey,
+        new AbortController().signal,
+      )
+      expect((await owner.call(get, { id })).body).toMatchObject({ problem: null, answer })
+    }
+    expect(await available()).toBe(820_000_000n)
+  })
+
+  it('fails if its call is no longer one, as after a change of the configuration', async () => {
+    const { approvalId: id } = await ask(call('60'))
+    const input = JSON.stringify({ ...call('60'), token: 'GONE' })
+    await database().kysely.updateTable('approval').set({ input }).where('id', '=', id).execute()
+    expect((await approve(id)).body).toMatchObject({ answer: null, problem: { code: 'invalid_request' } })
   })
 
   it('overrules in the database only for its own key, operation and call, once it is approved', async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/base/principal.ts'
-import { findKey, insertKey } from '../../../src/identity/store.ts'
+import { findIssuedKey, insertKey } from '../../../src/identity/store.ts'
 import { settlePending } from '../../../src/jobs/settle-pending.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { createRunApproved } from '../../../src/kernel/run-approved.ts'
@@ -376,7 +376,7 @@ onBothEngines('a signed transfer', (database) => {
       now,
     })
     if (approval === undefined) throw new Error('the approval is missing')
-    const done = await late.runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
+    const done = await late.runApproved({ ...late, requestId: 'req_test', now }, approval, findIssuedKey)
     expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
     expect(await payAt(inMinutes(22))).toEqual(done.answer)
   })

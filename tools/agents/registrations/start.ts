@@ -64,7 +64,7 @@ export default defineTool({
       userCode: userCodeOf(code),
       connectUrl: `${site}/agents/connect/${code}`,
       secret,
-      intervalSeconds: 2,
+      intervalSeconds: 5,
       expiresAt: expiresAt.toISOString(),
     }
   },
