@@ -6,6 +6,9 @@ import { Failure } from '../failures/failure.ts'
 
 const MAX_BATCH = 64
 
+/** A batch that fails after this long hung: those who wait behind it would hang as long again. */
+const HUNG_MS = 2_000
+
 /**
  * @property concurrent maximum batches at a time.
  * @property isBlocking a batch occupies this thread: calls wait for the turn's other input before one is sent.
@@ -27,8 +30,9 @@ interface Waiter<Request, Answer> {
 }
 
 /**
- * @returns a call that joins a batch. It rejects with what its batch threw: a Failure rejects the whole batch; after any
- * other error the halves of the batch are sent again, until the call that raised is alone.
+ * @returns a call that joins a batch. It rejects with what its batch threw: a Failure rejects the whole batch, and if the
+ * batch hung also the calls that wait in its lines; after any other error the halves of the batch are sent again, until the
+ * call that raised is alone.
  */
 export function createBatches<Request, Answer>({
   concurrent,
@@ -45,7 +49,10 @@ export function createBatches<Request, Answer>({
 
   const runBatch = async (names: readonly string[], waiters: readonly Waiter<Request, Answer>[]) => {
     running += 1
-    await answerAll(send, waiters)
+    const startedAt = performance.now()
+    const failure = await answerAll(send, waiters)
+    if (failure !== undefined && performance.now() - startedAt > HUNG_MS)
+      for (const name of names) for (const { reject } of lines.get(name)?.splice(0) ?? []) reject(failure)
     running -= 1
     for (const name of names)
       if (lines.get(name)?.length === 0) lines.delete(name)
@@ -89,23 +96,24 @@ export function createBatches<Request, Answer>({
     })
 }
 
-/** Sends a batch and answers each of its calls. Never rejects. */
+/** Sends a batch and answers each of its calls. Never rejects. @returns the Failure of the whole batch, if any. */
 async function answerAll<Request, Answer>(
   send: Batching<Request, Answer>['send'],
   waiters: readonly Waiter<Request, Answer>[],
-): Promise<void> {
+): Promise<Failure | undefined> {
   let answers: readonly Answer[]
   try {
     answers = await send(waiters.map(({ request }) => request))
     if (answers.length < waiters.length) throw new Failure('internal', 'A batch returned too few answers.')
   } catch (error) {
-    if (error instanceof Failure || waiters.length === 1) for (const { reject } of waiters) reject(error)
-    else {
-      const half = Math.ceil(waiters.length / 2)
-      await answerAll(send, waiters.slice(0, half))
-      await answerAll(send, waiters.slice(half))
+    if (error instanceof Failure || waiters.length === 1) {
+      for (const { reject } of waiters) reject(error)
+      return error instanceof Failure ? error : undefined
     }
-    return
+    const half = Math.ceil(waiters.length / 2)
+    const first = await answerAll(send, waiters.slice(0, half))
+    return (await answerAll(send, waiters.slice(half))) ?? first
   }
   for (const [index, answer] of answers.entries()) waiters[index]?.resolve(answer)
+  return undefined
 }

@@ -76,6 +76,33 @@ it('answers each call once with its own answer, in the order of its line, and ne
   )
 })
 
+it('rejects the calls that wait behind a batch that hung, and no others', async () => {
+  const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
+  const sent: string[][] = []
+  const call = createBatches<string, string>({
+    concurrent: 2,
+    lineOf: (request) => request.slice(0, 1),
+    send: async (batch) => {
+      sent.push([...batch])
+      if (batch.includes('a1')) {
+        await new Promise((resolve) => setTimeout(resolve, 2_100))
+        throw lost
+      }
+      return batch
+    },
+  })
+  const first = call('a1')
+  await Promise.resolve()
+  const results = await Promise.allSettled([first, call('a2'), call('b1')])
+  expect(results).toMatchObject([
+    { status: 'rejected', reason: lost },
+    { status: 'rejected', reason: lost },
+    { status: 'fulfilled', value: 'b1' },
+  ])
+  expect(sent).toEqual([['a1'], ['b1']])
+  expect(await call('a3')).toBe('a3')
+})
+
 it('rejects all when too few answers come back, and sends nothing again', async () => {
   const sizes: number[] = []
   const call = createBatches<string, string>({
