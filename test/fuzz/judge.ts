@@ -21,8 +21,11 @@ const anywhere: ReadonlySet<string> = new Set([
 /** JSON-RPC's code for a server error. */
 const INTERNAL_ERROR = -32_603
 
-/** Failures of the sandbox's providers: no aggregator has a route for every pair and amount. */
-const explained: ReadonlySet<string> = new Set(['no_route'])
+/**
+ * Failures of others: no aggregator of the sandbox has a route for every pair and amount, and the hosts of the examples sell
+ * nothing.
+ */
+const explained: ReadonlySet<string> = new Set(['no_route', 'seller_failed'])
 
 /** A stack trace, or a path of this machine. */
 const INSIDES = /\bat .{1,80}:\d+:\d+|node_modules|\.build\/|\/src\/[a-z]|SELECT .* FROM|syntax error at/i
