@@ -13,6 +13,9 @@ export interface Members {
 
 type Special = { readonly [RAW]: string } | { readonly [KNOWN]: readonly [kind: string, pick: number] }
 
+/** Sellers of the sandbox that answer at once. */
+const SELLER = /\/sandbox\/sellers\/(weather|headlines)$/
+
 /** Text written without quotes or escapes. */
 export const raw = (text: string): Part => ({ [RAW]: text })
 
@@ -28,6 +31,7 @@ export class Memory {
     if (typeof value === 'string') {
       const kind = /^([a-z]+)_[a-z0-9]{26}$/.exec(value)?.[1]
       if (kind !== undefined) this.#keep(kind, value)
+      if (SELLER.test(value)) this.#keep('seller', value)
     } else if (typeof value === 'object' && value !== null)
       for (const member of Object.values(value)) this.learn(member)
   }

@@ -68,6 +68,8 @@ const byName: Readonly<Record<string, Values>> = {
   chain: fc.constantFrom('base-sepolia', 'base', 'nowhere'),
   from: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
   to: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
+  url: fc.nat(9).map((pick) => known('seller', pick)),
+  maxAmount: fc.constantFrom('0.05', '0.0000001', '-1', '1000'),
   signature: fc.constantFrom('sandbox', `0x${'1'.repeat(130)}`),
   code: fc.constantFrom('000000', '123456'),
   limit: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 }).map(String)),
