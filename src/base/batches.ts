@@ -1,6 +1,6 @@
 /**
- * Calls that share a batch. Calls of the same moment go out together; whoever calls while all batches are running waits
- * for the next one. Nothing waits for a time.
+ * Calls that share a batch. Calls of the same moment are sent together; a call made while all batches are running joins
+ * the next one. No timer is involved.
  */
 import { Failure } from '../failures/failure.ts'
 

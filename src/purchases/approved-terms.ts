@@ -13,7 +13,7 @@ const approved = z.looseObject({
   }),
 })
 
-/** @throws Failure `terms_not_payable` when a call that its owner approved would pay somebody else, or more. */
+/** @throws Failure `terms_not_payable` when a call that its owner approved would pay another payee, or more. */
 export async function requireApprovedTerms(
   { database, approvedBy }: { readonly database: Connection; readonly approvedBy?: string },
   { payTo, units, asset }: { payTo: string; units: bigint; asset: PayableAsset },

@@ -1,4 +1,4 @@
-/** What a seller delivered: kept sealed, because it is the buyer's alone, and shown as untrusted text. */
+/** The answer of a seller: stored sealed, because it belongs to the buyer, and shown as untrusted text. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { seal, unseal } from '../base/seal.ts'

@@ -1,4 +1,4 @@
-/** The evidence of a purchase: what was wanted, decided, signed, paid and delivered, for somebody who trusts neither side. */
+/** The evidence of a purchase: the intent, the decision, what was signed, paid and delivered. A third party can verify it. */
 import { z } from 'zod'
 import { toJson } from '../base/json.ts'
 import { decimalOf } from '../money/money.ts'
@@ -6,6 +6,7 @@ import type { Chain } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { hexOf, kindOf, type Purchase } from './store.ts'
 import { payableAssets, protocols } from './terms.ts'
+import { statusOf } from './view.ts'
 
 const settlementLog = z.strictObject({
   position: z.int().describe('Index of the Transfer among the logs of its transaction.'),
@@ -97,19 +98,12 @@ export async function buildEvidence(
     .where('id', '=', purchase.decision_id)
     .executeTakeFirstOrThrow()
   const { asset, protocol } = kindOf(purchase)
-  const { state, delivered_at: deliveredAt, delivered_hash: hash, transaction_hash: transaction } = purchase
+  const { delivered_at: deliveredAt, delivered_hash: hash, transaction_hash: transaction } = purchase
   const { approvalId } = z.looseObject({ approvalId: z.string().nullish() }).parse(decision.facts)
   return {
     version: 'bursar-purchase/1',
     purchaseId: purchase.id,
-    status:
-      state === 'reserved' || state === 'signed'
-        ? 'settlement_pending'
-        : deliveredAt !== null
-          ? 'delivered'
-          : state === 'settled'
-            ? 'undelivered'
-            : 'failed',
+    status: statusOf(purchase),
     madeAt: now.toISOString(),
     intent: {
       url: purchase.url,

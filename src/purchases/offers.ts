@@ -21,7 +21,7 @@ export interface Offer {
   readonly payTo: Address
   readonly units: bigint
   readonly seconds: number
-  /** What the payment refers to, as the seller wrote it. */
+  /** The seller's offer, unchanged; the payment repeats it. */
   readonly offer: Json
   readonly description: string | null
   readonly reason: string | null

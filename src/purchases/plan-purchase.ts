@@ -36,7 +36,7 @@ export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerV
   }
 }
 
-/** What a buyer accepts. @property maxUnits highest price in smallest units. */
+/** The buyer's conditions. @property maxUnits highest price in smallest units. */
 export interface Acceptance {
   readonly asset: PayableAsset
   readonly maxUnits: bigint

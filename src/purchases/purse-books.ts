@@ -77,7 +77,8 @@ async function openPayments({ kysely }: Connection, { purseId, asset }: PurseBal
 }
 
 /**
- * What the chain lacks of a purse. Payments that the chain has executed and the books have not are not missing.
+ * Money of a purse that the books have and the chain has not. Payments that were executed but not booked yet are not
+ * missing.
  * @returns 0n while the books are moving.
  */
 async function lackOf(

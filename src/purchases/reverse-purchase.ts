@@ -16,8 +16,8 @@ export async function purchasesSettledSince({ kysely }: Connection, since: Date)
 }
 
 /**
- * Verifies a settlement again. A lost one may still be carried out by whoever has the authorization; once it never can be, the
- * money is booked back to the purse. @returns whether the outcome is certain.
+ * Verifies a settlement again. A lost one may still be executed by the holder of the authorization. When that is no longer possible,
+ * the money is booked back to the purse. @returns whether the outcome is certain.
  */
 export async function verifyPurchase(
   { database, chain, clock, log }: Pick<PayingParts, 'database' | 'chain' | 'clock' | 'log'>,

@@ -339,8 +339,8 @@ export async function whileClaimed<Result>(
 }
 
 /**
- * Finds purchases that nobody works on and whose outcome is open. @param before unsigned ones that began earlier are found: a
- * repeated call may still go on with the others.
+ * Finds unclaimed purchases without a final outcome. @param before only unsigned purchases that began earlier are found,
+ * because a repeated call may still continue the others.
  */
 export async function openPurchases(
   { kysely }: Connection,

@@ -109,19 +109,19 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
   }
 }
 
+/** Status of a purchase in its view and in its evidence. */
+export function statusOf({ state, delivered_at: deliveredAt }: Pick<Purchase, 'state' | 'delivered_at'>) {
+  if (state === 'reserved' || state === 'signed') return 'settlement_pending'
+  if (deliveredAt !== null) return 'delivered'
+  return state === 'settled' ? 'undelivered' : 'failed'
+}
+
 export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
-  const { state, delivered_at: deliveredAt, failure } = purchase
+  const { delivered_at: deliveredAt, failure } = purchase
   const { asset } = kindOf(purchase)
   return {
     ...shared(purchase),
-    status:
-      state === 'reserved' || state === 'signed'
-        ? 'settlement_pending'
-        : deliveredAt !== null
-          ? 'delivered'
-          : state === 'settled'
-            ? 'undelivered'
-            : 'failed',
+    status: statusOf(purchase),
     url: purchase.url,
     method: purchase.method,
     purpose: purchase.purpose,

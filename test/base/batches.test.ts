@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createBatches } from '../../src/base/batches.ts'
 import { Failure } from '../../src/failures/failure.ts'
 
@@ -76,7 +76,11 @@ it('answers each call once with its own answer, in the order of its line, and ne
   )
 })
 
-it('rejects the calls that wait behind a batch that hung, and no others', async () => {
+it('rejects the calls that wait behind a batch that hung, and no others', async ({ onTestFinished }) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
   const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
   const sent: string[][] = []
   const call = createBatches<string, string>({
@@ -93,8 +97,9 @@ it('rejects the calls that wait behind a batch that hung, and no others', async 
   })
   const first = call('a1')
   await Promise.resolve()
-  const results = await Promise.allSettled([first, call('a2'), call('b1')])
-  expect(results).toMatchObject([
+  const answers = Promise.allSettled([first, call('a2'), call('b1')])
+  await vi.advanceTimersByTimeAsync(2_100)
+  expect(await answers).toMatchObject([
     { status: 'rejected', reason: lost },
     { status: 'rejected', reason: lost },
     { status: 'fulfilled', value: 'b1' },

@@ -38,8 +38,8 @@ export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectPro
             Approve only if you have just started “bursar agent register” yourself, and your terminal shows
             exactly this code.
           </strong>{' '}
-          If anybody sent you this link or this code, reject it: approving would give their program access to
-          your account.
+          If another person sent you this link or this code, reject it. Approving would give their program
+          access to your account.
         </p>
         <form id="approve" method="post" data-account={accountId}>
           <GrantFields scopes={scopes} />

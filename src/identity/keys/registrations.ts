@@ -1,6 +1,6 @@
 /**
  * Registrations that an agent starts and an owner decides on a page, as a device authorization does. The agent has a
- * secret; the code in the page's address is known to whoever got the link, and grants nothing without a session. The
+ * secret; the code in the page's address is known to everyone who has the link, and grants nothing without a session. The
  * first decision is final. @see https://www.rfc-editor.org/rfc/rfc8628
  */
 import { createHash } from 'node:crypto'
@@ -19,7 +19,7 @@ export interface Registration {
   readonly name: string
   /** base64url. */
   readonly publicKey: string
-  /** `expired`: nobody decided in time. */
+  /** `expired`: it was not decided in time. */
   readonly status: 'pending' | 'approved' | 'rejected' | 'expired'
   readonly createdAt: Date
   readonly expiresAt: Date
