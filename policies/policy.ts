@@ -197,6 +197,7 @@ export const spendPolicy = z
     expiresAt: moment.optional().describe('The policy allows nothing from this time on, ISO 8601 UTC.'),
   })
   .superRefine(refuseContradictions)
+spendPolicy.register(z.globalRegistry, { id: 'Policy' })
 
 /** A spend policy with every amount as a canonical decimal string and every address in lower case. */
 export type Policy = z.output<typeof spendPolicy>

@@ -16,6 +16,7 @@ export const timeWindow = z.strictObject({
     .refine(isTimeZone, 'must be an IANA time zone, such as Europe/Berlin')
     .describe('IANA time zone of both times, such as Europe/Berlin.'),
 })
+timeWindow.register(z.globalRegistry, { id: 'TimeWindow' })
 
 export type TimeWindow = z.output<typeof timeWindow>
 

@@ -26,6 +26,7 @@ export const policyAmount = decimal({ exclusiveMinimum: 0 })
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
+  .meta({ id: 'UsdAmount' })
 
 /** Like {@link policyAmount}, but also accepts zero, which allows nothing. */
 export const allowanceAmount = decimal({ minimum: 0 })
@@ -34,6 +35,7 @@ export const allowanceAmount = decimal({ minimum: 0 })
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
+  .meta({ id: 'UsdLimit' })
 
 function decimal(least: { exclusiveMinimum: number } | { minimum: number }) {
   return z

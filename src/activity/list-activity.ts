@@ -46,6 +46,7 @@ export const activityEntry = z.strictObject({
     .describe('`dec_…`: the policy decision; null for what the account did not spend.'),
   at: z.string().describe('When it began, ISO 8601 UTC.'),
 })
+activityEntry.register(z.globalRegistry, { id: 'ActivityEntry' })
 
 interface Row {
   readonly id: string

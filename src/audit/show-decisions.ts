@@ -40,6 +40,7 @@ export const decisionView = z.strictObject({
   sequence: z.int().nullable().describe('Position in the decision chain; null until the decision is sealed.'),
   hash: z.string().nullable().describe('Hash in the decision chain, hex.'),
 })
+decisionView.register(z.globalRegistry, { id: 'Decision' })
 
 /** Filter of decisions; null matches any. */
 export interface DecisionQuery {

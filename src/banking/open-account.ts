@@ -47,6 +47,7 @@ export const virtualAccountView = z.strictObject({
     .describe('Wallet and token that deposits are converted to; null: they stay cash.'),
   createdAt: z.string().describe('When it was opened, ISO 8601 UTC.'),
 })
+virtualAccountView.register(z.globalRegistry, { id: 'VirtualAccount' })
 
 export function viewVirtualAccount(account: VirtualAccount): z.output<typeof virtualAccountView> {
   const { id, currency, status, bankName, bankAddress, instructions, reference, destination } = account

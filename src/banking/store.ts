@@ -38,6 +38,7 @@ export const instructionsView = z
   .describe(
     'Bank details for payers: depending on the currency a routing number, an IBAN, a sort code or an IFSC.',
   )
+  .meta({ id: 'DepositInstructions' })
 
 /** Wallet and token that deposits are converted to. */
 export interface Destination {

@@ -14,6 +14,7 @@ const channelsView = z
     magstripe: z.boolean().describe('Magnetic stripe payments.'),
   })
   .describe('Payment channels that are switched on. Chip payments are always on.')
+  .meta({ id: 'CardChannels' })
 
 export const cardView = z.strictObject({
   id: z.string().describe('`card_…`'),
@@ -46,6 +47,7 @@ export const cardView = z.strictObject({
   priority: z.array(z.enum(fundingAssets)).describe('Assets that pay for purchases, in this order.'),
   createdAt: z.string().describe('When it was issued, ISO 8601 UTC.'),
 })
+cardView.register(z.globalRegistry, { id: 'Card' })
 
 export function viewCard(card: Card): z.output<typeof cardView> {
   const dollars = (units: bigint | null) => (units === null ? null : decimalOf({ asset: 'USD', units }))

@@ -35,6 +35,7 @@ export const transactionView = z.strictObject({
     .describe('`dec_…`: the spend decision; null when a control of the card declined it.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
 })
+transactionView.register(z.globalRegistry, { id: 'CardTransaction' })
 
 const about = z.object({
   merchant: z.string().catch(''),

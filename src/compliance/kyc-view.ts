@@ -15,6 +15,7 @@ export const kycView = z.strictObject({
   labels: z.array(untrustedText('A label.')).describe('The reviewer’s reasons.'),
   reviewedAt: z.string().nullable().describe('When it was decided, ISO 8601 UTC; null before.'),
 })
+kycView.register(z.globalRegistry, { id: 'Kyc' })
 
 export function viewKyc({ application, requirements }: KycApplicationSummary): z.input<typeof kycView> {
   const { id, status, level, labels, reviewedAt } = application

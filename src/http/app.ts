@@ -4,6 +4,7 @@
  */
 
 import { Hono, type Context as HonoContext } from 'hono'
+import { compress } from 'hono/compress'
 import { matchedRoutes, routePath } from 'hono/route'
 import { matchOriginName } from '../base/origins.ts'
 import { Failure } from '../failures/failure.ts'
@@ -91,6 +92,9 @@ export function createApp(parts: AppParts): Hono<Env> {
   routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
+  // Public, equal for all readers: compression tells nothing about a secret.
+  app.use('/api/openapi.json', compress())
+  app.use('/assets/*', compress())
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit })
   routeWebhooks(app, services)

@@ -27,6 +27,7 @@ export const orderView = z.strictObject({
     .nullable()
     .describe('When it was last filled, ISO 8601 UTC; null before the first fill.'),
 })
+orderView.register(z.globalRegistry, { id: 'Order' })
 
 export function viewOrder(order: Order): z.input<typeof orderView> {
   const { filledAvgPrice, limitPrice, status } = order

@@ -7,10 +7,12 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** JSON Schema 2020-12 of the input. */
+  /** JSON Schema 2020-12 of the input, without references. */
   readonly input: JsonSchema
-  /** JSON Schema 2020-12 of the output. */
+  /** JSON Schema 2020-12 of the output, without references. */
   readonly output: JsonSchema
+  /** The same schemas, with each shape that has a name (`Card`) as a reference into `$defs`. */
+  readonly named: { readonly input: JsonSchema; readonly output: JsonSchema }
 }
 
 /** Selects the tools that this deployment serves, and converts their schemas. */
@@ -21,7 +23,25 @@ export function catalogueOf(
   const exists = { sandbox: mode === 'sandbox', guests }
   return tools
     .filter(({ only }) => only === undefined || exists[only])
-    .map((tool) => ({ tool, input: schemaOf(tool.input), output: schemaOf(tool.output) }))
+    .map((tool) => {
+      const named = { input: schemaOf(tool.input), output: schemaOf(tool.output) }
+      return { tool, input: inlined(named.input), output: inlined(named.output), named }
+    })
+}
+
+/** Replaces each reference into `$defs` by the shape itself; members beside the reference win. */
+function inlined({ $defs, ...schema }: JsonSchema): JsonSchema {
+  const shapes = $defs as Readonly<Record<string, JsonSchema>> | undefined
+  const inline = (at: unknown): unknown => {
+    if (Array.isArray(at)) return at.map(inline)
+    if (typeof at !== 'object' || at === null) return at
+    const { $ref, ...rest } = at as JsonSchema
+    const shape = typeof $ref === 'string' ? shapes?.[$ref.replace('#/$defs/', '')] : undefined
+    return Object.fromEntries(
+      Object.entries({ ...shape, ...rest }).map(([name, member]) => [name, inline(member)]),
+    )
+  }
+  return inline(schema) as JsonSchema
 }
 
 function schemaOf(schema: z.ZodType): JsonSchema {

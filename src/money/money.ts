@@ -70,6 +70,7 @@ export const decimalAmount = z
   )
   .transform((value) => value.toString())
   .superRefine(refuseBadDecimal)
+  .meta({ id: 'Amount' })
 
 const WITH_EXPONENT = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d{1,6})$/
 /** Larger exponents are always out of range. */

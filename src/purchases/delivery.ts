@@ -16,6 +16,7 @@ export const deliveryView = z.strictObject({
   truncated: z.boolean().describe('True if it was longer than 256 KiB.'),
   bytes: z.int().describe('Length that was kept.'),
 })
+deliveryView.register(z.globalRegistry, { id: 'Delivery' })
 
 export type Delivery = z.output<typeof deliveryView>
 

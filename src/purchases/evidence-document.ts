@@ -81,6 +81,7 @@ export const evidenceDocument = z.strictObject({
     .describe('The delivery; null without one.'),
   failure: z.string().nullable().describe('Why it was not paid or nothing came; null otherwise.'),
 })
+evidenceDocument.register(z.globalRegistry, { id: 'PurchaseEvidence' })
 
 /** `typ` of its signature. */
 export const EVIDENCE_TYPE = 'bursar-purchase+jwt'

@@ -21,6 +21,7 @@ export const offerView = z.strictObject({
   payable: z.boolean().describe('True if it can be bought here.'),
   reason: z.string().nullable().describe('Why it is not payable; null if it is.'),
 })
+offerView.register(z.globalRegistry, { id: 'Offer' })
 
 export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerView> {
   const { protocol, network, asset, units, token, payTo, reason } = offer

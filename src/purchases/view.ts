@@ -31,6 +31,7 @@ export const boughtView = z.strictObject({
   response: deliveryView.nullable().describe('The seller’s answer; null if none came or after a day.'),
   replayed: z.boolean().describe('True for a repeated call.'),
 })
+boughtView.register(z.globalRegistry, { id: 'Bought' })
 
 export const purchaseView = z.strictObject({
   ...members,
@@ -44,6 +45,7 @@ export const purchaseView = z.strictObject({
   failure: untrustedTextOrNull('Why it failed or nothing came; null otherwise.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
+purchaseView.register(z.globalRegistry, { id: 'Purchase' })
 
 export const wholePurchaseView = purchaseView.extend({
   response: deliveryView.nullable().describe('The seller’s answer; null if none came, or after a day.'),

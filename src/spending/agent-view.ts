@@ -26,6 +26,7 @@ export const agentView = z.strictObject({
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
 })
+agentView.register(z.globalRegistry, { id: 'Agent' })
 
 export async function viewAgent(
   database: Connection,

@@ -38,6 +38,7 @@ export const approvalView = z.strictObject({
     .nullable()
     .describe('When it was approved or rejected, ISO 8601 UTC; null while pending.'),
 })
+approvalView.register(z.globalRegistry, { id: 'Approval' })
 
 const members = z.looseObject({})
 

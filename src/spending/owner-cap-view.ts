@@ -25,6 +25,7 @@ export const ownerCapView = z.strictObject({
   week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
   month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
 })
+ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 
 export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof ownerCapView> {
   return {

@@ -23,6 +23,7 @@ export const usageView = z.strictObject({
   week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
   month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
 })
+usageView.register(z.globalRegistry, { id: 'Usage' })
 
 const byPeriod: Statement = {
   name: 'usage_by_period',
@@ -80,6 +81,7 @@ export const categoryUsageView = z.strictObject({
   used: z.string().describe('USD spent or held today, as a decimal string.'),
   count: z.int().describe('Spends today.'),
 })
+categoryUsageView.register(z.globalRegistry, { id: 'CategoryUsage' })
 
 const byCategory: Statement = {
   name: 'usage_by_category',

@@ -9,3 +9,4 @@ export const violationView = z.strictObject({
   remaining: z.string().nullable().describe('Remaining amount or count.'),
   resetsAt: z.string().nullable().describe('When the same spend can be requested again, ISO 8601 UTC.'),
 })
+violationView.register(z.globalRegistry, { id: 'Violation' })

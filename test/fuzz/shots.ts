@@ -1,6 +1,7 @@
 /** Requests generated from an OpenAPI document: valid, nearly valid and hostile. */
 import fc from 'fast-check'
 import { z } from 'zod'
+import { dereferenced } from '../dereferenced.ts'
 import { isObject, type Members, type Memory, type Part, textOf, write } from './document.ts'
 import { type Damage, damaged, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
@@ -18,7 +19,10 @@ export interface Operation {
   readonly body: Schema | null
   readonly example: Part | null
   readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { schema?: Schema }>> }>
+    Record<
+      string,
+      { readonly description: string; readonly content?: Readonly<Record<string, { schema?: Schema }>> }
+    >
   >
 }
 
@@ -50,7 +54,7 @@ const document = z.object({
           .array(z.object({ name: z.string(), in: z.string(), required: z.boolean().default(false), schema }))
           .default([]),
         requestBody: z.object({ content: media }).optional(),
-        responses: z.record(z.string(), z.object({ content: media.optional() })),
+        responses: z.record(z.string(), z.object({ description: z.string(), content: media.optional() })),
       }),
     ),
   ),
@@ -59,7 +63,7 @@ const document = z.object({
 
 /** The operations of a document, and the schema of its problems. */
 export function operationsOf(openApi: unknown): { operations: Operation[]; problem: Schema } {
-  const { paths, components } = document.parse(openApi)
+  const { paths, components } = document.parse(dereferenced(openApi))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([name, { parameters, requestBody, responses }]) => {
       const method = name.toUpperCase()

@@ -11,6 +11,7 @@ const owedView = z.strictObject({
   asset: z.string().describe('Currency of the debt.'),
   amount: z.string().describe('Decimal string of the currency.'),
 })
+owedView.register(z.globalRegistry, { id: 'CardDebt' })
 
 export default defineTool({
   name: 'cards.list',

@@ -21,6 +21,7 @@ const holding = z.strictObject({
   unrealizedPl: z.string().describe('Gain or loss, in USD.'),
   unrealizedPlPct: z.string().describe('Gain or loss, in percent of the cost.'),
 })
+holding.register(z.globalRegistry, { id: 'Holding' })
 
 const dividend = z.strictObject({
   symbol: z.string().describe('Ticker.'),
@@ -30,6 +31,7 @@ const dividend = z.strictObject({
   status: z.enum(['announced', 'paid']).describe('`announced`: not paid yet.'),
   payDate: z.string().describe('Pay date, YYYY-MM-DD, UTC.'),
 })
+dividend.register(z.globalRegistry, { id: 'Dividend' })
 
 const series = z.strictObject({
   timestamp: z.array(z.string()).describe('Times of the series, ISO 8601 UTC.'),
@@ -47,6 +49,7 @@ const performance = z.strictObject({
   profitLossPct: z.string().describe('Time-weighted return of the window, in percent.'),
   series: series.nullable().describe('Values over time; null unless `series` was true.'),
 })
+performance.register(z.globalRegistry, { id: 'Performance' })
 
 export default defineTool({
   name: 'investing.portfolio',

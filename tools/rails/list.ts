@@ -25,6 +25,7 @@ const rail = z.strictObject({
   settlementTime: z.string().describe('Usual settlement time, as an ISO 8601 duration.'),
   reason: z.string().nullable().describe('Human-readable reason why it is disabled or unknown.'),
 })
+rail.register(z.globalRegistry, { id: 'Rail' })
 
 export default defineTool({
   name: 'rails.list',

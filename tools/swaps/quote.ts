@@ -23,6 +23,7 @@ const fee = z.strictObject({
   amountUsd: z.string().describe('Amount in USD.'),
   included: z.boolean().describe('True if `amountOut` already excludes the fee.'),
 })
+fee.register(z.globalRegistry, { id: 'SwapFee' })
 
 /** Members that every offer has. */
 const brief = {

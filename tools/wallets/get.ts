@@ -15,6 +15,7 @@ const walletModule = z.strictObject({
     .enum(['active', 'pending_deployment'])
     .describe('`pending_deployment` until the first operation deploys the wallet.'),
 })
+walletModule.register(z.globalRegistry, { id: 'WalletModule' })
 
 const balance = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
@@ -28,6 +29,7 @@ const balance = z.strictObject({
     ),
   chain: z.string().describe('Chain by name.'),
 })
+balance.register(z.globalRegistry, { id: 'Balance' })
 
 export default defineTool({
   name: 'wallets.get',

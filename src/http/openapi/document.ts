@@ -1,16 +1,18 @@
 /** The OpenAPI 3.1 document, generated from the tools. @see https://spec.openapis.org/oas/v3.1.0 */
 
 import { VERSION } from '../../base/version.ts'
-import { type FailureCode, failures } from '../../failures/failure.ts'
+import type { FailureCode } from '../../failures/failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../../kernel/catalogue.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
 import { mutatingMethods } from '../request.ts'
 import { pathsOf } from '../tool-paths.ts'
+import { Components } from './components.ts'
 import { responseExample } from './example-of.ts'
 import { guide } from './guide.ts'
-import { problemExamples, problemSchema } from './problem.ts'
-import { WEBHOOK_TAG, webhookPaths, webhookSecurity } from './webhooks.ts'
+import { problemSchema } from './problem.ts'
+import { tagOf, tagsOf } from './tags.ts'
+import { webhookPaths, webhookSecurity } from './webhooks.ts'
 
 /** Builds the document for this deployment's routes. */
 export function openApiDocument(
@@ -18,26 +20,33 @@ export function openApiDocument(
   services: Pick<Services, 'settings' | 'identityProviders'>,
 ): Record<string, unknown> {
   const { settings } = services
+  const components = new Components()
   const paths: Record<string, Record<string, unknown>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
     for (const { name, at } of pathsOf(entry.tool, services))
-      paths[at] = { ...paths[at], [method.toLowerCase()]: operationOf(entry, { method, path, name, at }) }
+      paths[at] = {
+        ...paths[at],
+        [method.toLowerCase()]: operationOf(entry, { method, path, name, at }, components),
+      }
   }
+  const allPaths = { ...paths, ...webhookPaths((codes) => components.failures(codes)) }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Bursar',
       version: VERSION,
       description: guide(settings),
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: settings.origin }],
-    tags: [...new Set([...catalogue.map(({ tool }) => tagOf(tool)), WEBHOOK_TAG])].map((name) => ({ name })),
-    security: [{ bearer: [] }],
-    paths: { ...paths, ...webhookPaths(failureResponses) },
+    tags: tagsOf(Object.keys(allPaths)),
+    security: [{ credential: [] }],
+    paths: allPaths,
     components: {
-      schemas: { Problem: problemSchema },
-      examples: problemExamples,
+      schemas: { Problem: problemSchema, ...components.schemas },
+      responses: components.responses,
+      parameters: components.parameters,
       securitySchemes: { ...securitySchemes, ...webhookSecurity },
     },
   }
@@ -51,37 +60,46 @@ function csvNote({ csv }: Tool): string {
 }
 
 function operationOf(
-  { tool, input, output }: CatalogueEntry,
+  { tool, output, named }: CatalogueEntry,
   { method, path, name, at }: { method: string; path: string; name: string; at: string },
+  components: Components,
 ) {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-  const members = propertiesOf(input)
+  const input = components.schema(named.input, 'input')
+  const members = propertiesOf(components.resolve(input))
+  const required = requiredOf(components.resolve(input))
   const parameters = Object.entries(members)
     .filter(
       ([member]) => at.includes(`{${member}}`) || (!inPath.includes(member) && !mutatingMethods.has(method)),
     )
-    .map(([name, schema]) => ({
-      name,
-      in: inPath.includes(name) ? 'path' : 'query',
-      required: requiredOf(input).includes(name),
-      schema,
-      ...exampleIn(tool.example, name),
-    }))
+    .map(([name, schema]) =>
+      components.parameter({
+        name,
+        in: inPath.includes(name) ? 'path' : 'query',
+        required: required.includes(name),
+        schema,
+        ...exampleIn(tool.example, name),
+      }),
+    )
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
+  const typeName = typeNameOf(tool.name)
   return {
     operationId: name,
-    tags: [tagOf(tool)],
+    tags: [tagOf(path)],
     summary: tool.summary,
     ...(tool.description === undefined ? {} : { description: `${tool.description}${csvNote(tool)}` }),
-    ...(tool.who === 'public' ? { security: [] } : { security: securityOf(tool) }),
-    parameters: [...parameters, ...(takesIdempotencyKey(tool) ? [idempotencyKey] : [])],
+    security: tool.who === 'public' ? [] : [{ credential: tool.scopes }],
+    parameters: [...parameters, ...(takesIdempotencyKey(tool) ? [components.parameter(idempotencyKey)] : [])],
     ...(hasBody
       ? {
           requestBody: {
             required: true,
             content: {
               'application/json': {
-                schema: bodyOf(input, inPath),
+                schema: components.named(
+                  `${typeName}Request`,
+                  inPath.length === 0 ? input : bodyOf(components.resolve(input), inPath),
+                ),
                 ...(tool.example === undefined ? {} : { example: without(tool.example, inPath) }),
               },
             },
@@ -92,7 +110,10 @@ function operationOf(
       200: {
         description: 'Success',
         content: {
-          'application/json': { schema: output, example: responseExample(output, tool.example) },
+          'application/json': {
+            schema: components.named(`${typeName}Response`, components.schema(named.output, 'output')),
+            example: responseExample(output, tool.example),
+          },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
         },
       },
@@ -105,24 +126,23 @@ function operationOf(
             },
           }
         : {}),
-      ...failureResponses(failuresOf(tool)),
+      ...components.failures(failuresOf(tool)),
     },
   }
 }
 
-/** Lists the failures of a tool, its own first. */
+/** `wallets.transfer_intent` is `WalletsTransferIntent`. */
+function typeNameOf(operation: string): string {
+  return operation.replace(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())
+}
+
+/** Lists the failures of a tool, its own first, without those that any request can meet. */
 function failuresOf(tool: Tool): FailureCode[] {
-  const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
-  const isMutation = mutatingMethods.has(tool.route.split(' ')[0] ?? '')
-  if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
+  const own: FailureCode[] = [...tool.failures, 'invalid_request']
   if (tool.stepUp !== undefined) own.push('step_up_required')
   if (tool.stepUp === true) own.push('mfa_enrollment_required')
-  if (tool.opensSession === true || tool.closesSession === true) own.push('cross_site_request')
   if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
     own.push('insufficient_scope')
-  if (isMutation || tool.rate !== undefined) own.push('rate_limited', 'provider_unavailable')
-  if (isMutation) own.push('unsupported_media_type', 'body_too_large')
-  if (isMutation && tool.who !== 'public') own.push('cross_site_request')
   if (takesIdempotencyKey(tool)) own.push('idempotency_in_progress', 'idempotency_key_reused')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
@@ -136,46 +156,11 @@ function takesIdempotencyKey(tool: Tool): boolean {
   return mutatingMethods.has(tool.route.split(' ')[0] ?? '') && tool.opensSession !== true
 }
 
-function failureResponses(codes: readonly FailureCode[]) {
-  const statuses = [...new Set(codes.map((code) => failures[code].status))]
-  return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      {
-        description: codes
-          .filter((code) => failures[code].status === status)
-          .map((code) => `\`${code}\`: ${failures[code].title}`)
-          .join('; '),
-        content: {
-          'application/problem+json': {
-            schema: { $ref: '#/components/schemas/Problem' },
-            examples: Object.fromEntries(
-              codes
-                .filter((code) => failures[code].status === status)
-                .map((code) => [code, { $ref: `#/components/examples/${code}` }]),
-            ),
-          },
-        },
-      },
-    ]),
-  )
-}
-
 /** Picks the parameter's value from the input example. */
 function exampleIn(example: unknown, name: string): { example?: unknown } {
   if (typeof example !== 'object' || example === null) return {}
   const found = Object.entries(example).find(([member]) => member === name)
   return found === undefined ? {} : { example: found[1] }
-}
-
-function tagOf(tool: Tool): string {
-  const [, area = '', name = area] = tool.route.split(' ')[1]?.split('/') ?? []
-  return name.charAt(0).toUpperCase() + name.slice(1)
-}
-
-function securityOf(tool: Tool) {
-  const session = [{ bearer: [] }, { session: [] }]
-  return tool.who === 'person' || tool.who === 'admin' ? session : [...session, { agentSignature: [] }]
 }
 
 function propertiesOf(schema: JsonSchema): Record<string, unknown> {
@@ -213,24 +198,13 @@ const idempotencyKey = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }
 
+/** One scheme, because a request carries one credential: a generated client that offers more would send them all. */
 const securitySchemes = {
-  bearer: {
+  credential: {
     type: 'http',
     scheme: 'bearer',
-    bearerFormat: 'API key',
-    description: 'A developer API key (bsk_…) or a session token.',
-  },
-  session: {
-    type: 'apiKey',
-    in: 'cookie',
-    name: 'bursar_session',
-    description: 'The session cookie (`__Host-bursar_session` over https).',
-  },
-  agentSignature: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'Signature',
-    description: 'RFC 9421 HTTP message signature with Signature-Input and Content-Digest.',
+    description:
+      'An API key (`bsk_…`), a session token or an OAuth access token. An operation lists the scopes that a key needs. Instead of this header, browsers send the session cookie, and agents sign the request (RFC 9421).',
   },
 }
 

@@ -1,5 +1,5 @@
 /** Problem schema and examples for the OpenAPI document. */
-import { Failure, type FailureCode, failureCodes, failures } from '../../failures/failure.ts'
+import { Failure, type FailureCode, failures } from '../../failures/failure.ts'
 import { failureGuide } from '../../failures/failure-guide.ts'
 
 /** RFC 9457 problem details with our extension members (spec section 12). */
@@ -44,10 +44,6 @@ export const problemSchema = {
     screening: { type: 'object' },
   },
 }
-
-export const problemExamples = Object.fromEntries(
-  failureCodes.map((code) => [code, { summary: failures[code].title, value: problemExample(code) }]),
-)
 
 /** Example problem for a code, with every member that it can carry. */
 export function problemExample(code: FailureCode): Record<string, unknown> {

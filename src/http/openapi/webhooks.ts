@@ -1,7 +1,6 @@
 /** Webhook routes in the OpenAPI document. Webhooks are authenticated by the provider's signature alone. */
 import type { FailureCode } from '../../failures/failure.ts'
-
-export const WEBHOOK_TAG = 'Webhooks'
+import { tagOf } from './tags.ts'
 
 const received = {
   type: 'object',
@@ -60,12 +59,12 @@ export const webhookSecurity = {
 
 /** @param failureResponses builds the responses for failure codes. */
 export function webhookPaths(
-  failureResponses: (codes: FailureCode[]) => Record<string, unknown>,
+  failureResponses: (codes: readonly FailureCode[]) => Record<string, unknown>,
 ): Record<string, unknown> {
   const operations = routes.map(({ path, name, security, summary, answer, example, answered }) => {
     const post = {
       operationId: name,
-      tags: [WEBHOOK_TAG],
+      tags: [tagOf(path)],
       summary,
       security: [{ [security]: [] }],
       parameters: [],

@@ -11,6 +11,7 @@ export const codeRequest = z.strictObject({
     .max(320)
     .describe('An e-mail address, or a phone number with country code, such as +4915112345678.'),
 })
+codeRequest.register(z.globalRegistry, { id: 'CodeRequest' })
 
 /** Response to {@link codeRequest}; identical for known and unknown destinations. */
 export const codeSent = z.strictObject({
@@ -18,6 +19,7 @@ export const codeSent = z.strictObject({
   expiresAt: z.string().describe('Expiry of the code, ISO 8601 UTC.'),
   resendAfter: z.int().describe('Whole seconds until another code can be requested.'),
 })
+codeSent.register(z.globalRegistry, { id: 'CodeSent' })
 
 export const codeVerification = z.strictObject({
   challengeId: z.string().min(1).max(64).describe('Challenge id from the code request.'),
@@ -26,6 +28,7 @@ export const codeVerification = z.strictObject({
     .regex(/^\d{6}$/, 'must be six digits')
     .describe('Six-digit code from the newest message.'),
 })
+codeVerification.register(z.globalRegistry, { id: 'CodeVerification' })
 
 /** @throws Failure `invalid_request` on `channel` when this deployment does not support it. */
 export function requireChannel(

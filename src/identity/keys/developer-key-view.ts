@@ -12,6 +12,7 @@ export const developerKeyView = z.strictObject({
   createdAt: z.string().describe('Time of creation, ISO 8601 UTC.'),
   expiresAt: z.string().nullable().describe('Expiry, ISO 8601 UTC; null for no expiry.'),
 })
+developerKeyView.register(z.globalRegistry, { id: 'DeveloperKey' })
 
 const document = z.looseObject({}).nullable()
 

@@ -11,6 +11,7 @@ export const passkeyView = z.strictObject({
     .describe('`singleDevice` for a device-bound passkey, `multiDevice` for a synced one.'),
   backedUp: z.boolean().describe('True if the passkey provider keeps a backup.'),
 })
+passkeyView.register(z.globalRegistry, { id: 'Passkey' })
 
 export function viewPasskey(passkey: Passkey): z.input<typeof passkeyView> {
   const { id, createdAt, lastUsedAt, deviceType, backedUp } = passkey

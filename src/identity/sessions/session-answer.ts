@@ -14,6 +14,7 @@ const accountView = z.strictObject({
   kycLevel: z.string().describe('Level of identity verification.'),
   mfaEnrolled: z.boolean().describe('True if a second factor is active.'),
 })
+accountView.register(z.globalRegistry, { id: 'Account' })
 
 /** Response of every sign-in. */
 export const sessionAnswer = z.strictObject({
@@ -23,6 +24,7 @@ export const sessionAnswer = z.strictObject({
     .describe('Token for "Authorization: Bearer …"; browsers also receive it as a cookie.'),
   expiresAt: z.string().describe('Expiry of the token, ISO 8601 UTC; renewed while the session is used.'),
 })
+sessionAnswer.register(z.globalRegistry, { id: 'Session' })
 
 /** Response for a caller who keeps the current session. */
 export const unchangedSessionAnswer = sessionAnswer.extend({
@@ -30,6 +32,7 @@ export const unchangedSessionAnswer = sessionAnswer.extend({
     .nullable()
     .describe('New token of the same session; null for cookie sessions, whose token scripts must not read.'),
 })
+unchangedSessionAnswer.register(z.globalRegistry, { id: 'ContinuedSession' })
 
 /** Builds the response for a continued session. Cookie callers get no token, because page scripts could leak it. */
 export async function continueSession(

@@ -12,6 +12,7 @@ export const allowanceView = z.strictObject({
     .boolean()
     .describe('False: the agent shares the allowance of all agents without one of their own.'),
 })
+allowanceView.register(z.globalRegistry, { id: 'Allowance' })
 
 export function viewAllowance({
   agentId,

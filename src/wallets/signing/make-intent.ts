@@ -25,6 +25,7 @@ export const typedDataView = z
     message: z.record(z.string(), z.union([z.string(), z.number()])),
   })
   .describe('EIP-712 data to sign with an EVM key that owns the wallet; integers are decimal strings.')
+  .meta({ id: 'TypedData' })
 
 export const intentView = z.strictObject({
   intentId: z.string().describe('`int_…`; return it with the signature.'),
@@ -38,6 +39,7 @@ export const intentView = z.strictObject({
   typedData: typedDataView,
   expiresAt: z.string().describe('When it expires, ISO 8601 UTC.'),
 })
+intentView.register(z.globalRegistry, { id: 'Intent' })
 
 export type IntentView = z.input<typeof intentView>
 

@@ -10,6 +10,7 @@ export const signerView = z.strictObject({
   address: z.string().optional().describe('EVM address of an EVM key.'),
   createdAt: z.string().describe('When it was registered, ISO 8601 UTC.'),
 })
+signerView.register(z.globalRegistry, { id: 'Signer' })
 
 export function viewEoa({ id, address, createdAt }: EoaSigner): z.input<typeof signerView> {
   return { id, type: 'eoa', address: getAddress(address), createdAt: createdAt.toISOString() }

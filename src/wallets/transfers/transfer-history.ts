@@ -35,6 +35,7 @@ export const transferView = z.strictObject({
   createdAt: z.string().describe('ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
+transferView.register(z.globalRegistry, { id: 'Transfer' })
 
 type TransferView = z.input<typeof transferView>
 

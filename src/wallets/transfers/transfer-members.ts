@@ -26,6 +26,7 @@ export const evmAddress = z
       'has a wrong EIP-55 checksum: at least one character, or the case of a letter, is not as the payee wrote it',
     params: { hint: CHECKSUM_HINT },
   })
+  .meta({ id: 'EvmAddress' })
 
 /** Spec 2.4 without the signature. */
 export const transferMembers = {

@@ -33,29 +33,40 @@ const settings = {
 
 const schema = z.record(z.string(), z.unknown())
 const content = z.record(z.string(), z.object({ schema, example: z.unknown().optional() }))
+const reference = z.strictObject({ $ref: z.string() })
+const parameter = z.object({
+  name: z.string(),
+  in: z.enum(['query', 'path', 'header']),
+  required: z.boolean(),
+  schema,
+})
 const operation = z.object({
   operationId: z.string().min(1),
   tags: z.array(z.string()).min(1),
   summary: z.string().min(1),
   security: z.array(z.record(z.string(), z.array(z.string()))),
-  parameters: z.array(
-    z.object({ name: z.string(), in: z.enum(['query', 'path', 'header']), required: z.boolean(), schema }),
-  ),
+  parameters: z.array(z.unknown()),
   requestBody: z.object({ required: z.literal(true), content }).optional(),
   responses: z.record(
-    z.string().regex(/^[2-5]\d\d$/),
-    z.object({ description: z.string().min(1), content: content.optional() }),
+    z.string().regex(/^([2-5]\d\d|default)$/),
+    z.union([reference, z.object({ description: z.string().min(1), content })]),
   ),
 })
 const document = z.object({
   openapi: z.string().regex(/^3\.1\.\d$/),
   info: z.object({ title: z.literal('Bursar'), version: z.literal('0.1.0'), description: z.string() }),
   servers: z.tuple([z.object({ url: z.literal(origin) })]),
+  tags: z.array(z.object({ name: z.string(), description: z.string().min(10) })),
   paths: z.record(
     z.string().startsWith('/'),
     z.partialRecord(z.enum(['get', 'post', 'put', 'patch', 'delete']), operation),
   ),
-  components: z.object({ schemas: schema, securitySchemes: schema }),
+  components: z.object({
+    schemas: schema,
+    securitySchemes: schema,
+    responses: z.record(z.string(), z.object({ description: z.string().min(1), content })),
+    parameters: z.record(z.string(), parameter),
+  }),
 })
 
 const provider = {
@@ -134,18 +145,51 @@ describe('the OpenAPI document', () => {
   })
 
   it('lists every failure of each operation, by status and code', () => {
-    const { paths } = described().parsed
+    const {
+      paths,
+      components: { responses: shared },
+    } = described().parsed
     for (const [tool, { method, at }] of tools.flatMap((tool) =>
       served(tool).map((path) => [tool, path] as const),
     )) {
       const responses =
         Object.entries(paths[at] ?? {}).find(([name]) => name === method.toLowerCase())?.[1]?.responses ?? {}
+      const told = (status: string) => {
+        const response = responses[status]
+        return response !== undefined && '$ref' in response
+          ? shared[response.$ref.replace('#/components/responses/', '')]?.description
+          : response?.description
+      }
       for (const code of [...tool.failures, 'invalid_request', 'internal'] as const)
-        expect([tool.name, responses[String(failures[code].status)]?.description]).toEqual([
+        expect([tool.name, `${told(String(failures[code].status))} ${told('default')}`]).toEqual([
           tool.name,
           expect.stringContaining(`\`${code}\``),
         ])
     }
+  })
+
+  it('names the shapes that clients work with, and says each once', () => {
+    const { written, parsed } = described()
+    const names = Object.keys(parsed.components.schemas)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        ...['Account', 'Agent', 'Amount', 'Approval', 'Card', 'CardTransaction', 'Decision', 'Order'],
+        ...['Policy', 'Problem', 'Purchase', 'Session', 'Transfer', 'VirtualAccount', 'Violation'],
+      ]),
+    )
+    expect(new Set(refsIn(written))).toContain('#/components/schemas/Card')
+    const shapes = Object.values(parsed.components.schemas).map((shape) => JSON.stringify(shape))
+    const repeated = shapes.filter((shape, index) => shape.length > 400 && shapes.indexOf(shape) !== index)
+    expect(repeated).toEqual([])
+  })
+
+  it('groups the operations in the order that readers need, each group described', () => {
+    const { tags, paths } = described().parsed
+    const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((one) => one.tags))
+    expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort())
+    expect(tags.slice(0, 5).map(({ name }) => name)).toEqual([
+      ...['Sign-in', 'Agents', 'Approvals', 'Activity', 'Wallets'],
+    ])
   })
 
   it('describes a path parameter in the path, and not again in the body', () => {
@@ -153,7 +197,7 @@ describe('the OpenAPI document', () => {
       name: 'notes.rename',
       title: 'Rename',
       summary: 'Rename a note.',
-      route: 'PATCH /api/notes/{id}',
+      route: 'PATCH /api/docs/notes/{id}',
       who: 'account',
       scopes: [],
       effect: 'write',
@@ -164,21 +208,19 @@ describe('the OpenAPI document', () => {
       example: { id: 'n_1', name: 'x' },
       run: async () => ({}),
     })
-    const { patch } = described([rename]).parsed.paths['/api/notes/{id}'] ?? {}
-    expect(patch?.parameters).toContainEqual({
-      name: 'id',
-      in: 'path',
-      required: true,
-      schema: { type: 'string' },
-    })
+    const { paths, components } = described([rename]).parsed
+    const { patch } = paths['/api/docs/notes/{id}'] ?? {}
+    expect(patch?.parameters).toContainEqual({ $ref: '#/components/parameters/id' })
+    expect(components.parameters.id).toMatchObject({ in: 'path', required: true, schema: { type: 'string' } })
     expect(patch?.requestBody?.content['application/json']).toEqual({
-      schema: {
-        type: 'object',
-        properties: { name: { type: 'string' } },
-        required: ['name'],
-        additionalProperties: false,
-      },
+      schema: { $ref: '#/components/schemas/NotesRenameRequest' },
       example: { name: 'x' },
+    })
+    expect(components.schemas.NotesRenameRequest).toEqual({
+      type: 'object',
+      properties: { name: { type: 'string' } },
+      required: ['name'],
+      additionalProperties: false,
     })
   })
 })

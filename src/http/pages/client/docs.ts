@@ -26,7 +26,6 @@ if (place !== null && typeof SwaggerUIBundle !== 'undefined')
     docExpansion: 'list',
     defaultModelsExpandDepth: -1,
     defaultModelRendering: 'example',
-    tagsSorter: 'alpha',
     // Disables the bundle's external validator, which would receive the document.
     validatorUrl: null,
     // Sends requests to the page's own origin, the only one its Content-Security-Policy allows.
