@@ -106,6 +106,8 @@ function concise(at: unknown, side: 'input' | 'output'): unknown {
     ([keyword, value]) =>
       !(typeof value === 'number' && Math.abs(value) >= Number.MAX_SAFE_INTEGER) &&
       !(keyword === 'pattern' && 'format' in rest) &&
+      // A map: its keys are described in words.
+      !(keyword === 'required' && propertyNames !== undefined) &&
       !(keyword === 'additionalProperties' && value === false && side === 'output'),
   )
   const kept = Object.fromEntries(
