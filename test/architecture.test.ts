@@ -23,6 +23,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['x402', /^src\/x402\//],
   ['http', /^src\/http\//],
   ['jobs', /^src\/jobs\//],
+  ['client', /^src\/client\//],
   ['commands', /^src\/commands\//],
   ['domain', /^src\/[^/]+\//],
   ['tools', /^tools\//],
@@ -54,7 +55,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   mcp: [...foundation, 'port', 'kernel', 'domain', 'policies', 'x402'],
   // The table of jobs starts every job with the services of the process, which the kernel declares.
   jobs: [...foundation, 'port', 'kernel', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
-  commands: [...foundation, 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
+  // Published: it has the types of the schemas, written out, and nothing of the gateway.
+  client: [],
+  commands: [...foundation, 'client', 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
 }
 
 /** Layers whose folders are isolated: a domain or an adapter never imports a sibling. */
@@ -223,7 +226,8 @@ describe('the import table', () => {
   it('reads the clock and generates randomness in one place each', () => {
     const strays = files.filter(
       (file) =>
-        !/^src\/base\/(clock|ids)\.ts$/.test(file) &&
+        // The client runs in the programs of others.
+        !/^src\/(base\/(clock|ids)\.ts$|client\/)/.test(file) &&
         /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
     )
     expect(strays).toEqual([])

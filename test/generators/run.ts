@@ -1,14 +1,15 @@
 /**
  * The OpenAPI document of a running gateway in the hands of others: Redocly's recommended rules, and the obvious set-up
- * of two generators of clients, whose programs are type-checked and then read a wallet. `npm run generators`; npm
+ * of two generators of clients, whose programs are type-checked and then read a wallet; the published client likewise. `npm run generators`; npm
  * downloads the generators, which need another TypeScript than ours, for this run only.
  * @see https://redocly.com/docs/cli/rules/recommended @see https://openapi-ts.dev @see https://heyapi.dev
  */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { startGateway } from '../journeys/gateway.ts'
 
@@ -21,6 +22,7 @@ const PACKAGES = [
   '@types/node@20.19.43',
 ]
 const LIMIT_MS = 300_000
+const MAX_CLIENT_KB = 30
 
 const folder = mkdtempSync(join(tmpdir(), 'generators-'))
 const run = (command: string, args: readonly string[]) =>
@@ -37,8 +39,13 @@ async function main(): Promise<number> {
       .looseObject({ demoApiKey: z.string() })
       .parse(await (await fetch(`${gateway.origin}/sandbox/credentials`)).json())
     say(`The document has ${(document.length / 1000).toFixed(0)} KB.`)
+    const client = gzipSync(readFileSync('.build/client/index.js'), { level: 9 }).length
+    say(`The published client has ${(client / 1000).toFixed(1)} KB, compressed, of at most ${MAX_CLIENT_KB}.`)
+    if (client > MAX_CLIENT_KB * 1000) return 1
     prepare(document)
     await run('npm', ['install', '--no-fund', '--no-audit', '--no-package-lock', ...PACKAGES])
+
+    symlinkSync(process.cwd(), join(folder, 'node_modules', 'bursar'))
 
     const { stdout: problems } = await run('node', ['lint.mjs', 'openapi.json'])
     say(problems === '' ? 'Redocly: no problem.' : `Redocly:\n${problems}`)
@@ -46,7 +53,7 @@ async function main(): Promise<number> {
     await run('npx', ['openapi-typescript', 'openapi.json', '-o', 'api.ts'])
     await run('npx', ['openapi-ts', '-i', 'openapi.json', '-o', 'client'])
     await run('npx', ['tsc'])
-    const programs = ['openapi-fetch', 'hey-api']
+    const programs = ['openapi-fetch', 'hey-api', 'client']
     for (const program of programs) {
       const { stdout } = await run('node', [`built/${program}.js`, gateway.origin, demoApiKey])
       const { address, refused } = outcome.parse(JSON.parse(stdout))
@@ -81,7 +88,7 @@ function prepare(document: string): void {
   }
   writeFileSync(
     join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, files: ['openapi-fetch.ts', 'hey-api.ts'] }),
+    JSON.stringify({ compilerOptions, files: ['openapi-fetch.ts', 'hey-api.ts', 'client.ts'] }),
   )
 }
 

@@ -1,0 +1,35 @@
+/** Server-Sent Events from a response. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
+
+export interface StreamedEvent {
+  readonly id: string
+  readonly data: string
+}
+
+/** Ends when the response ends. */
+export async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent> {
+  if (response.body === null) return
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      const blocks = (rest + value).split(/\r?\n\r?\n/)
+      rest = blocks.pop() ?? ''
+      for (const block of blocks) {
+        const event = parse(block)
+        if (event !== null) yield event
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+/** Null for a comment, which only keeps the connection open. */
+function parse(block: string): StreamedEvent | null {
+  const fields = block.split(/\r?\n/).map((line) => /^(id|data): ?(.*)$/.exec(line))
+  const of = (name: string) => fields.filter((field) => field?.[1] === name).map((field) => field?.[2] ?? '')
+  const data = of('data')
+  return data.length === 0 ? null : { id: of('id').at(-1) ?? '', data: data.join('\n') }
+}

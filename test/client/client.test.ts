@@ -1,0 +1,147 @@
+/** The published client against a real gateway: the whole money journey, and calls that fail on the way. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Bursar, BursarProblem, BursarUnreachable, PaymentRequired } from '../../src/client/index.ts'
+import { newKey } from '../../src/commands/key-file.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+
+const PAYEE = '0x00000000000000000000000000000000000A11cE'
+
+/** The object that `bursar agent new` writes. */
+function newAgentKey() {
+  const { keyId, publicKey, privateKey } = newKey()
+  const { d = '' } = privateKey.export({ format: 'jwk' })
+  return { keyId, publicKey, privateKey: { ...publicKey, d } }
+}
+
+async function problemOf(call: PromiseLike<unknown>): Promise<BursarProblem> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof BursarProblem) return error
+    throw error
+  }
+  throw new Error('The call was not refused.')
+}
+
+describe('the client', () => {
+  let gateway: Gateway
+  let owner: Bursar
+  let agentKey: ReturnType<typeof newAgentKey>
+  let agent: Bursar
+  beforeAll(async () => {
+    gateway = await startGateway()
+    const { sessionToken } = await new Bursar({ url: gateway.origin }).auth.guest()
+    owner = new Bursar({ url: gateway.origin, session: sessionToken })
+    agentKey = newAgentKey()
+    await owner.agents.keys.create({
+      name: 'Shopper',
+      publicKey: agentKey.publicKey,
+      scopes: ['wallets:read', 'wallets:transfer', 'cards:read', 'investing:trade', 'investing:read'],
+      policy: {
+        currency: 'USD',
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '100' },
+        categories: { allow: ['transfer', 'invest'] },
+      },
+    })
+    agent = new Bursar({ url: gateway.origin, agentKey })
+  })
+  afterAll(() => gateway?.stop())
+
+  const usdc = async () => {
+    const { balances } = await owner.wallets.get()
+    return Number(balances.find(({ token }) => token === 'USDC')?.amount)
+  }
+
+  it('pays as an agent under its policy, and is told which rule denies more', async () => {
+    const before = await usdc()
+    const paid = await agent.wallets.transfer({ destination: PAYEE, amount: '1.50', token: 'USDC' })
+    expect(paid).toMatchObject({ status: 'confirmed', amount: '1.5' })
+    expect(await usdc()).toBeCloseTo(before - 1.5, 6)
+
+    const denied = await problemOf(agent.wallets.transfer({ destination: PAYEE, amount: '6', token: 'USDC' }))
+    expect(denied).toMatchObject({ code: 'policy_denied', status: 403 })
+    expect(denied.violations.map(({ rule }) => rule)).toContain('per_transaction')
+    expect(denied.hint).toEqual(expect.any(String))
+    expect(await usdc()).toBeCloseTo(before - 1.5, 6)
+  })
+
+  it('issues a card, sees its purchases, buys shares and closes nothing that is not its own', async () => {
+    const card = await owner.cards.issue({})
+    const { approved } = await owner.sandbox.authorizations({
+      cardId: card.id,
+      amount: '12.34',
+      merchant: 'Shop',
+    })
+    expect(approved).toBe('12.34')
+    const transactions = []
+    for await (const one of owner.cards.transactions({ id: card.id })) transactions.push(one)
+    expect(transactions).toEqual([expect.objectContaining({ amount: '12.34' })])
+    const order = await agent.investing.order({ symbol: 'VTI', side: 'buy', notional: '4' })
+    expect(order.id).toMatch(/^ord_/)
+    expect((await problemOf(agent.banking.list())).code).toBe('insufficient_scope')
+    expect((await problemOf(agent.wallets.transfers.get({ id: 'tx_01jd0000000000000000000000' }))).code).toBe(
+      'not_found',
+    )
+  })
+
+  it('reads a list page by page, each entry once', async () => {
+    for (let count = 0; count < 4; count += 1)
+      await agent.wallets.transfer({ destination: PAYEE, amount: '0.01', token: 'USDC' })
+    const first = await agent.wallets.transfers.list({ limit: 2 })
+    expect(first.transfers).toHaveLength(2)
+    expect(first.nextCursor).toEqual(expect.any(String))
+    const ids: string[] = []
+    for await (const { transferId } of agent.wallets.transfers.list({ limit: 2 })) ids.push(transferId)
+    expect(ids.length).toBeGreaterThanOrEqual(5)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.slice(0, 2)).toEqual(first.transfers.map(({ transferId }) => transferId))
+  })
+
+  it('pays once when the answer is lost on its way, and tries again by itself', async () => {
+    let sent = 0
+    const losing: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      sent += 1
+      if (sent > 2) return response
+      await response.arrayBuffer()
+      throw new TypeError('fetch failed')
+    }
+    const before = await usdc()
+    const careful = new Bursar({ url: gateway.origin, agentKey, fetch: losing })
+    const paid = await careful.wallets.transfer({ destination: PAYEE, amount: '0.25', token: 'USDC' })
+    expect(paid.status).toBe('confirmed')
+    expect(sent).toBe(3)
+    expect(await usdc()).toBeCloseTo(before - 0.25, 6)
+  })
+
+  it('repeats nothing that could happen twice, and stops when it is told to', async () => {
+    let sent = 0
+    const failing: typeof fetch = async () => {
+      sent += 1
+      throw new TypeError('fetch failed')
+    }
+    const offline = new Bursar({ url: gateway.origin, fetch: failing, retries: 2 })
+    await expect(offline.auth.guest()).rejects.toBeInstanceOf(BursarUnreachable)
+    expect(sent).toBe(1)
+    await expect(offline.rails.list()).rejects.toBeInstanceOf(BursarUnreachable)
+    expect(sent).toBe(4)
+    const signal = AbortSignal.timeout(50)
+    const patient = new Bursar({ url: gateway.origin, fetch: failing, retries: 50 })
+    await expect(patient.rails.list({}, { signal })).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+
+  it('takes one credential, and says when an operation is sold', async () => {
+    expect(() => new Bursar({ url: gateway.origin, agentKey, apiKey: 'bsk_x' })).toThrow(/one credential/)
+    const buyer = new Bursar({ url: gateway.origin })
+    await expect(buyer.x402.fx({ from: 'USD', to: 'EUR', amount: '10' })).rejects.toBeInstanceOf(
+      PaymentRequired,
+    )
+    const { demoApiKey } = await buyer.sandbox.credentials()
+    const program = new Bursar({ url: gateway.origin, apiKey: demoApiKey })
+    expect((await program.context()).scopes).toContain('wallets:read')
+    expect(
+      (await problemOf(new Bursar({ url: gateway.origin, apiKey: 'bsk_sandbox_no' }).wallets.get())).code,
+    ).toBe('unknown_key')
+  })
+})
