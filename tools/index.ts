@@ -66,6 +66,7 @@ import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
 import developerKeysUpdate from './developer/keys/update.ts'
 import docsFeedback from './docs/feedback.ts'
+import eventsList from './events/list.ts'
 import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
@@ -170,6 +171,7 @@ export const tools: readonly Tool[] = [
   developerKeysRevoke,
   developerKeysUpdate,
   docsFeedback,
+  eventsList,
   investingOrder,
   investingOrdersCancel,
   investingOrdersList,

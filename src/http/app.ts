@@ -48,6 +48,8 @@ export interface AppParts {
   readonly mounts: ReadonlyMap<string, (mounted: AuthenticatedRequest) => Promise<Response>>
   /** Called for every request that may leave work for the jobs: writes and payments. */
   readonly onWrite?: () => void
+  /** Aborts when the process begins to shut down: streams end with it. */
+  readonly ending?: AbortSignal
   /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
   /** Handlers for all routes below a path, such as the sandbox's identity provider. */
@@ -63,6 +65,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     below = new Map(),
     isDraining = () => false,
     onWrite = () => {},
+    ending = new AbortController().signal,
   } = parts
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
@@ -92,7 +95,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
-  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit })
+  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit, ending })
   routeWebhooks(app, services)
   routePages(app, services)
   routeDocs(app)

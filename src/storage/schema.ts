@@ -36,6 +36,9 @@ export interface Schema {
   deposit: DepositTable
   dividend: DividendTable
   docs_feedback: DocsFeedbackTable
+  event: EventTable
+  event_head: EventHeadTable
+  event_outbox: EventOutboxTable
   failed_factor: FailedFactorTable
   federated_identity: FederatedIdentityTable
   idempotency: IdempotencyTable
@@ -176,6 +179,7 @@ export interface ApprovalTable {
   created_at: Date
   expires_at: Date
   decided_at: Date | null
+  expired_at: Date | null
 }
 
 export interface BalanceTable {
@@ -403,6 +407,34 @@ export interface DocsFeedbackTable {
   page: string
   up: Generated<bigint>
   down: Generated<bigint>
+}
+
+export interface EventTable {
+  account_id: string
+  sequence: bigint
+  id: string
+  agent_id: string | null
+  type: string
+  object_kind: string
+  object_id: string
+  data: JsonColumn
+  at: Date
+}
+
+export interface EventHeadTable {
+  account_id: string
+  last_sequence: bigint
+}
+
+export interface EventOutboxTable {
+  position: Generated<bigint>
+  account_id: string
+  agent_id: string | null
+  type: string
+  object_kind: string
+  object_id: string
+  data: JsonColumn
+  at: Date
 }
 
 export interface FailedFactorTable {

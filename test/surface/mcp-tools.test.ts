@@ -56,6 +56,8 @@ const leftOut: Readonly<Record<string, string>> = {
   'developer.keys.list': owners,
   'developer.keys.revoke': owners,
   'developer.keys.update': owners,
+  'events.list':
+    'For programs that follow an account; an agent sees what happened with `activity_list`, in fewer tokens.',
   'docs.feedback': 'For readers of the documentation, without an account.',
   'purchases.evidence': 'A document for auditors; an agent reads the purchase.',
   'rails.controls.get': admins,
@@ -86,9 +88,9 @@ describe('the operations that are no MCP tools', () => {
     expect(missing.sort()).toEqual(Object.keys(leftOut).sort())
   })
 
-  it('are none that a key may call, except an intent and a document', () => {
+  it('are none that a key may call, except events, an intent and a document', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['purchases.evidence', 'wallets.transfer_intent'])
+    expect(callable).toEqual(['events.list', 'purchases.evidence', 'wallets.transfer_intent'])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

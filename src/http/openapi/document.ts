@@ -94,6 +94,7 @@ function operationOf(
         content: {
           'application/json': { schema: output, example: responseExample(output, tool.example) },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+          ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
         },
       },
       ...(tool.isSold
