@@ -104,6 +104,15 @@ import walletsTransfer from './wallets/transfer.ts'
 import walletsTransferIntent from './wallets/transfer-intent.ts'
 import walletsTransfersGet from './wallets/transfers/get.ts'
 import walletsTransfersList from './wallets/transfers/list.ts'
+import webhookEndpointsCreate from './webhook-endpoints/create.ts'
+import webhookEndpointsDeliveriesList from './webhook-endpoints/deliveries/list.ts'
+import webhookEndpointsDeliveriesRetry from './webhook-endpoints/deliveries/retry.ts'
+import webhookEndpointsGet from './webhook-endpoints/get.ts'
+import webhookEndpointsList from './webhook-endpoints/list.ts'
+import webhookEndpointsRemove from './webhook-endpoints/remove.ts'
+import webhookEndpointsRotate from './webhook-endpoints/rotate.ts'
+import webhookEndpointsTest from './webhook-endpoints/test.ts'
+import webhookEndpointsUpdate from './webhook-endpoints/update.ts'
 import x402Fx from './x402/fx.ts'
 import x402PaymentsGet from './x402/payments/get.ts'
 
@@ -209,6 +218,15 @@ export const tools: readonly Tool[] = [
   walletsTransferIntent,
   walletsTransfersGet,
   walletsTransfersList,
+  webhookEndpointsCreate,
+  webhookEndpointsDeliveriesList,
+  webhookEndpointsDeliveriesRetry,
+  webhookEndpointsGet,
+  webhookEndpointsList,
+  webhookEndpointsRemove,
+  webhookEndpointsRotate,
+  webhookEndpointsTest,
+  webhookEndpointsUpdate,
   x402Fx,
   x402PaymentsGet,
 ]

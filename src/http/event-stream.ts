@@ -69,7 +69,7 @@ export async function openEventStream(
     closed.abort()
     watch.close()
   }
-  const start = await findStart(database, reader, after).catch((error: unknown) => {
+  const start = await findStart(services, reader, after).catch((error: unknown) => {
     end()
     throw error
   })
@@ -123,12 +123,12 @@ export async function openEventStream(
 
 /** The position after which the stream begins: the given one, or the end. */
 async function findStart(
-  database: Services['database'],
+  { database, clock }: Pick<Services, 'database' | 'clock'>,
   reader: EventReader,
   after: string | undefined,
 ): Promise<{ id: string; sequence: bigint }> {
   if (after !== undefined) return { id: after, sequence: await findSequence(database, reader, after) }
-  await publishEvents(database)
+  await publishEvents(database, clock())
   return (await findLastEvent(database, reader)) ?? { id: '0', sequence: 0n }
 }
 

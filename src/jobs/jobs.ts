@@ -9,6 +9,7 @@ import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
 import { noticeExpiredApprovals } from '../spending/approvals.ts'
 import { collectDebts } from './collect-debts.ts'
+import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
@@ -50,6 +51,7 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
   { name: 'publish-events', everyMs: 250, round: publishNewEvents },
+  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays },

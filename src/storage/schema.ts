@@ -87,6 +87,8 @@ export interface Schema {
   wallet_drift: WalletDriftTable
   wallet_shortfall: WalletShortfallTable
   wallet_signer: WalletSignerTable
+  webhook_delivery: WebhookDeliveryTable
+  webhook_endpoint: WebhookEndpointTable
   webhook_event: WebhookEventTable
 }
 
@@ -1004,6 +1006,38 @@ export interface WalletSignerTable {
   account_id: string
   address: string
   created_at: Date
+}
+
+export interface WebhookDeliveryTable {
+  id: string
+  endpoint_id: string
+  event_id: string
+  account_id: string
+  sequence: bigint
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  attempts: JsonColumn
+  tries: Generated<number>
+  created_at: Date
+  next_attempt_at: Date | null
+}
+
+export interface WebhookEndpointTable {
+  id: string
+  account_id: string
+  url: string
+  description: string | null
+  types: readonly string[]
+  status: Generated<'active' | 'disabled'>
+  secret: Uint8Array
+  previous_secret: Uint8Array | null
+  previous_until: Date | null
+  created_at: Date
+  failing_since: Date | null
+  failures: Generated<number>
+  paused_until: Date | null
+  due_at: Date | null
+  busy_until: Date
 }
 
 export interface WebhookEventTable {

@@ -7,6 +7,7 @@ const owners = 'Only the owner grants, changes or revokes permissions.'
 const signIn = 'Signing in is for persons; an agent has a key.'
 const newcomers = 'An agent without a key cannot connect; the command line asks for it.'
 const security = 'The security of the account is its owner’s.'
+const builders = 'Where events go is the owner’s decision; a program of the owner receives them.'
 const sandbox = 'Plays an outside party or prepares a test; not a part of the product.'
 
 const leftOut: Readonly<Record<string, string>> = {
@@ -80,6 +81,15 @@ const leftOut: Readonly<Record<string, string>> = {
   'wallets.signers.create': security,
   'wallets.signers.list': security,
   'wallets.transfer_intent': 'Prepares a person’s signature; an agent does not need it.',
+  'webhook_endpoints.create': builders,
+  'webhook_endpoints.deliveries.list': builders,
+  'webhook_endpoints.deliveries.retry': builders,
+  'webhook_endpoints.get': builders,
+  'webhook_endpoints.list': builders,
+  'webhook_endpoints.remove': builders,
+  'webhook_endpoints.rotate': builders,
+  'webhook_endpoints.test': builders,
+  'webhook_endpoints.update': builders,
 }
 
 describe('the operations that are no MCP tools', () => {

@@ -24,11 +24,11 @@ export default defineTool({
   }),
   failures: [],
   example: { type: 'transfer.confirmed,transfer.failed', limit: 20 },
-  run: async ({ database, principal }, { type: types = null, after, limit = 50 }) => {
+  run: async ({ database, principal, now }, { type: types = null, after, limit = 50 }) => {
     const caller = callerOf({ principal })
     const reader = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     // A caller finds the events of its own earlier calls.
-    await publishEvents(database)
+    await publishEvents(database, now)
     const from = after === undefined ? 0n : await findSequence(database, reader, after)
     const found = await readEvents(database, reader, { after: from, types, limit: limit + 1 })
     const events = found.slice(0, limit)
