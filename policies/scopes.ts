@@ -14,6 +14,7 @@ export const scopes = {
   'compliance:write': 'Submit Travel Rule data, and see the status of identity verification.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
   'purchases:pay': 'Buy paid web resources from the wallet, within the spend policy.',
+  'events:read': 'Follow the events of its own calls.',
 } as const satisfies Record<string, string>
 
 export type Scope = keyof typeof scopes
@@ -34,6 +35,7 @@ export const readScopes = [
   'cards:read',
   'investing:read',
   'swaps:quote',
+  'events:read',
 ] as const satisfies readonly Scope[]
 
 export function isScope(text: string): text is Scope {

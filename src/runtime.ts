@@ -12,6 +12,7 @@ import type { Log } from './base/log.ts'
 import { describeVariable, startTogether, withVariableName } from './base/start-together.ts'
 import { VERSION } from './base/version.ts'
 import type { Config } from './config/read-config.ts'
+import { createEventWatches } from './events/watch-events.ts'
 import { createJournal } from './journal/write.ts'
 import { createAskOwner } from './kernel/ask-owner.ts'
 import type { Services } from './kernel/context.ts'
@@ -159,6 +160,7 @@ export async function createRuntime(
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
       bankingProvider,
+      eventWatches: createEventWatches(database),
       rateLimiter: countRefusals(watch('rate_limits', rateLimiter), metrics),
       sandbox:
         webhooks === null

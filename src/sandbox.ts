@@ -65,6 +65,7 @@ const demoScopes: readonly Scope[] = [
   'compliance:write',
   'fx:pay',
   'purchases:pay',
+  'events:read',
 ]
 
 const demoPolicy: Policy = {

@@ -39,6 +39,7 @@ export async function settingsOf(
     vasp: config.vasp,
     accountsPerCurrency: config.banking.accountsPerCurrency,
     metricsToken: config.metricsToken,
+    eventDays: config.eventDays,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }

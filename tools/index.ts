@@ -66,6 +66,7 @@ import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
 import developerKeysUpdate from './developer/keys/update.ts'
 import docsFeedback from './docs/feedback.ts'
+import eventsList from './events/list.ts'
 import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
@@ -103,6 +104,15 @@ import walletsTransfer from './wallets/transfer.ts'
 import walletsTransferIntent from './wallets/transfer-intent.ts'
 import walletsTransfersGet from './wallets/transfers/get.ts'
 import walletsTransfersList from './wallets/transfers/list.ts'
+import webhookEndpointsCreate from './webhook-endpoints/create.ts'
+import webhookEndpointsDeliveriesList from './webhook-endpoints/deliveries/list.ts'
+import webhookEndpointsDeliveriesRetry from './webhook-endpoints/deliveries/retry.ts'
+import webhookEndpointsGet from './webhook-endpoints/get.ts'
+import webhookEndpointsList from './webhook-endpoints/list.ts'
+import webhookEndpointsRemove from './webhook-endpoints/remove.ts'
+import webhookEndpointsRotate from './webhook-endpoints/rotate.ts'
+import webhookEndpointsTest from './webhook-endpoints/test.ts'
+import webhookEndpointsUpdate from './webhook-endpoints/update.ts'
 import x402Fx from './x402/fx.ts'
 import x402PaymentsGet from './x402/payments/get.ts'
 
@@ -170,6 +180,7 @@ export const tools: readonly Tool[] = [
   developerKeysRevoke,
   developerKeysUpdate,
   docsFeedback,
+  eventsList,
   investingOrder,
   investingOrdersCancel,
   investingOrdersList,
@@ -207,6 +218,15 @@ export const tools: readonly Tool[] = [
   walletsTransferIntent,
   walletsTransfersGet,
   walletsTransfersList,
+  webhookEndpointsCreate,
+  webhookEndpointsDeliveriesList,
+  webhookEndpointsDeliveriesRetry,
+  webhookEndpointsGet,
+  webhookEndpointsList,
+  webhookEndpointsRemove,
+  webhookEndpointsRotate,
+  webhookEndpointsTest,
+  webhookEndpointsUpdate,
   x402Fx,
   x402PaymentsGet,
 ]

@@ -32,6 +32,8 @@ export type IdPrefix =
   | 'jrn'
   | 'buy'
   | 'swp'
+  | 'whk'
+  | 'whd'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

@@ -365,6 +365,7 @@ export type AgentsKeysCreateRequest = {
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
   policy?: Policy
@@ -418,6 +419,7 @@ export type AgentsKeysUpdateRequest = {
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'events:read'
   )[]
   /** Complete new spend policy; null removes it. */
   policy?: Policy | null
@@ -1425,6 +1427,7 @@ export type DeveloperKeysCreateRequest = {
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
   policy?: Policy
@@ -1497,6 +1500,578 @@ export type DocsFeedbackResponse = {
   up: number
   /** Number of down votes. */
   down: number
+}
+
+export type EventsListResponse = {
+  /** Events of this page, oldest first. */
+  events: (
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `transfer.submitted`: A transfer was accepted: its money is held, and it is being sent. `transfer.confirmed`: The chain executed a transfer. `transfer.failed`: A transfer failed or was reversed; its money is available again. */
+        type: 'transfer.submitted' | 'transfer.confirmed' | 'transfer.failed'
+        /** Facts of the event. */
+        data: {
+          /** Operation that spent the money, such as `wallets.transfer`. */
+          operation: string
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Chain by name. */
+          chain: string
+          /** EVM address, lower case. */
+          destination: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `deposit.credited`: Money arrived: from a bank, on the chain, or from another wallet of the gateway. `deposit.reversed`: A deposit was taken back by the bank or by a reorganization of the chain. */
+        type: 'deposit.credited' | 'deposit.reversed'
+        /** Facts of the event. */
+        data: {
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Place of the money: `bank`, `broker`, or a chain by name. */
+          place: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `relay.confirmed`: The chain executed a gasless payment. `relay.failed`: A gasless payment failed; no money moved. */
+        type: 'relay.confirmed' | 'relay.failed'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Chain by name. */
+          chain: string
+          /** EVM address, lower case. */
+          payer: string
+          /** EVM address, lower case. */
+          destination: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `decision.denied`: A spend was denied, or its money was not there. */
+        type: 'decision.denied'
+        /** Facts of the event. */
+        data: {
+          /** Denied operation, such as `wallets.transfer`. */
+          operation: string
+          /** `deny`: by the policy or AML rules. */
+          verdict: 'deny' | 'insufficient_funds'
+          /** Names of the broken rules. */
+          rules: string[]
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `approval.requested`: An agent asks its owner to approve a call. `approval.approved`: The owner approved a call. `approval.rejected`: The owner rejected a call, or its key stopped being active. `approval.expired`: A request for approval expired undecided. `approval.withdrawn`: The agent withdrew its request for approval. */
+        type:
+          | 'approval.requested'
+          | 'approval.approved'
+          | 'approval.rejected'
+          | 'approval.expired'
+          | 'approval.withdrawn'
+        /** Facts of the event. */
+        data: {
+          /** Operation to approve, such as `wallets.transfer`. */
+          operation: string
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** When the request expires, ISO 8601 UTC. */
+          expiresAt: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `card.issued`: A card was issued. `card.updated`: The status or a control of a card was changed. */
+        type: 'card.issued' | 'card.updated'
+        /** Facts of the event. */
+        data: {
+          /** Type of the card. */
+          type: 'virtual' | 'physical'
+          /** Status of the card. */
+          status: 'active' | 'frozen' | 'canceled'
+          /** Rises with every change of a control. */
+          version: number
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
+        type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
+        /** Facts of the event. */
+        data: {
+          /** `card_…` */
+          cardId: string
+          /** `dec_…`; null where the network decided by itself. */
+          decisionId: string | null
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `order.accepted`: The broker accepted an order. `order.filled`: An order was filled. `order.canceled`: An order was canceled, or rejected by the broker; a part may be filled. `order.expired`: An order expired; a part may be filled. */
+        type: 'order.accepted' | 'order.filled' | 'order.canceled' | 'order.expired'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Ticker. */
+          symbol: string
+          /** Side of the order. */
+          side: 'buy' | 'sell'
+          /** Status of the order. */
+          status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
+          /** Asset by symbol. */
+          asset: string
+          /** Ordered amount, decimal string. */
+          amount: string
+          /** Filled amount so far, decimal string. */
+          filledAmount: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `purchase.delivered`: A bought URL was delivered. `purchase.undelivered`: A purchase was paid, and nothing came. `purchase.failed`: A purchase was not paid and never will be. */
+        type: 'purchase.delivered' | 'purchase.undelivered' | 'purchase.failed'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Origin of the seller. */
+          origin: string
+          /** Asset by symbol. */
+          asset: string
+          /** Agreed price, decimal string. */
+          amount: string
+          /** True if the chain shows the payment. */
+          isPaid: boolean
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
+        type: 'payout.sent' | 'payout.paid' | 'payout.returned'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `key.created`: A key of an agent, a developer or an OAuth client was created. `key.updated`: The scopes, the policy or the expiry of a key was changed. `key.paused`: A key was paused. `key.resumed`: A paused key was resumed. `key.revoked`: A key was revoked. */
+        type: 'key.created' | 'key.updated' | 'key.paused' | 'key.resumed' | 'key.revoked'
+        /** Facts of the event. */
+        data: {
+          /** Kind of the key; `grant`: of an OAuth client. */
+          kind: 'agent' | 'developer' | 'grant'
+          /** Status of the key. */
+          status: 'active' | 'paused' | 'revoked'
+          /** Scopes of the key. */
+          scopes: string[]
+          /** Rises with every change of the policy. */
+          policyVersion: number
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `security.factor_added`: A sign-in method or a second factor was added. `security.factor_removed`: A sign-in method or a second factor was removed. */
+        type: 'security.factor_added' | 'security.factor_removed'
+        /** Facts of the event. */
+        data: {
+          /** Kind of the factor, such as `passkey` or `mfa`. */
+          kind: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `security.locked`: The account was locked. `security.unlocked`: The account was unlocked. */
+        type: 'security.locked' | 'security.unlocked'
+        /** Facts of the event. */
+        data: {
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `security.signed_in`: A person signed in. */
+        type: 'security.signed_in'
+        /** Facts of the event. */
+        data: {
+          /** Sign-in method, such as `passkey`. */
+          method: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `kyc.updated`: An identity verification was started, or its status changed. */
+        type: 'kyc.updated'
+        /** Facts of the event. */
+        data: {
+          /** Level of the verification. */
+          level: 'basic' | 'full'
+          /** Status of the review. */
+          status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `wallet.shortfall`: The chain holds less of an asset than the books, or that has changed. */
+        type: 'wallet.shortfall'
+        /** Facts of the event. */
+        data: {
+          /** Asset by symbol. */
+          asset: string
+          /** Missing and no longer spendable, decimal string; "0" once covered. */
+          frozenAmount: string
+          /** Held for open spends and not covered, decimal string. */
+          uncoveredAmount: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `webhook.disabled`: A webhook endpoint was disabled, because it failed for two days. */
+        type: 'webhook.disabled'
+        /** Facts of the event. */
+        data: {
+          /** Time of the first failure since the last success, ISO 8601 UTC. */
+          failingSince: string
+        }
+      }
+    | {
+        /** `evt_…`; the same in every delivery of the event. */
+        id: string
+        /** Grows by account, with or without gaps, and is never reused. */
+        sequence: number
+        /** Time of the effect, ISO 8601 UTC. */
+        createdAt: string
+        /** Account of the event: `acct_…` */
+        accountId: string
+        /** Key that caused the event or that it is about; null: neither. */
+        agentId: string | null
+        /** Object of the event. */
+        object: {
+          /** Kind of the object, such as `transfer`. */
+          kind: string
+          /** Id of the object. */
+          id: string
+        }
+        /** `ping`: A test of a webhook endpoint. */
+        type: 'ping'
+        /** Facts of the event. */
+        data: Record<string, unknown>
+      }
+  )[]
+  /** `after` of the next page; null on the last page. */
+  nextCursor: string | null
 }
 
 export type EvmAddress = string
@@ -3003,6 +3578,169 @@ export type WalletsTransfersListResponse = {
   nextCursor: string | null
 }
 
+export type WebhookEndpointsCreateRequest = {
+  /** URL that receives events by POST: https, to the public internet. */
+  url: string
+  /** Types of events to receive; empty or absent: all. */
+  types?: string[]
+  /** The owner’s name for the endpoint, at most 200 characters. */
+  description?: string | null
+}
+
+export type WebhookEndpointsCreateResponse = {
+  /** `whk_…` */
+  id: string
+  /** URL that receives the events. */
+  url: string
+  /** Types it receives; empty: all. */
+  types: string[]
+  /** The owner’s name for the endpoint. */
+  description: string | null
+  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+  status: 'active' | 'disabled'
+  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+  failingSince: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** Secret that signs the deliveries: `whsec_…`. Null in a replayed answer, because it is shown once. */
+  secret: string | null
+}
+
+export type WebhookEndpointsDeliveriesListResponse = {
+  /** Deliveries of this page, newest first. */
+  deliveries: {
+    /** `whd_…` */
+    id: string
+    /** `evt_…`: the `webhook-id` of its requests. */
+    eventId: string
+    /** Type of the event. */
+    type: string
+    /** `failed`: it is not tried again by itself. */
+    status: 'pending' | 'delivered' | 'failed'
+    /** The last 20 attempts, oldest first. */
+    attempts: {
+      /** ISO 8601 UTC. */
+      at: string
+      /** Status of the answer; null if none came. */
+      httpStatus: number | null
+      /** Duration in milliseconds. */
+      ms: number
+      /** Why it failed; `status`: the answer was not 2xx. Null if it succeeded. */
+      error: 'refused-url' | 'unreachable' | 'timeout' | 'protocol' | 'status' | null
+    }[]
+    /** ISO 8601 UTC; null unless pending. */
+    nextAttemptAt: string | null
+  }[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type WebhookEndpointsDeliveriesRetryResponse = {
+  /** `whd_…` */
+  id: string
+  /** `evt_…`: the `webhook-id` of its requests. */
+  eventId: string
+  /** Type of the event. */
+  type: string
+  /** `failed`: it is not tried again by itself. */
+  status: 'pending' | 'delivered' | 'failed'
+  /** The last 20 attempts, oldest first. */
+  attempts: {
+    /** ISO 8601 UTC. */
+    at: string
+    /** Status of the answer; null if none came. */
+    httpStatus: number | null
+    /** Duration in milliseconds. */
+    ms: number
+    /** Why it failed; `status`: the answer was not 2xx. Null if it succeeded. */
+    error: 'refused-url' | 'unreachable' | 'timeout' | 'protocol' | 'status' | null
+  }[]
+  /** ISO 8601 UTC; null unless pending. */
+  nextAttemptAt: string | null
+}
+
+export type WebhookEndpointsGetResponse = {
+  /** `whk_…` */
+  id: string
+  /** URL that receives the events. */
+  url: string
+  /** Types it receives; empty: all. */
+  types: string[]
+  /** The owner’s name for the endpoint. */
+  description: string | null
+  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+  status: 'active' | 'disabled'
+  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+  failingSince: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
+export type WebhookEndpointsListResponse = {
+  /** All endpoints, newest first. */
+  endpoints: {
+    /** `whk_…` */
+    id: string
+    /** URL that receives the events. */
+    url: string
+    /** Types it receives; empty: all. */
+    types: string[]
+    /** The owner’s name for the endpoint. */
+    description: string | null
+    /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+    status: 'active' | 'disabled'
+    /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+    failingSince: string | null
+    /** ISO 8601 UTC. */
+    createdAt: string
+  }[]
+}
+
+export type WebhookEndpointsRemoveResponse = {
+  /** Always true. */
+  deleted: boolean
+}
+
+export type WebhookEndpointsRotateResponse = {
+  /** Secret that signs the deliveries: `whsec_…`. Null in a replayed answer, because it is shown once. */
+  secret: string | null
+  /** Until then the secret before signs, too; ISO 8601 UTC. */
+  previousUntil: string
+}
+
+export type WebhookEndpointsTestResponse = {
+  /** Always true: the event is on its way. */
+  sent: boolean
+}
+
+export type WebhookEndpointsUpdateRequest = {
+  /** URL that receives events by POST: https, to the public internet. */
+  url?: string
+  /** Types of events to receive; empty or absent: all. */
+  types?: string[]
+  /** The owner’s name for the endpoint, at most 200 characters. */
+  description?: string | null
+  /** `active` also forgets earlier failures. */
+  status?: 'active' | 'disabled'
+}
+
+export type WebhookEndpointsUpdateResponse = {
+  /** `whk_…` */
+  id: string
+  /** URL that receives the events. */
+  url: string
+  /** Types it receives; empty: all. */
+  types: string[]
+  /** The owner’s name for the endpoint. */
+  description: string | null
+  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+  status: 'active' | 'disabled'
+  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+  failingSince: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type X402FxResponse = {
   /** `quote_…` */
   quoteId: string
@@ -3497,6 +4235,21 @@ export interface Operations {
     /** Rate a page of the documentation. Votes are only counted; nothing about the voter is stored. */
     readonly feedback: Call<DocsFeedbackRequest, DocsFeedbackResponse>
   }
+  readonly events: {
+    /** List what happened to the account, oldest first; a key sees its own events. */
+    readonly list: List<
+      {
+        /** Filter by type; several are separated by commas. */
+        type?: string
+        /** Id of an event, or `nextCursor`: only later events are returned. `0`: from the first event. */
+        after?: string
+        /** Maximum number of items: 1 to 100, default 50. */
+        limit?: number | string
+      },
+      EventsListResponse,
+      EventsListResponse['events'][number]
+    >
+  }
   readonly investing: {
     /** Buy or sell a stock or ETF for an amount of USD, in fractions of a share, at the market or with a limit. */
     readonly order: Call<InvestingOrderRequest, InvestingOrderResponse>
@@ -3742,6 +4495,77 @@ export interface Operations {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
   }
+  readonly webhookEndpoints: {
+    /** Send the account’s events to a URL, signed as Standard Webhooks; at most ten endpoints. */
+    readonly create: Call<WebhookEndpointsCreateRequest, WebhookEndpointsCreateResponse>
+    /** List the account’s webhook endpoints, newest first. */
+    readonly list: Call<Record<never, never>, WebhookEndpointsListResponse>
+    readonly deliveries: {
+      /** List the deliveries to a webhook endpoint with their attempts, newest first. */
+      readonly list: List<
+        {
+          /** `whk_…` */
+          id: string
+          /** Maximum number of items: 1 to 100, default 50. */
+          limit?: number | string
+          /** `nextCursor` of the previous page. */
+          cursor?: string
+        },
+        WebhookEndpointsDeliveriesListResponse,
+        WebhookEndpointsDeliveriesListResponse['deliveries'][number]
+      >
+      /** Deliver an event to a webhook endpoint again at once, whether it was delivered or failed. */
+      readonly retry: Call<
+        {
+          /** `whk_…` */
+          id: string
+          /** `whd_…` */
+          deliveryId: string
+        },
+        WebhookEndpointsDeliveriesRetryResponse
+      >
+    }
+    /** Show one webhook endpoint. */
+    readonly get: Call<
+      {
+        /** `whk_…` */
+        id: string
+      },
+      WebhookEndpointsGetResponse
+    >
+    /** Delete a webhook endpoint with its secret and its deliveries. */
+    readonly remove: Call<
+      {
+        /** `whk_…` */
+        id: string
+      },
+      WebhookEndpointsRemoveResponse
+    >
+    /** Change the URL, types or description of a webhook endpoint, or disable or activate it. */
+    readonly update: Call<
+      {
+        /** `whk_…` */
+        id: string
+      } & WebhookEndpointsUpdateRequest,
+      WebhookEndpointsUpdateResponse
+    >
+    /** Replace the secret of a webhook endpoint; both secrets sign for 24 hours. */
+    readonly rotate: Call<
+      {
+        /** `whk_…` */
+        id: string
+      },
+      WebhookEndpointsRotateResponse
+    >
+    /** Send an event of type `ping` to a webhook endpoint, whatever types it receives. */
+    readonly test: Call<
+      {
+        /** `whk_…` */
+        id: string
+      },
+      WebhookEndpointsTestResponse
+    >
+  }
   readonly x402: {
     /** Buy a foreign-exchange quote. */
     readonly fx: Call<
@@ -3836,6 +4660,7 @@ export const routes: Readonly<
   'developer.keys.revoke': ['DELETE', '/api/developer/keys/{id}', true, ''],
   'developer.keys.update': ['PATCH', '/api/developer/keys/{id}', true, ''],
   'docs.feedback': ['POST', '/api/docs/feedback', true, ''],
+  'events.list': ['GET', '/api/events', false, 'events'],
   'investing.order': ['POST', '/api/investing/order', true, ''],
   'investing.orders.cancel': ['DELETE', '/api/investing/orders/{id}', true, ''],
   'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders'],
@@ -3873,6 +4698,20 @@ export const routes: Readonly<
   'wallets.transferIntent': ['POST', '/api/wallets/transfer/intent', true, ''],
   'wallets.transfers.get': ['GET', '/api/wallets/transfers/{id}', false, ''],
   'wallets.transfers.list': ['GET', '/api/wallets/transfers', false, 'transfers'],
+  'webhookEndpoints.create': ['POST', '/api/webhook-endpoints', true, ''],
+  'webhookEndpoints.list': ['GET', '/api/webhook-endpoints', false, ''],
+  'webhookEndpoints.deliveries.list': ['GET', '/api/webhook-endpoints/{id}/deliveries', false, 'deliveries'],
+  'webhookEndpoints.deliveries.retry': [
+    'POST',
+    '/api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
+    true,
+    '',
+  ],
+  'webhookEndpoints.get': ['GET', '/api/webhook-endpoints/{id}', false, ''],
+  'webhookEndpoints.remove': ['DELETE', '/api/webhook-endpoints/{id}', true, ''],
+  'webhookEndpoints.update': ['PATCH', '/api/webhook-endpoints/{id}', true, ''],
+  'webhookEndpoints.rotate': ['POST', '/api/webhook-endpoints/{id}/rotate', true, ''],
+  'webhookEndpoints.test': ['POST', '/api/webhook-endpoints/{id}/test', true, ''],
   'x402.fx': ['GET', '/api/x402/fx', false, ''],
   'x402.payments.get': ['GET', '/api/x402/payments/{id}', false, ''],
 }

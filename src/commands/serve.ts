@@ -113,6 +113,7 @@ async function openGateway(
     catalogue,
     services,
     isDraining,
+    ending: ending.signal,
     onWrite: pace.noteWrite,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),

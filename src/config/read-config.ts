@@ -10,6 +10,7 @@ import { logLevels } from '../base/log.ts'
 import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
+import { type EventConfig, eventsOf, eventVariables } from './events.ts'
 import { type HttpConfig, httpOf, httpVariables } from './http.ts'
 import {
   type IdentityProviderConfig,
@@ -114,6 +115,7 @@ const environment = z.object({
   ...investingVariables,
   ...cardVariables,
   ...httpVariables,
+  ...eventVariables,
   ...observabilityVariables,
 })
 
@@ -125,6 +127,7 @@ export interface Config
     InvestingConfig,
     CardConfig,
     HttpConfig,
+    EventConfig,
     ObservabilityConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
@@ -255,6 +258,7 @@ function configOf(
     ...investingOf(settings),
     ...cardsOf(settings),
     ...httpOf(settings),
+    ...eventsOf(settings),
     ...observabilityOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)

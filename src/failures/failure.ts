@@ -8,7 +8,7 @@ export const failures = {
   invalid_request: { status: 400, title: 'The request is not valid', retry: false },
   ambiguous_credentials: { status: 400, title: 'More than one credential', retry: false },
   credential_in_query: { status: 400, title: 'Credential in the query string', retry: false },
-  url_not_allowed: { status: 400, title: 'The URL cannot be bought from', retry: false },
+  url_not_allowed: { status: 400, title: 'The URL is not allowed', retry: false },
   chain_not_supported: { status: 400, title: 'Chain not supported', retry: false },
   unauthenticated: { status: 401, title: 'Not authenticated', retry: false },
   signature_invalid: { status: 401, title: 'The signature does not verify', retry: false },

@@ -49,6 +49,8 @@ export interface AppParts {
   readonly mounts: ReadonlyMap<string, (mounted: AuthenticatedRequest) => Promise<Response>>
   /** Called for every request that may leave work for the jobs: writes and payments. */
   readonly onWrite?: () => void
+  /** Aborts when the process begins to shut down: streams end with it. */
+  readonly ending?: AbortSignal
   /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
   /** Handlers for all routes below a path, such as the sandbox's identity provider. */
@@ -64,6 +66,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     below = new Map(),
     isDraining = () => false,
     onWrite = () => {},
+    ending = new AbortController().signal,
   } = parts
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
@@ -96,7 +99,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.use('/api/openapi.json', compress())
   app.use('/assets/*', compress())
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
-  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit })
+  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit, ending })
   routeWebhooks(app, services)
   routePages(app, services)
   routeDocs(app)

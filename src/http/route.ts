@@ -10,6 +10,7 @@ import type { Tool } from '../kernel/tool.ts'
 import type { Seller } from '../x402/sale.ts'
 import { callerOf, requireSameSitePage, sessionCookie } from './authenticate.ts'
 import { csvAnswer } from './csv.ts'
+import { openEventStream, wantsStream, withLastEventId } from './event-stream.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
 import { isPaid, PAYMENT_HEADERS, saleResponse, sentPaymentOf } from './x402.ts'
@@ -25,6 +26,8 @@ export interface RateLimitDependencies {
 
 interface RouteParts {
   readonly services: Services
+  /** Aborts when the process begins to end: streams end with it. */
+  readonly ending: AbortSignal
   readonly seller: Seller
   readonly limit: (
     services: Services,
@@ -45,7 +48,7 @@ function routePath(
   app: Hono<Env>,
   entry: CatalogueEntry,
   { at, fixed }: ToolPath,
-  { services, seller, limit, unlimit }: RouteParts,
+  { services, seller, limit, unlimit, ending }: RouteParts,
 ): void {
   const { tool } = entry
   const [method = ''] = tool.route.split(' ')
@@ -61,11 +64,10 @@ function routePath(
     if (tool.opensSession === true || tool.closesSession === true)
       requireSameSitePage(c, services.settings.origin)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
-    const { body, replayed, decisionId } = await run(
-      tool,
-      { ...callFacts(services, c), principal },
-      rawInputOf(c, fixed),
-    )
+    const isStream = wantsStream(c, tool)
+    const raw = isStream ? withLastEventId(c, rawInputOf(c, fixed)) : rawInputOf(c, fixed)
+    const { body, replayed, decisionId } = await run(tool, { ...callFacts(services, c), principal }, raw)
+    if (isStream) return openEventStream(services, { principal, tool, raw, ending })
     if (decisionId !== null) c.set('decisionId', decisionId)
     if (tool.closesSession === true)
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))

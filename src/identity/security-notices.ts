@@ -17,6 +17,7 @@ const events = {
   passkey_removed: 'A passkey was removed from',
   agent_revoked: 'An agent’s key was revoked for',
   api_key_revoked: 'An API key was revoked for',
+  webhook_disabled: 'A webhook endpoint that failed for two days was disabled for',
 } as const
 
 export interface NoticeParts {
@@ -34,7 +35,11 @@ export async function sendSecurityNotice(
 ): Promise<void> {
   const { messages, settings, log, afterCommit } = parts
   const [page = ''] = settings.webOrigins
-  const text = `${events[notice]} your Bursar account on ${at.toISOString()}. If that was not you, lock the account and recover it at ${page}/sign-in.`
+  const advice =
+    notice === 'webhook_disabled'
+      ? 'What happened since is at GET /api/events; activate the endpoint to receive events again.'
+      : `If that was not you, lock the account and recover it at ${page}/sign-in.`
+  const text = `${events[notice]} your Bursar account on ${at.toISOString()}. ${advice}`
   const addresses = (await addressesOf(parts, accountId)).filter(({ channel }) =>
     messages.channels.includes(channel),
   )

@@ -7,12 +7,15 @@ import { findIssuedKey } from '../identity/store.ts'
 import { payDividends } from '../investing/dividends.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
+import { noticeExpiredApprovals } from '../spending/approvals.ts'
 import { collectDebts } from './collect-debts.ts'
+import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
+import { publishNewEvents } from './publish-events.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
 import { settleCards } from './settle-cards.ts'
@@ -47,6 +50,8 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 
 const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
+  { name: 'publish-events', everyMs: 250, round: publishNewEvents },
+  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays },
@@ -61,7 +66,10 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   {
     name: 'finish-approvals',
     everyMs: 2_000,
-    round: (services, signal) => finishApprovals(services, findIssuedKey, signal),
+    round: async (services, signal) => {
+      await noticeExpiredApprovals(services.database, services.clock())
+      return finishApprovals(services, findIssuedKey, signal)
+    },
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },

@@ -1,10 +1,11 @@
 /**
  * Deletes expired rows: nonces, challenges, agents' registrations, idempotency keys older than a day, intents, quotes,
- * MCP sessions, what sellers delivered a day ago, and rate-limit windows.
+ * MCP sessions, events older than their retention, what sellers delivered a day ago, and rate-limit windows.
  */
 
 import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
+import { sweepEvents } from '../events/sweep-events.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepRegistrations } from '../identity/keys/registrations.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
@@ -18,7 +19,15 @@ import { sweepIntents } from '../wallets/signing/intent-store.ts'
 /** Longer than any rate-limit window. */
 const WINDOW_MS = 24 * 60 * 60 * 1000
 
-export async function sweep({ database, clock }: { database: Database; clock: Clock }): Promise<void> {
+export async function sweep({
+  database,
+  clock,
+  settings,
+}: {
+  database: Database
+  clock: Clock
+  settings: { readonly eventDays: number }
+}): Promise<void> {
   const now = clock()
   await sweepNonces(database, now)
   await sweepChallenges(database, now)
@@ -28,6 +37,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   await sweepIntents(database, now)
   await sweepCardOrders(database, now)
   await sweepMcpSessions(database, now)
+  await sweepEvents(database, { now, days: settings.eventDays })
   const closed = new Date(now.getTime() - WINDOW_MS)
   await deleteOldDeliveries(database, closed)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()

@@ -61,6 +61,8 @@ export interface Settings {
   readonly accountsPerCurrency: number
   /** Bearer token of `/metrics`; null restricts production to loopback connections. */
   readonly metricsToken: string | null
+  /** Days for which events and webhook deliveries are kept. */
+  readonly eventDays: number
 }
 
 /** Generated sandbox credentials, which are public. */
@@ -101,6 +103,7 @@ export interface Services {
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
+  readonly eventWatches: EventWatches
   /** Identity providers by their name in the route. */
   readonly identityProviders: ReadonlyMap<string, IdentityProvider>
   readonly clock: Clock
@@ -144,6 +147,20 @@ export interface ExceptionRequest {
  * @throws Failure `invalid_request`, `insufficient_scope`, `conflict`, and what no approval overrules.
  */
 export type AskOwner = (context: Context, request: ExceptionRequest) => Promise<Approval>
+
+/** Wakes streams of events; structurally that of src/events. */
+export interface EventWatches {
+  /** @returns undefined when the account already has as many streams here as it may have. */
+  open(accountId: string):
+    | {
+        readonly head: () => bigint
+        wait(sequence: bigint, ms: number, signal: AbortSignal): Promise<void>
+        close(): void
+      }
+    | undefined
+  /** Wakes the streams whose account has new events. */
+  check(): Promise<void>
+}
 
 export interface Context extends Services {
   readonly principal: Principal

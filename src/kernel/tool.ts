@@ -96,6 +96,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly shownOnce?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string
+  /** REST also serves it as text/event-stream: `src/http/event-stream.ts`. */
+  readonly stream?: true
   /** The tool calls providers or counts limits, so it opens its own transactions. */
   readonly ownTransactions?: true
   /** Allowed values of a path parameter, if the deployment defines them. */

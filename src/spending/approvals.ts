@@ -264,6 +264,17 @@ export async function countOpenExceptions(
   return Number(open)
 }
 
+/** Marks pending approvals that have expired, which writes their event. */
+export async function noticeExpiredApprovals({ kysely }: Connection, at: Date): Promise<void> {
+  await kysely
+    .updateTable('approval')
+    .set({ expired_at: at })
+    .where('status', '=', 'pending')
+    .where('expired_at', 'is', null)
+    .where('expires_at', '<=', at)
+    .execute()
+}
+
 /** Stores the outcome of an approved call. The first stored outcome wins. */
 export async function storeApprovalOutcome(
   database: Connection,

@@ -36,6 +36,9 @@ export interface Schema {
   deposit: DepositTable
   dividend: DividendTable
   docs_feedback: DocsFeedbackTable
+  event: EventTable
+  event_head: EventHeadTable
+  event_outbox: EventOutboxTable
   failed_factor: FailedFactorTable
   federated_identity: FederatedIdentityTable
   idempotency: IdempotencyTable
@@ -84,6 +87,8 @@ export interface Schema {
   wallet_drift: WalletDriftTable
   wallet_shortfall: WalletShortfallTable
   wallet_signer: WalletSignerTable
+  webhook_delivery: WebhookDeliveryTable
+  webhook_endpoint: WebhookEndpointTable
   webhook_event: WebhookEventTable
 }
 
@@ -176,6 +181,7 @@ export interface ApprovalTable {
   created_at: Date
   expires_at: Date
   decided_at: Date | null
+  expired_at: Date | null
 }
 
 export interface BalanceTable {
@@ -403,6 +409,34 @@ export interface DocsFeedbackTable {
   page: string
   up: Generated<bigint>
   down: Generated<bigint>
+}
+
+export interface EventTable {
+  account_id: string
+  sequence: bigint
+  id: string
+  agent_id: string | null
+  type: string
+  object_kind: string
+  object_id: string
+  data: JsonColumn
+  at: Date
+}
+
+export interface EventHeadTable {
+  account_id: string
+  last_sequence: bigint
+}
+
+export interface EventOutboxTable {
+  position: Generated<bigint>
+  account_id: string
+  agent_id: string | null
+  type: string
+  object_kind: string
+  object_id: string
+  data: JsonColumn
+  at: Date
 }
 
 export interface FailedFactorTable {
@@ -972,6 +1006,38 @@ export interface WalletSignerTable {
   account_id: string
   address: string
   created_at: Date
+}
+
+export interface WebhookDeliveryTable {
+  id: string
+  endpoint_id: string
+  event_id: string
+  account_id: string
+  sequence: bigint
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  attempts: JsonColumn
+  tries: Generated<number>
+  created_at: Date
+  next_attempt_at: Date | null
+}
+
+export interface WebhookEndpointTable {
+  id: string
+  account_id: string
+  url: string
+  description: string | null
+  types: readonly string[]
+  status: Generated<'active' | 'disabled'>
+  secret: Uint8Array
+  previous_secret: Uint8Array | null
+  previous_until: Date | null
+  created_at: Date
+  failing_since: Date | null
+  failures: Generated<number>
+  paused_until: Date | null
+  due_at: Date | null
+  busy_until: Date
 }
 
 export interface WebhookEventTable {

@@ -112,6 +112,7 @@ describe('the configuration', () => {
       kycLimits: null,
       keepAliveSeconds: 65,
       metricsToken: null,
+      eventDays: 90,
       tracesTo: null,
       sumsub: null,
       vasp: { name: 'Bursar', lei: null },

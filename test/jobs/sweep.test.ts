@@ -20,7 +20,7 @@ onBothEngines('the sweep', (database) => {
       ['live', hoursAgo(1)],
     ] as const)
       await database().kysely.insertInto('rate_window').values({ key, opened_at, count: 1 }).execute()
-    await sweep({ database: database(), clock: () => now })
+    await sweep({ database: database(), clock: () => now, settings: { eventDays: 90 } })
     expect(
       (await database().kysely.selectFrom('signature_nonce').select('nonce').execute()).map(
         ({ nonce }) => nonce,

@@ -6,6 +6,7 @@ import { defaultKycLimits } from '../../policies/kyc.ts'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/base/principal.ts'
+import { createEventWatches } from '../../src/events/watch-events.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { createJournal } from '../../src/journal/write.ts'
 import { createAskOwner } from '../../src/kernel/ask-owner.ts'
@@ -62,6 +63,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
       accountsPerCurrency: 1,
       metricsToken: null,
+      eventDays: 90,
     },
     database,
     reserve: authenticatedReserve(createReserveQueue(database), {
@@ -88,6 +90,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     }),
     bankingProvider: createSandboxBanking({ webhookUrl: () => origin, key: bankKey, clock, newId }),
     rateLimiter: createMemoryRateLimiter(),
+    eventWatches: createEventWatches(database),
     messages: createOutboxMessages({ database, newId }),
     identityProviders: new Map(),
     clock,

@@ -358,6 +358,16 @@ async function newPurchaseOf(owner: Person) {
   }
 }
 
+async function newEndpointOf(owner: Person) {
+  const url = 'http://127.0.0.1:9/events'
+  const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
+  const path = `/api/webhook-endpoints/${String(body.id)}`
+  return {
+    id: String(body.id),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'active',
+  }
+}
+
 /** For each route that names an object: creates one, with its id and a check that it still exists. */
 const objects: Readonly<
   Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
@@ -440,6 +450,17 @@ const objects: Readonly<
       (route) => [route, newApiKeyOf] as const,
     ),
   ),
+  ...Object.fromEntries(
+    [
+      'GET /api/webhook-endpoints/{id}',
+      'PATCH /api/webhook-endpoints/{id}',
+      'DELETE /api/webhook-endpoints/{id}',
+      'POST /api/webhook-endpoints/{id}/rotate',
+      'POST /api/webhook-endpoints/{id}/test',
+      'GET /api/webhook-endpoints/{id}/deliveries',
+      'POST /api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
+    ].map((route) => [route, newEndpointOf] as const),
+  ),
 }
 
 /** A valid body, if the route needs one. */
@@ -447,6 +468,7 @@ const bodies: Readonly<Record<string, object>> = {
   'PATCH /api/agents/keys/{id}': { name: 'Mine' },
   'PATCH /api/developer/keys/{id}': { status: 'paused' },
   'POST /api/approvals/{id}': { decision: 'reject' },
+  'PATCH /api/webhook-endpoints/{id}': { status: 'disabled' },
 }
 
 describe('another account’s object', () => {

@@ -7,6 +7,7 @@ const owners = 'Only the owner grants, changes or revokes permissions.'
 const signIn = 'Signing in is for persons; an agent has a key.'
 const newcomers = 'An agent without a key cannot connect; the command line asks for it.'
 const security = 'The security of the account is its owner’s.'
+const builders = 'Where events go is the owner’s decision; a program of the owner receives them.'
 const sandbox = 'Plays an outside party or prepares a test; not a part of the product.'
 
 const leftOut: Readonly<Record<string, string>> = {
@@ -56,6 +57,8 @@ const leftOut: Readonly<Record<string, string>> = {
   'developer.keys.list': owners,
   'developer.keys.revoke': owners,
   'developer.keys.update': owners,
+  'events.list':
+    'For programs that follow an account; an agent sees what happened with `activity_list`, in fewer tokens.',
   'docs.feedback': 'For readers of the documentation, without an account.',
   'purchases.evidence': 'A document for auditors; an agent reads the purchase.',
   'rails.controls.get': admins,
@@ -78,6 +81,15 @@ const leftOut: Readonly<Record<string, string>> = {
   'wallets.signers.create': security,
   'wallets.signers.list': security,
   'wallets.transfer_intent': 'Prepares a person’s signature; an agent does not need it.',
+  'webhook_endpoints.create': builders,
+  'webhook_endpoints.deliveries.list': builders,
+  'webhook_endpoints.deliveries.retry': builders,
+  'webhook_endpoints.get': builders,
+  'webhook_endpoints.list': builders,
+  'webhook_endpoints.remove': builders,
+  'webhook_endpoints.rotate': builders,
+  'webhook_endpoints.test': builders,
+  'webhook_endpoints.update': builders,
 }
 
 describe('the operations that are no MCP tools', () => {
@@ -86,9 +98,9 @@ describe('the operations that are no MCP tools', () => {
     expect(missing.sort()).toEqual(Object.keys(leftOut).sort())
   })
 
-  it('are none that a key may call, except an intent and a document', () => {
+  it('are none that a key may call, except events, an intent and a document', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['purchases.evidence', 'wallets.transfer_intent'])
+    expect(callable).toEqual(['events.list', 'purchases.evidence', 'wallets.transfer_intent'])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

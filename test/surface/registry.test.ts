@@ -65,6 +65,9 @@ describe('the registry', () => {
       'banking.create',
       'investing.orders.cancel',
       'swaps.quote',
+      // An attempt to deliver what happened anyway.
+      'webhook_endpoints.deliveries.retry',
+      'webhook_endpoints.test',
     ]
     const silent = tools.filter(({ name, effect }) => {
       if (effect !== 'write') return false

@@ -115,6 +115,7 @@ function operationOf(
             example: responseExample(output, tool.example),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+          ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
         },
       },
       ...(tool.isSold

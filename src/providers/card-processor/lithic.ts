@@ -4,8 +4,8 @@ import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
+import { verifyWebhook } from '../standard-webhooks.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
-import { verifyWebhook } from './standard-webhooks.ts'
 
 /** Time limit for the whole answer; a person is waiting. */
 const TIMEOUT_MS = 5_000

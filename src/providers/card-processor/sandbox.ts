@@ -8,8 +8,8 @@ import { type NewId, randomDigits } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor, SimulatedPurchase } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
+import { signWebhook, verifyWebhook } from '../standard-webhooks.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
-import { signWebhook, verifyWebhook } from './standard-webhooks.ts'
 
 const TIMEOUT_MS = 10_000
 

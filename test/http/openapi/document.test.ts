@@ -29,6 +29,7 @@ const settings = {
   cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
   accountsPerCurrency: 1,
   metricsToken: null,
+  eventDays: 90,
 } as const
 
 const schema = z.record(z.string(), z.unknown())

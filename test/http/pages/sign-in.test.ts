@@ -162,6 +162,7 @@ describe('a deployment’s sign-in page', () => {
     cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
     accountsPerCurrency: 1,
     metricsToken: null,
+    eventDays: 90,
   }
 
   it('offers exactly the available sign-in methods', async () => {

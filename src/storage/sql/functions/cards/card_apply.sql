@@ -136,6 +136,15 @@ begin
       update budget_usage set count = greatest(count - 1, 0) where key_id = a.key_id and day = a.day;
     end if;
   end if;
+  -- Each event of the network, and the money that a reversal or a close gave back.
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  select a.account_id, a.key_id, e.type, 'card_transaction', a.id,
+    jsonb_build_object('cardId', a.card_id, 'decisionId', a.decision_id, 'asset', 'USD', 'units', e.units::text, 'reason', null), p_at
+  from (values
+    (case p_kind when 'refund' then 'card.refunded' else 'card.cleared' end,
+      case when p_kind in ('clearing', 'return_reversal', 'refund') then p_units else 0 end),
+    ('card.reversed', div(v_back, 10000)::bigint)) as e (type, units)
+  where e.units > 0;
   update card_authorization set updated_at = p_at,
     cleared = cleared + case when p_kind in ('clearing', 'return_reversal') then p_units - v_again else 0 end,
     refunded = refunded + case p_kind when 'refund' then p_units else -v_again end,

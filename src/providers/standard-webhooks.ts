@@ -4,20 +4,23 @@
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Failure } from '../../failures/failure.ts'
-import type { WebhookDelivery } from '../card-processor.ts'
+import { Failure } from '../failures/failure.ts'
+import type { WebhookDelivery } from './card-processor.ts'
 
 /** Maximum difference between a webhook's timestamp and our clock. */
 const TOLERANCE_SECONDS = 300
 
-/** Builds the headers of a signed webhook. @param secret `whsec_` and base64. @param at rounded down to seconds. */
+/**
+ * Builds the headers of a signed webhook, with a signature by each secret. @param secrets `whsec_` and base64. @param at
+ * rounded down to seconds.
+ */
 export function signWebhook(
   { id, body, at }: { id: string; body: string | Uint8Array; at: Date },
-  secret: string,
+  ...secrets: readonly [string, ...string[]]
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const timestamp = String(Math.floor(at.getTime() / 1000))
-  const signature = hmac(secret, { id, timestamp, body }).toString('base64')
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+  const signatures = secrets.map((secret) => `v1,${hmac(secret, { id, timestamp, body }).toString('base64')}`)
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }
 
 /** Verifies a webhook. @returns its id. @throws Failure `signature_invalid`. */

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { webhookSecretsOf } from '../../../src/config/cards.ts'
-import { signWebhook, verifyWebhook } from '../../../src/providers/card-processor/standard-webhooks.ts'
+import { webhookSecretsOf } from '../../src/config/cards.ts'
+import { signWebhook, verifyWebhook } from '../../src/providers/standard-webhooks.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const other = `whsec_${Buffer.from('another secret of the same kind').toString('base64')}`

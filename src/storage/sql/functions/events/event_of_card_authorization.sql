@@ -1,0 +1,16 @@
+-- Writes the event of a card purchase that was asked for. card_apply writes those of what follows.
+--
+-- Locks: none.
+create or replace function event_of_card_authorization() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  values (new.account_id, new.key_id, case new.status when 'declined' then 'card.declined' else 'card.authorized' end,
+    'card_transaction', new.id,
+    jsonb_build_object('cardId', new.card_id, 'decisionId', new.decision_id, 'asset', 'USD',
+      'units', (case new.status when 'declined' then new.units else new.approved end)::text, 'reason', new.reason),
+    new.created_at);
+  return null;
+end $$;
+
+create or replace trigger event_of_insert after insert on card_authorization
+  for each row when (new.status = 'declined' or new.approved > 0) execute function event_of_card_authorization();

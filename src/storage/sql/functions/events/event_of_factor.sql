@@ -1,0 +1,13 @@
+-- Writes the event of a sign-in method or second factor that was added or removed, from its journal entry.
+--
+-- Locks: none.
+create or replace function event_of_factor() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  values (new.account_id, null, replace(new.action, 'factor.', 'security.factor_'), new.object_kind, new.object_id,
+    jsonb_build_object('kind', new.object_kind), new.at);
+  return null;
+end $$;
+
+create or replace trigger event_of_factor after insert on journal_entry
+  for each row when (new.action in ('factor.added', 'factor.removed')) execute function event_of_factor();

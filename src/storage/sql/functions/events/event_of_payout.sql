@@ -1,0 +1,15 @@
+-- Writes the event of a payout that the bank has sent, has paid, or has given back.
+--
+-- Locks: none.
+create or replace function event_of_payout() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  select new.account_id, r.key_id,
+    case when new.rank = 7 then 'payout.returned' when new.rank = 5 then 'payout.paid' else 'payout.sent' end, 'payout', new.id,
+    jsonb_build_object('decisionId', new.decision_id, 'asset', r.asset, 'units', r.units::text), new.updated_at
+  from reservation r where r.decision_id = new.decision_id;
+  return null;
+end $$;
+
+create or replace trigger event_of_change after update of rank on payout
+  for each row when (new.rank <> old.rank and new.rank in (4, 5, 7)) execute function event_of_payout();

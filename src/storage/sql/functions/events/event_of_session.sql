@@ -1,0 +1,12 @@
+-- Writes the event of a sign-in.
+--
+-- Locks: none.
+create or replace function event_of_session() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  values (new.account_id, null, 'security.signed_in', 'session', new.id, jsonb_build_object('method', new.method), new.created_at);
+  return null;
+end $$;
+
+create or replace trigger event_of_insert after insert on session
+  for each row execute function event_of_session();

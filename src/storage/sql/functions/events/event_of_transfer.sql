@@ -1,0 +1,20 @@
+-- Writes the event of a transfer whose money is held, or that has ended.
+--
+-- Locks: none.
+create or replace function event_of_transfer() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  select new.account_id, d.key_id,
+    case new.state when 'confirmed' then 'transfer.confirmed' when 'failed' then 'transfer.failed' else 'transfer.submitted' end,
+    'transfer', new.id,
+    jsonb_build_object('operation', d.operation, 'decisionId', new.decision_id, 'asset', new.token, 'units', new.units::text,
+      'chain', new.chain, 'destination', new.destination, 'transactionHash', new.transaction_hash, 'reason', new.failure_code),
+    new.updated_at
+  from decision d where d.id = new.decision_id;
+  return null;
+end $$;
+
+create or replace trigger event_of_insert after insert on transfer
+  for each row execute function event_of_transfer();
+create or replace trigger event_of_end after update of state on transfer
+  for each row when (new.state <> old.state and new.state in ('confirmed', 'failed')) execute function event_of_transfer();

@@ -1,0 +1,41 @@
+-- Moves events of committed transactions from the outbox to the readers, and numbers them by account: what an account's readers have
+-- seen stays the beginning of what they will see. Returns the accounts with new events, and how many events there were.
+--
+-- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint.
+--
+-- Arguments: p_limit is the number of events that are moved at most; p_at is the time of the deliveries.
+-- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
+--   that had nothing due.
+create or replace function events_publish(p_limit int, p_at timestamptz)
+returns table (account_id text, last_sequence bigint, moved bigint) language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform pg_advisory_xact_lock(hashtext('bursar events'), 0);
+  return query
+  with moved as (
+    delete from event_outbox o
+    where o.position in (select p.position from event_outbox p order by p.position limit p_limit)
+    returning o.*
+  ), head as (
+    insert into event_head as h (account_id, last_sequence)
+    select m.account_id, count(*) from moved m group by m.account_id
+    on conflict (account_id) do update set last_sequence = h.last_sequence + excluded.last_sequence
+    returning h.account_id, h.last_sequence
+  ), published as (
+    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at)
+    select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
+      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at
+    from moved m join head h on h.account_id = m.account_id
+    returning event.id, event.account_id, event.sequence, event.type, event.object_id
+  ), deliveries as (
+    insert into webhook_delivery (id, endpoint_id, event_id, account_id, sequence, type, status, attempts, created_at, next_attempt_at)
+    select replace(event_id(p_at), 'evt_', 'whd_'), e.id, p.id, p.account_id, p.sequence, p.type, 'pending', '[]', p_at, p_at
+    from published p join webhook_endpoint e on e.account_id = p.account_id and e.status = 'active'
+    where case p.type when 'ping' then p.object_id = e.id else cardinality(e.types) = 0 or p.type = any(e.types) end
+    returning endpoint_id
+  ), due as (
+    update webhook_endpoint e set due_at = p_at
+    where e.id in (select d.endpoint_id from deliveries d) and e.paused_until is null and (e.due_at is null or e.due_at > p_at)
+  )
+  select h.account_id, h.last_sequence, (select count(*) from published) from head h;
+end $$;

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { publishEvents } from '../../src/events/publish.ts'
+import {
+  createEndpoint,
+  endpointMembers,
+  endpointView,
+  shownSecret,
+  viewEndpoint,
+} from '../../src/events/webhooks/endpoints.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'webhook_endpoints.create',
+  title: 'Create a webhook endpoint',
+  summary: 'Send the account’s events to a URL, signed as Standard Webhooks; at most ten endpoints.',
+  description:
+    'Requests carry `webhook-id`, `webhook-timestamp` and `webhook-signature`, and an event as GET /api/events returns it. A 2xx answer within 10 s is a delivery; anything else is tried again for two days, and an endpoint that only failed is then disabled. An event may arrive more than once and out of order: see `id` and `sequence`.',
+  route: 'POST /api/webhook-endpoints',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  shownOnce: ['secret'],
+  input: z.strictObject(endpointMembers),
+  output: endpointView.extend({ secret: shownSecret }),
+  failures: ['url_not_allowed', 'conflict'],
+  example: { url: 'https://example.com/bursar-events', types: ['transfer.confirmed'] },
+  run: async (context, { url, types = [], description = null }) => {
+    const accountId = personOf(context).account.id
+    // It receives what happens from now on: earlier events are published without it.
+    await publishEvents(context.database, context.now)
+    const { endpoint, secret } = await createEndpoint(context, {
+      accountId,
+      url,
+      types,
+      description,
+      at: context.now,
+    })
+    await recordChange(context, {
+      action: 'webhook_endpoint.created',
+      object: { kind: 'webhook_endpoint', id: endpoint.id },
+      after: { host: new URL(endpoint.url).host, types: endpoint.types },
+    })
+    return { ...viewEndpoint(endpoint), secret }
+  },
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/events/webhooks/deliveries.ts'
+import { endpointId, requireEndpoint } from '../../../src/events/webhooks/endpoints.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'webhook_endpoints.deliveries.list',
+  title: 'Webhook deliveries',
+  summary: 'List the deliveries to a webhook endpoint with their attempts, newest first.',
+  route: 'GET /api/webhook-endpoints/{id}/deliveries',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: endpointId, ...pageMembers }),
+  output: z.strictObject({
+    deliveries: z.array(deliveryView).describe('Deliveries of this page, newest first.'),
+    nextCursor,
+  }),
+  failures: ['not_found'],
+  example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id, ...page }) => {
+    const { database } = context
+    await requireEndpoint(database, { accountId: personOf(context).account.id, id })
+    const { rows, nextCursor } = await deliveriesOf(database, id, pageOf(page))
+    return { deliveries: rows.map(viewDelivery), nextCursor }
+  },
+})

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import {
+  endpointId,
+  endpointView,
+  requireEndpoint,
+  viewEndpoint,
+} from '../../src/events/webhooks/endpoints.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'webhook_endpoints.get',
+  title: 'Webhook endpoint',
+  summary: 'Show one webhook endpoint.',
+  route: 'GET /api/webhook-endpoints/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: endpointId }),
+  output: endpointView,
+  failures: ['not_found'],
+  example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) =>
+    viewEndpoint(await requireEndpoint(context.database, { accountId: personOf(context).account.id, id })),
+})

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { endpointView, listEndpoints, viewEndpoint } from '../../src/events/webhooks/endpoints.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'webhook_endpoints.list',
+  title: 'Webhook endpoints',
+  summary: 'List the account’s webhook endpoints, newest first.',
+  route: 'GET /api/webhook-endpoints',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({ endpoints: z.array(endpointView).describe('All endpoints, newest first.') }),
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const endpoints = await listEndpoints(context.database, personOf(context).account.id)
+    return { endpoints: endpoints.map(viewEndpoint) }
+  },
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { endpointId, requireEndpoint, sendPing } from '../../src/events/webhooks/endpoints.ts'
+import { Failure } from '../../src/failures/failure.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'webhook_endpoints.test',
+  title: 'Test a webhook endpoint',
+  summary: 'Send an event of type `ping` to a webhook endpoint, whatever types it receives.',
+  description: 'The outcome is among its deliveries.',
+  route: 'POST /api/webhook-endpoints/{id}/test',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: endpointId }),
+  output: z.strictObject({ sent: z.boolean().describe('Always true: the event is on its way.') }),
+  failures: ['not_found', 'conflict'],
+  example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const endpoint = await requireEndpoint(context.database, { accountId: personOf(context).account.id, id })
+    if (endpoint.status !== 'active')
+      throw new Failure('conflict', 'The webhook endpoint is disabled.', {
+        hint: 'Activate it: PATCH /api/webhook-endpoints/{id} {"status": "active"}.',
+      })
+    await sendPing(context.database, endpoint, context.now)
+    return { sent: true }
+  },
+})
