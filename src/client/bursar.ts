@@ -4,7 +4,7 @@
  */
 import type { CallOptions, Pages } from './call.ts'
 import { eventsOf } from './event-stream.ts'
-import { type Operations, type Problem, routes } from './operations.ts'
+import { type Event, type Operations, type Problem, routes } from './operations.ts'
 import { BursarProblem, BursarUnreachable, PaymentRequired } from './problem.ts'
 import { type AgentKey, createSigner, type SignedParts } from './sign.ts'
 
@@ -92,7 +92,7 @@ export class Bursar {
    * What happens, as it happens: an iterator that reconnects by itself and misses nothing in between.
    * @throws BursarProblem when the gateway refuses, for example because the key was revoked.
    */
-  async *listen({ types = [], after, signal }: ListenOptions = {}): AsyncGenerator<Answer> {
+  async *listen({ types = [], after, signal }: ListenOptions = {}): AsyncGenerator<Event> {
     let last = after
     for (let failures = 0; !isAborted(signal); ) {
       const url = new URL('/api/events', this.#origin)
@@ -235,12 +235,13 @@ function pages(
     // biome-ignore lint/suspicious/noThenProperty: a list is awaited for its first page.
     then: (resolve, reject) => call(input, options).then(resolve, reject),
     async *[Symbol.asyncIterator]() {
-      for (let cursor: unknown = input.cursor; ; ) {
-        const page = await call(cursor === undefined ? input : { ...input, cursor }, options)
-        const entries = page[list]
+      const [member = '', continued = ''] = list.split(' ')
+      for (let from = input; ; ) {
+        const page = await call(from, options)
+        const entries = page[member]
         if (Array.isArray(entries)) yield* entries
         if (typeof page.nextCursor !== 'string') return
-        cursor = page.nextCursor
+        from = { ...input, [continued]: page.nextCursor }
       }
     },
   }

@@ -1502,574 +1502,575 @@ export type DocsFeedbackResponse = {
   down: number
 }
 
+export type Event =
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `transfer.submitted`: A transfer was accepted: its money is held, and it is being sent. `transfer.confirmed`: The chain executed a transfer. `transfer.failed`: A transfer failed or was reversed; its money is available again. */
+      type: 'transfer.submitted' | 'transfer.confirmed' | 'transfer.failed'
+      /** Facts of the event. */
+      data: {
+        /** Operation that spent the money, such as `wallets.transfer`. */
+        operation: string
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** Asset by symbol. */
+        asset: string
+        /** Decimal string of the asset. */
+        amount: string
+        /** Chain by name. */
+        chain: string
+        /** EVM address, lower case. */
+        destination: string
+        /** Hash on the chain; null if there is none yet. */
+        transactionHash: string | null
+        /** Code of the reason; null without one. */
+        reason: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `deposit.credited`: Money arrived: from a bank, on the chain, or from another wallet of the gateway. `deposit.reversed`: A deposit was taken back by the bank or by a reorganization of the chain. */
+      type: 'deposit.credited' | 'deposit.reversed'
+      /** Facts of the event. */
+      data: {
+        /** Asset by symbol. */
+        asset: string
+        /** Decimal string of the asset. */
+        amount: string
+        /** Place of the money: `bank`, `broker`, or a chain by name. */
+        place: string
+        /** Hash on the chain; null if there is none yet. */
+        transactionHash: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `relay.confirmed`: The chain executed a gasless payment. `relay.failed`: A gasless payment failed; no money moved. */
+      type: 'relay.confirmed' | 'relay.failed'
+      /** Facts of the event. */
+      data: {
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** Asset by symbol. */
+        asset: string
+        /** Decimal string of the asset. */
+        amount: string
+        /** Chain by name. */
+        chain: string
+        /** EVM address, lower case. */
+        payer: string
+        /** EVM address, lower case. */
+        destination: string
+        /** Hash on the chain; null if there is none yet. */
+        transactionHash: string | null
+        /** Code of the reason; null without one. */
+        reason: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `decision.denied`: A spend was denied, or its money was not there. */
+      type: 'decision.denied'
+      /** Facts of the event. */
+      data: {
+        /** Denied operation, such as `wallets.transfer`. */
+        operation: string
+        /** `deny`: by the policy or AML rules. */
+        verdict: 'deny' | 'insufficient_funds'
+        /** Names of the broken rules. */
+        rules: string[]
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `approval.requested`: An agent asks its owner to approve a call. `approval.approved`: The owner approved a call. `approval.rejected`: The owner rejected a call, or its key stopped being active. `approval.expired`: A request for approval expired undecided. `approval.withdrawn`: The agent withdrew its request for approval. */
+      type:
+        | 'approval.requested'
+        | 'approval.approved'
+        | 'approval.rejected'
+        | 'approval.expired'
+        | 'approval.withdrawn'
+      /** Facts of the event. */
+      data: {
+        /** Operation to approve, such as `wallets.transfer`. */
+        operation: string
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** When the request expires, ISO 8601 UTC. */
+        expiresAt: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `card.issued`: A card was issued. `card.updated`: The status or a control of a card was changed. */
+      type: 'card.issued' | 'card.updated'
+      /** Facts of the event. */
+      data: {
+        /** Type of the card. */
+        type: 'virtual' | 'physical'
+        /** Status of the card. */
+        status: 'active' | 'frozen' | 'canceled'
+        /** Rises with every change of a control. */
+        version: number
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
+      type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
+      /** Facts of the event. */
+      data: {
+        /** `card_…` */
+        cardId: string
+        /** `dec_…`; null where the network decided by itself. */
+        decisionId: string | null
+        /** Asset by symbol. */
+        asset: string
+        /** Decimal string of the asset. */
+        amount: string
+        /** Code of the reason; null without one. */
+        reason: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `order.accepted`: The broker accepted an order. `order.filled`: An order was filled. `order.canceled`: An order was canceled, or rejected by the broker; a part may be filled. `order.expired`: An order expired; a part may be filled. */
+      type: 'order.accepted' | 'order.filled' | 'order.canceled' | 'order.expired'
+      /** Facts of the event. */
+      data: {
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** Ticker. */
+        symbol: string
+        /** Side of the order. */
+        side: 'buy' | 'sell'
+        /** Status of the order. */
+        status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
+        /** Asset by symbol. */
+        asset: string
+        /** Ordered amount, decimal string. */
+        amount: string
+        /** Filled amount so far, decimal string. */
+        filledAmount: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `purchase.delivered`: A bought URL was delivered. `purchase.undelivered`: A purchase was paid, and nothing came. `purchase.failed`: A purchase was not paid and never will be. */
+      type: 'purchase.delivered' | 'purchase.undelivered' | 'purchase.failed'
+      /** Facts of the event. */
+      data: {
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** Origin of the seller. */
+        origin: string
+        /** Asset by symbol. */
+        asset: string
+        /** Agreed price, decimal string. */
+        amount: string
+        /** True if the chain shows the payment. */
+        isPaid: boolean
+        /** Hash on the chain; null if there is none yet. */
+        transactionHash: string | null
+        /** Code of the reason; null without one. */
+        reason: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
+      type: 'payout.sent' | 'payout.paid' | 'payout.returned'
+      /** Facts of the event. */
+      data: {
+        /** `dec_…`: the policy decision. */
+        decisionId: string
+        /** Asset by symbol. */
+        asset: string
+        /** Decimal string of the asset. */
+        amount: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `key.created`: A key of an agent, a developer or an OAuth client was created. `key.updated`: The scopes, the policy or the expiry of a key was changed. `key.paused`: A key was paused. `key.resumed`: A paused key was resumed. `key.revoked`: A key was revoked. */
+      type: 'key.created' | 'key.updated' | 'key.paused' | 'key.resumed' | 'key.revoked'
+      /** Facts of the event. */
+      data: {
+        /** Kind of the key; `grant`: of an OAuth client. */
+        kind: 'agent' | 'developer' | 'grant'
+        /** Status of the key. */
+        status: 'active' | 'paused' | 'revoked'
+        /** Scopes of the key. */
+        scopes: string[]
+        /** Rises with every change of the policy. */
+        policyVersion: number
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `security.factor_added`: A sign-in method or a second factor was added. `security.factor_removed`: A sign-in method or a second factor was removed. */
+      type: 'security.factor_added' | 'security.factor_removed'
+      /** Facts of the event. */
+      data: {
+        /** Kind of the factor, such as `passkey` or `mfa`. */
+        kind: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `security.locked`: The account was locked. `security.unlocked`: The account was unlocked. */
+      type: 'security.locked' | 'security.unlocked'
+      /** Facts of the event. */
+      data: {
+        /** Code of the reason; null without one. */
+        reason: string | null
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `security.signed_in`: A person signed in. */
+      type: 'security.signed_in'
+      /** Facts of the event. */
+      data: {
+        /** Sign-in method, such as `passkey`. */
+        method: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `kyc.updated`: An identity verification was started, or its status changed. */
+      type: 'kyc.updated'
+      /** Facts of the event. */
+      data: {
+        /** Level of the verification. */
+        level: 'basic' | 'full'
+        /** Status of the review. */
+        status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `wallet.shortfall`: The chain holds less of an asset than the books, or that has changed. */
+      type: 'wallet.shortfall'
+      /** Facts of the event. */
+      data: {
+        /** Asset by symbol. */
+        asset: string
+        /** Missing and no longer spendable, decimal string; "0" once covered. */
+        frozenAmount: string
+        /** Held for open spends and not covered, decimal string. */
+        uncoveredAmount: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `webhook.disabled`: A webhook endpoint was disabled, because it failed for two days. */
+      type: 'webhook.disabled'
+      /** Facts of the event. */
+      data: {
+        /** Time of the first failure since the last success, ISO 8601 UTC. */
+        failingSince: string
+      }
+    }
+  | {
+      /** `evt_…`; the same in every delivery of the event. */
+      id: string
+      /** Grows by account, with or without gaps, and is never reused. */
+      sequence: number
+      /** Time of the effect, ISO 8601 UTC. */
+      createdAt: string
+      /** Account of the event: `acct_…` */
+      accountId: string
+      /** Key that caused the event or that it is about; null: neither. */
+      agentId: string | null
+      /** Object of the event. */
+      object: {
+        /** Kind of the object, such as `transfer`. */
+        kind: string
+        /** Id of the object. */
+        id: string
+      }
+      /** `ping`: A test of a webhook endpoint. */
+      type: 'ping'
+      /** Facts of the event. */
+      data: Record<string, unknown>
+    }
+
 export type EventsListResponse = {
   /** Events of this page, oldest first. */
-  events: (
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `transfer.submitted`: A transfer was accepted: its money is held, and it is being sent. `transfer.confirmed`: The chain executed a transfer. `transfer.failed`: A transfer failed or was reversed; its money is available again. */
-        type: 'transfer.submitted' | 'transfer.confirmed' | 'transfer.failed'
-        /** Facts of the event. */
-        data: {
-          /** Operation that spent the money, such as `wallets.transfer`. */
-          operation: string
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** Asset by symbol. */
-          asset: string
-          /** Decimal string of the asset. */
-          amount: string
-          /** Chain by name. */
-          chain: string
-          /** EVM address, lower case. */
-          destination: string
-          /** Hash on the chain; null if there is none yet. */
-          transactionHash: string | null
-          /** Code of the reason; null without one. */
-          reason: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `deposit.credited`: Money arrived: from a bank, on the chain, or from another wallet of the gateway. `deposit.reversed`: A deposit was taken back by the bank or by a reorganization of the chain. */
-        type: 'deposit.credited' | 'deposit.reversed'
-        /** Facts of the event. */
-        data: {
-          /** Asset by symbol. */
-          asset: string
-          /** Decimal string of the asset. */
-          amount: string
-          /** Place of the money: `bank`, `broker`, or a chain by name. */
-          place: string
-          /** Hash on the chain; null if there is none yet. */
-          transactionHash: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `relay.confirmed`: The chain executed a gasless payment. `relay.failed`: A gasless payment failed; no money moved. */
-        type: 'relay.confirmed' | 'relay.failed'
-        /** Facts of the event. */
-        data: {
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** Asset by symbol. */
-          asset: string
-          /** Decimal string of the asset. */
-          amount: string
-          /** Chain by name. */
-          chain: string
-          /** EVM address, lower case. */
-          payer: string
-          /** EVM address, lower case. */
-          destination: string
-          /** Hash on the chain; null if there is none yet. */
-          transactionHash: string | null
-          /** Code of the reason; null without one. */
-          reason: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `decision.denied`: A spend was denied, or its money was not there. */
-        type: 'decision.denied'
-        /** Facts of the event. */
-        data: {
-          /** Denied operation, such as `wallets.transfer`. */
-          operation: string
-          /** `deny`: by the policy or AML rules. */
-          verdict: 'deny' | 'insufficient_funds'
-          /** Names of the broken rules. */
-          rules: string[]
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `approval.requested`: An agent asks its owner to approve a call. `approval.approved`: The owner approved a call. `approval.rejected`: The owner rejected a call, or its key stopped being active. `approval.expired`: A request for approval expired undecided. `approval.withdrawn`: The agent withdrew its request for approval. */
-        type:
-          | 'approval.requested'
-          | 'approval.approved'
-          | 'approval.rejected'
-          | 'approval.expired'
-          | 'approval.withdrawn'
-        /** Facts of the event. */
-        data: {
-          /** Operation to approve, such as `wallets.transfer`. */
-          operation: string
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** When the request expires, ISO 8601 UTC. */
-          expiresAt: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `card.issued`: A card was issued. `card.updated`: The status or a control of a card was changed. */
-        type: 'card.issued' | 'card.updated'
-        /** Facts of the event. */
-        data: {
-          /** Type of the card. */
-          type: 'virtual' | 'physical'
-          /** Status of the card. */
-          status: 'active' | 'frozen' | 'canceled'
-          /** Rises with every change of a control. */
-          version: number
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
-        type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
-        /** Facts of the event. */
-        data: {
-          /** `card_…` */
-          cardId: string
-          /** `dec_…`; null where the network decided by itself. */
-          decisionId: string | null
-          /** Asset by symbol. */
-          asset: string
-          /** Decimal string of the asset. */
-          amount: string
-          /** Code of the reason; null without one. */
-          reason: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `order.accepted`: The broker accepted an order. `order.filled`: An order was filled. `order.canceled`: An order was canceled, or rejected by the broker; a part may be filled. `order.expired`: An order expired; a part may be filled. */
-        type: 'order.accepted' | 'order.filled' | 'order.canceled' | 'order.expired'
-        /** Facts of the event. */
-        data: {
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** Ticker. */
-          symbol: string
-          /** Side of the order. */
-          side: 'buy' | 'sell'
-          /** Status of the order. */
-          status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
-          /** Asset by symbol. */
-          asset: string
-          /** Ordered amount, decimal string. */
-          amount: string
-          /** Filled amount so far, decimal string. */
-          filledAmount: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `purchase.delivered`: A bought URL was delivered. `purchase.undelivered`: A purchase was paid, and nothing came. `purchase.failed`: A purchase was not paid and never will be. */
-        type: 'purchase.delivered' | 'purchase.undelivered' | 'purchase.failed'
-        /** Facts of the event. */
-        data: {
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** Origin of the seller. */
-          origin: string
-          /** Asset by symbol. */
-          asset: string
-          /** Agreed price, decimal string. */
-          amount: string
-          /** True if the chain shows the payment. */
-          isPaid: boolean
-          /** Hash on the chain; null if there is none yet. */
-          transactionHash: string | null
-          /** Code of the reason; null without one. */
-          reason: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
-        type: 'payout.sent' | 'payout.paid' | 'payout.returned'
-        /** Facts of the event. */
-        data: {
-          /** `dec_…`: the policy decision. */
-          decisionId: string
-          /** Asset by symbol. */
-          asset: string
-          /** Decimal string of the asset. */
-          amount: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `key.created`: A key of an agent, a developer or an OAuth client was created. `key.updated`: The scopes, the policy or the expiry of a key was changed. `key.paused`: A key was paused. `key.resumed`: A paused key was resumed. `key.revoked`: A key was revoked. */
-        type: 'key.created' | 'key.updated' | 'key.paused' | 'key.resumed' | 'key.revoked'
-        /** Facts of the event. */
-        data: {
-          /** Kind of the key; `grant`: of an OAuth client. */
-          kind: 'agent' | 'developer' | 'grant'
-          /** Status of the key. */
-          status: 'active' | 'paused' | 'revoked'
-          /** Scopes of the key. */
-          scopes: string[]
-          /** Rises with every change of the policy. */
-          policyVersion: number
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `security.factor_added`: A sign-in method or a second factor was added. `security.factor_removed`: A sign-in method or a second factor was removed. */
-        type: 'security.factor_added' | 'security.factor_removed'
-        /** Facts of the event. */
-        data: {
-          /** Kind of the factor, such as `passkey` or `mfa`. */
-          kind: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `security.locked`: The account was locked. `security.unlocked`: The account was unlocked. */
-        type: 'security.locked' | 'security.unlocked'
-        /** Facts of the event. */
-        data: {
-          /** Code of the reason; null without one. */
-          reason: string | null
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `security.signed_in`: A person signed in. */
-        type: 'security.signed_in'
-        /** Facts of the event. */
-        data: {
-          /** Sign-in method, such as `passkey`. */
-          method: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `kyc.updated`: An identity verification was started, or its status changed. */
-        type: 'kyc.updated'
-        /** Facts of the event. */
-        data: {
-          /** Level of the verification. */
-          level: 'basic' | 'full'
-          /** Status of the review. */
-          status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `wallet.shortfall`: The chain holds less of an asset than the books, or that has changed. */
-        type: 'wallet.shortfall'
-        /** Facts of the event. */
-        data: {
-          /** Asset by symbol. */
-          asset: string
-          /** Missing and no longer spendable, decimal string; "0" once covered. */
-          frozenAmount: string
-          /** Held for open spends and not covered, decimal string. */
-          uncoveredAmount: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `webhook.disabled`: A webhook endpoint was disabled, because it failed for two days. */
-        type: 'webhook.disabled'
-        /** Facts of the event. */
-        data: {
-          /** Time of the first failure since the last success, ISO 8601 UTC. */
-          failingSince: string
-        }
-      }
-    | {
-        /** `evt_…`; the same in every delivery of the event. */
-        id: string
-        /** Grows by account, with or without gaps, and is never reused. */
-        sequence: number
-        /** Time of the effect, ISO 8601 UTC. */
-        createdAt: string
-        /** Account of the event: `acct_…` */
-        accountId: string
-        /** Key that caused the event or that it is about; null: neither. */
-        agentId: string | null
-        /** Object of the event. */
-        object: {
-          /** Kind of the object, such as `transfer`. */
-          kind: string
-          /** Id of the object. */
-          id: string
-        }
-        /** `ping`: A test of a webhook endpoint. */
-        type: 'ping'
-        /** Facts of the event. */
-        data: Record<string, unknown>
-      }
-  )[]
+  events: Event[]
   /** `after` of the next page; null on the last page. */
   nextCursor: string | null
 }
@@ -4592,11 +4593,11 @@ export interface Operations {
   }
 }
 
-/** Method, path, and: `+` if a repeated call with the same idempotency key is one call; the list of a page. */
+/** Method, path, and: `+` if a repeated call with the same idempotency key is one call; the list of a page and the parameter that continues it. */
 export const routes: Readonly<
   Record<string, readonly [method: string, path: string, isRepeatable: boolean, list: string]>
 > = {
-  'activity.list': ['GET', '/api/activity', false, 'activity'],
+  'activity.list': ['GET', '/api/activity', false, 'activity cursor'],
   'admin.accounts.lock': ['POST', '/api/admin/accounts/{id}/lock', true, ''],
   'admin.accounts.unlock': ['POST', '/api/admin/accounts/{id}/unlock', true, ''],
   'admin.alarms.list': ['GET', '/api/admin/alarms', false, ''],
@@ -4604,15 +4605,15 @@ export const routes: Readonly<
   'admin.debts.list': ['GET', '/api/admin/debts', false, ''],
   'admin.drift.list': ['GET', '/api/admin/drift', false, ''],
   'admin.kyc.decide': ['POST', '/api/admin/kyc/{id}', true, ''],
-  'admin.kyc.list': ['GET', '/api/admin/kyc', false, 'applications'],
+  'admin.kyc.list': ['GET', '/api/admin/kyc', false, 'applications cursor'],
   'admin.reviews.decide': ['POST', '/api/admin/reviews/{id}', true, ''],
-  'admin.reviews.list': ['GET', '/api/admin/reviews', false, 'reviews'],
+  'admin.reviews.list': ['GET', '/api/admin/reviews', false, 'reviews cursor'],
   'admin.travelRules.decide': ['POST', '/api/admin/travel-rules/{id}', true, ''],
-  'admin.travelRules.list': ['GET', '/api/admin/travel-rules', false, 'records'],
-  'agents.decisions': ['GET', '/api/agents/decisions', false, 'decisions'],
+  'admin.travelRules.list': ['GET', '/api/admin/travel-rules', false, 'records cursor'],
+  'agents.decisions': ['GET', '/api/agents/decisions', false, 'decisions cursor'],
   'agents.keys.challenge': ['POST', '/api/agents/keys/challenge', true, ''],
   'agents.keys.create': ['POST', '/api/agents/keys', true, ''],
-  'agents.keys.list': ['GET', '/api/agents/keys', false, 'keys'],
+  'agents.keys.list': ['GET', '/api/agents/keys', false, 'keys cursor'],
   'agents.keys.get': ['GET', '/api/agents/keys/{id}', false, ''],
   'agents.keys.remove': ['DELETE', '/api/agents/keys/{id}', true, ''],
   'agents.keys.update': ['PATCH', '/api/agents/keys/{id}', true, ''],
@@ -4627,7 +4628,7 @@ export const routes: Readonly<
   'approvals.decide': ['POST', '/api/approvals/{id}', true, ''],
   'approvals.get': ['GET', '/api/approvals/{id}', false, ''],
   'approvals.withdraw': ['DELETE', '/api/approvals/{id}', true, ''],
-  'approvals.list': ['GET', '/api/approvals', false, 'approvals'],
+  'approvals.list': ['GET', '/api/approvals', false, 'approvals cursor'],
   'approvals.request': ['POST', '/api/approvals', true, ''],
   'auth.guest': ['POST', '/api/auth/guest', false, ''],
   'auth.identityProvider.google': ['POST', '/api/auth/google', false, ''],
@@ -4638,16 +4639,16 @@ export const routes: Readonly<
   'auth.recovery.complete': ['POST', '/api/auth/recovery/complete', false, ''],
   'auth.recovery.start': ['POST', '/api/auth/recovery/start', true, ''],
   'auth.session': ['GET', '/api/auth/session', false, ''],
-  'auth.sessions.list': ['GET', '/api/auth/sessions', false, 'sessions'],
+  'auth.sessions.list': ['GET', '/api/auth/sessions', false, 'sessions cursor'],
   'auth.sessions.revoke': ['DELETE', '/api/auth/sessions/{id}', true, ''],
   'auth.webauthn': ['POST', '/api/auth/webauthn', false, ''],
   'banking.create': ['POST', '/api/banking', true, ''],
-  'banking.list': ['GET', '/api/banking', false, 'accounts'],
+  'banking.list': ['GET', '/api/banking', false, 'accounts cursor'],
   'cards.issue': ['POST', '/api/cards', true, ''],
-  'cards.list': ['GET', '/api/cards', false, 'cards'],
+  'cards.list': ['GET', '/api/cards', false, 'cards cursor'],
   'cards.update': ['PATCH', '/api/cards', true, ''],
   'cards.settings': ['POST', '/api/cards/settings', true, ''],
-  'cards.transactions': ['GET', '/api/cards/{id}/transactions', false, 'transactions'],
+  'cards.transactions': ['GET', '/api/cards/{id}/transactions', false, 'transactions cursor'],
   'compliance.blockedAddresses.get': ['GET', '/api/compliance/blocked-addresses', false, ''],
   'compliance.blockedAddresses.set': ['PUT', '/api/compliance/blocked-addresses', true, ''],
   'compliance.kyc': ['POST', '/api/compliance/kyc', true, ''],
@@ -4656,18 +4657,18 @@ export const routes: Readonly<
   'compliance.travelRules.get': ['GET', '/api/compliance/travel-rule/{id}', false, ''],
   context: ['GET', '/api/agents/self', false, ''],
   'developer.keys.create': ['POST', '/api/developer/keys', true, ''],
-  'developer.keys.list': ['GET', '/api/developer/keys', false, 'keys'],
+  'developer.keys.list': ['GET', '/api/developer/keys', false, 'keys cursor'],
   'developer.keys.revoke': ['DELETE', '/api/developer/keys/{id}', true, ''],
   'developer.keys.update': ['PATCH', '/api/developer/keys/{id}', true, ''],
   'docs.feedback': ['POST', '/api/docs/feedback', true, ''],
-  'events.list': ['GET', '/api/events', false, 'events'],
+  'events.list': ['GET', '/api/events', false, 'events after'],
   'investing.order': ['POST', '/api/investing/order', true, ''],
   'investing.orders.cancel': ['DELETE', '/api/investing/orders/{id}', true, ''],
-  'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders'],
+  'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders cursor'],
   'investing.portfolio': ['GET', '/api/investing/portfolio', false, ''],
   'policy.simulate': ['POST', '/api/agents/policies/simulate', true, ''],
   'purchases.buy': ['POST', '/api/purchases', true, ''],
-  'purchases.list': ['GET', '/api/purchases', false, 'purchases'],
+  'purchases.list': ['GET', '/api/purchases', false, 'purchases cursor'],
   'purchases.evidence': ['GET', '/api/purchases/{id}/evidence', false, ''],
   'purchases.get': ['GET', '/api/purchases/{id}', false, ''],
   'purchases.quote': ['POST', '/api/purchases/quote', true, ''],
@@ -4681,26 +4682,31 @@ export const routes: Readonly<
   'sandbox.faucet': ['POST', '/sandbox/faucet', true, ''],
   'sandbox.outbox': ['GET', '/sandbox/outbox', false, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
-  'security.journal.list': ['GET', '/api/security/journal', false, 'entries'],
+  'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],
   'security.mfa': ['POST', '/api/security/mfa', true, ''],
-  'security.passkeys.list': ['GET', '/api/security/passkeys', false, 'passkeys'],
+  'security.passkeys.list': ['GET', '/api/security/passkeys', false, 'passkeys cursor'],
   'security.passkeys.remove': ['DELETE', '/api/security/passkeys/{id}', true, ''],
   'transfers.gasless': ['POST', '/api/transfers/gasless', true, ''],
   'wallets.allowances.intent': ['POST', '/api/wallets/allowances/intent', true, ''],
-  'wallets.allowances.list': ['GET', '/api/wallets/allowances', false, 'allowances'],
+  'wallets.allowances.list': ['GET', '/api/wallets/allowances', false, 'allowances cursor'],
   'wallets.allowances.set': ['POST', '/api/wallets/allowances', true, ''],
   'swaps.quote': ['POST', '/api/swaps', true, ''],
   'wallets.get': ['GET', '/api/wallets', false, ''],
   'wallets.signers.create': ['POST', '/api/wallets/signers', true, ''],
-  'wallets.signers.list': ['GET', '/api/wallets/signers', false, 'signers'],
+  'wallets.signers.list': ['GET', '/api/wallets/signers', false, 'signers cursor'],
   'wallets.transfer': ['POST', '/api/wallets/transfer', true, ''],
   'wallets.transferIntent': ['POST', '/api/wallets/transfer/intent', true, ''],
   'wallets.transfers.get': ['GET', '/api/wallets/transfers/{id}', false, ''],
-  'wallets.transfers.list': ['GET', '/api/wallets/transfers', false, 'transfers'],
+  'wallets.transfers.list': ['GET', '/api/wallets/transfers', false, 'transfers cursor'],
   'webhookEndpoints.create': ['POST', '/api/webhook-endpoints', true, ''],
   'webhookEndpoints.list': ['GET', '/api/webhook-endpoints', false, ''],
-  'webhookEndpoints.deliveries.list': ['GET', '/api/webhook-endpoints/{id}/deliveries', false, 'deliveries'],
+  'webhookEndpoints.deliveries.list': [
+    'GET',
+    '/api/webhook-endpoints/{id}/deliveries',
+    false,
+    'deliveries cursor',
+  ],
   'webhookEndpoints.deliveries.retry': [
     'POST',
     '/api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',

@@ -1,5 +1,6 @@
 /** Verification of webhooks (Standard Webhooks v1). @see https://www.standardwebhooks.com */
 import { Webhook } from 'standardwebhooks'
+import type { Event } from './operations.ts'
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -9,14 +10,10 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
  * @param secret `whsec_…`, as returned once when the endpoint was created
  * @returns the event @throws Error if the signature is missing, wrong or old
  */
-export function verifyWebhook(
-  rawBody: string | Uint8Array,
-  headers: WebhookHeaders,
-  secret: string,
-): Record<string, unknown> {
+export function verifyWebhook(rawBody: string | Uint8Array, headers: WebhookHeaders, secret: string): Event {
   const named = headers instanceof Headers ? Object.fromEntries(headers) : lowerCased(headers)
   const text = typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody)
-  return new Webhook(secret).verify(text, named) as Record<string, unknown>
+  return new Webhook(secret).verify(text, named) as Event
 }
 
 function lowerCased(headers: Readonly<Record<string, string | readonly string[] | undefined>>) {

@@ -334,6 +334,7 @@ const [first, ...rest] = groups.map(({ about, data, example }) => {
 })
 if (first === undefined) throw new Error('the catalogue has no events')
 export const eventView = z.discriminatedUnion('type', [first, ...rest])
+eventView.register(z.globalRegistry, { id: 'Event' })
 
 export type EventView = z.output<typeof eventView>
 

@@ -66,14 +66,17 @@ export function clientText(api: DescribedApi, leftOut: (operationId: string) => 
       ([name, schema]) => `${doc(schema.description, '')}export type ${name} = ${typeOf(schema, '')}\n`,
     ),
     `/** Every operation, under the name that it has in the catalogue. */\nexport interface Operations ${tree(operations, api, 0, '')}\n`,
-    `/** Method, path, and: \`+\` if a repeated call with the same idempotency key is one call; the list of a page. */`,
+    `/** Method, path, and: \`+\` if a repeated call with the same idempotency key is one call; the list of a page and the parameter that continues it. */`,
     `export const routes: Readonly<Record<string, readonly [method: string, path: string, isRepeatable: boolean, list: string]>> = {\n${routes.join('\n')}\n}\n`,
   ].join('\n')
 }
 
 function routeOf({ method, path, operation }: Described, api: DescribedApi): string {
   const isRepeatable = parametersOf(operation, api).some(({ name }) => name === 'Idempotency-Key')
-  return `['${method}', '${path}', ${isRepeatable}, '${listOf(operation, api)?.member ?? ''}']`
+  const isFollowed = parametersOf(operation, api).some(({ name }) => name === 'after')
+  const list = listOf(operation, api)
+  const told = list === null ? '' : `${list.member} ${isFollowed ? 'after' : 'cursor'}`
+  return `['${method}', '${path}', ${isRepeatable}, '${told}']`
 }
 
 /** Nested by the parts of the names: `wallets.transfers.list` is a member of a member. */

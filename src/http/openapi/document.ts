@@ -12,7 +12,7 @@ import { responseExample } from './example-of.ts'
 import { guide } from './guide.ts'
 import { problemSchema } from './problem.ts'
 import { tagOf, tagsOf } from './tags.ts'
-import { webhookPaths, webhookSecurity } from './webhooks.ts'
+import { sentWebhooks, webhookPaths, webhookSecurity } from './webhooks.ts'
 
 /** Builds the document for this deployment's routes. */
 export function openApiDocument(
@@ -43,6 +43,7 @@ export function openApiDocument(
     tags: tagsOf(Object.keys(allPaths)),
     security: [{ credential: [] }],
     paths: allPaths,
+    ...('Event' in components.schemas ? { webhooks: sentWebhooks } : {}),
     components: {
       schemas: { Problem: problemSchema, ...components.schemas },
       responses: components.responses,

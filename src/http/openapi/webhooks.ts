@@ -1,4 +1,4 @@
-/** Webhook routes in the OpenAPI document. Webhooks are authenticated by the provider's signature alone. */
+/** Webhooks in the OpenAPI document: those of providers, which arrive at our routes, and those that we send. */
 import type { FailureCode } from '../../failures/failure.ts'
 import { tagOf } from './tags.ts'
 
@@ -88,6 +88,34 @@ export function webhookPaths(
     return [path, { post }] as const
   })
   return Object.fromEntries(operations)
+}
+
+/** The requests that webhook endpoints receive. */
+export const sentWebhooks = {
+  event: {
+    post: {
+      operationId: 'webhooks.event',
+      tags: ['Webhook endpoints'],
+      summary: 'An event, sent to your webhook endpoints until one answers with 2xx.',
+      description:
+        'Signed as Standard Webhooks v1 with the secret of the endpoint; `verifyWebhook` of the client verifies it. Deliveries may repeat and overtake each other: `webhook-id` is the id of the event, `sequence` its place.',
+      security: [],
+      parameters: ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+        name,
+        in: 'header',
+        required: true,
+        schema: { type: 'string' },
+      })),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Event' } } },
+      },
+      responses: {
+        '2XX': { description: 'Delivered, if within ten seconds.' },
+        '4XX': { description: 'Tried again, like every other answer.' },
+      },
+    },
+  },
 }
 
 function header(name: string, description: string) {
