@@ -113,8 +113,8 @@ export class Bursar {
         if (!response.ok) throw await problemOf(response)
         failures = 0
         for await (const { id, data } of eventsOf(response)) {
-          yield JSON.parse(data)
-          last = id
+          if (data !== null) yield JSON.parse(data)
+          if (id !== '') last = id
         }
       } catch (error) {
         if (isAborted(signal)) return

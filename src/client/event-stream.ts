@@ -1,8 +1,9 @@
 /** Server-Sent Events from a response. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
+/** @property data null: only the position is told, from which a broken stream goes on */
 export interface StreamedEvent {
   readonly id: string
-  readonly data: string
+  readonly data: string | null
 }
 
 /** Ends when the response ends. */
@@ -30,6 +31,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<StreamedEven
 function parse(block: string): StreamedEvent | null {
   const fields = block.split(/\r?\n/).map((line) => /^(id|data): ?(.*)$/.exec(line))
   const of = (name: string) => fields.filter((field) => field?.[1] === name).map((field) => field?.[2] ?? '')
-  const data = of('data')
-  return data.length === 0 ? null : { id: of('id').at(-1) ?? '', data: data.join('\n') }
+  const [id, data] = [of('id').at(-1), of('data')]
+  if (id === undefined && data.length === 0) return null
+  return { id: id ?? '', data: data.length === 0 ? null : data.join('\n') }
 }

@@ -36,7 +36,14 @@ describe('the client', () => {
     await owner.agents.keys.create({
       name: 'Shopper',
       publicKey: agentKey.publicKey,
-      scopes: ['wallets:read', 'wallets:transfer', 'cards:read', 'investing:trade', 'investing:read'],
+      scopes: [
+        'wallets:read',
+        'wallets:transfer',
+        'events:read',
+        'cards:read',
+        'investing:trade',
+        'investing:read',
+      ],
       policy: {
         currency: 'USD',
         perTransaction: { max: '5' },
@@ -96,6 +103,36 @@ describe('the client', () => {
     expect(ids.length).toBeGreaterThanOrEqual(5)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.slice(0, 2)).toEqual(first.transfers.map(({ transferId }) => transferId))
+  })
+
+  it('hears what happens, and goes on where a broken stream ended', async () => {
+    let streams = 0
+    const breaking: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      if (!String(response.headers.get('content-type')).startsWith('text/event-stream')) return response
+      streams += 1
+      if (streams > 1) return response
+      // The first stream breaks after its position, before any event.
+      const reader = response.body?.getReader()
+      const { value = new Uint8Array() } = (await reader?.read()) ?? {}
+      await reader?.cancel()
+      return new Response(value, response)
+    }
+    const watching = new Bursar({ url: gateway.origin, agentKey, fetch: breaking })
+    const ending = new AbortController()
+    const events = watching.listen({ types: ['transfer.confirmed'], signal: ending.signal })
+    const heard = events.next()
+    await expect.poll(() => streams).toBeGreaterThan(0)
+    const { transferId } = await agent.wallets.transfer({ destination: PAYEE, amount: '0.02', token: 'USDC' })
+    const { value: event } = await heard
+    expect(event).toMatchObject({ type: 'transfer.confirmed', object: { kind: 'transfer', id: transferId } })
+    expect(streams).toBe(2)
+    ending.abort()
+    expect(await events.next()).toEqual({ done: true, value: undefined })
+    const listed = []
+    for await (const one of agent.events.list({ type: 'transfer.confirmed', limit: 2 })) listed.push(one.id)
+    expect(listed.length).toBeGreaterThan(2)
+    expect(new Set(listed).size).toBe(listed.length)
   })
 
   it('pays once when the answer is lost on its way, and tries again by itself', async () => {
