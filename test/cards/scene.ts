@@ -27,7 +27,7 @@ import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
 
-const dataKey = Buffer.from('a data key of thirty-two letters')
+export const dataKey = Buffer.from('a data key of thirty-two letters')
 
 /** Authenticates decisions like a process does. */
 export const authenticateDecision = createDecisionAuthenticator({ dataKey, log: silentLog })

@@ -7,7 +7,8 @@
 --   p_refusal: the reason when the card's own controls refuse it; null: they do not
 --   p_places, p_assets, p_rates: sources in the order of the card's priority; a rate is the worth of a smallest unit in
 --     ten-billionths of a millionth of a USD
---   p_spend: spend_reserve's parameters without their prefix
+--   p_spend: spend_reserve's parameters without their prefix. Its facts are those of a purchase that the first source pays; its
+--     mac is stored if they prove right
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
 --   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
 --   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
@@ -24,11 +25,13 @@ create or replace function card_authorize(
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
+  a card_authorization;
   c card;
   q record;
   f record;
   s record;
   v_at timestamptz;
+  v_facts jsonb;
   v_day date;
   v_need numeric;
   v_total numeric := 0;
@@ -47,20 +50,25 @@ begin
   perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
   -- Only an identical request gets the answer again; any other under a known name has no hold. An approval that was reversed for
   -- coming too late, or that was declined after all, is not repeated as an approval.
-  select case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
-      then 'repeated' else 'other' end,
-    a.id, case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end,
-    a.approved, a.decision_id into verdict, authorization_id, reason, approved, decision_id
-  from card_authorization a where a.processor_token = p_token or a.webhook_id = p_webhook
-  order by a.processor_token = p_token desc limit 1;
+  -- Two look-ups, each by its own index.
+  select * into a from card_authorization where processor_token = p_token;
+  if not found then
+    select * into a from card_authorization where webhook_id = p_webhook;
+  end if;
   if found then
+    verdict := case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
+      then 'repeated' else 'other' end;
+    authorization_id := a.id;
+    reason := case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end;
+    approved := a.approved;
+    decision_id := a.decision_id;
     return;
   end if;
 
   select * into q from jsonb_to_record(p_spend) as (
     decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
     usd_micros bigint, daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean,
-    at timestamptz, budgets text
+    at timestamptz, budgets text, mac text
   );
   v_at := q.at;
   v_day := (v_at at time zone 'UTC')::date;
@@ -128,16 +136,17 @@ begin
       v_worths := array[(v_need * 10000)::bigint];
     end if;
 
+    v_facts := q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
+      'chain', case v_places[1] when 'bank' then null else v_places[1] end,
+      'usdMicros', (v_need * 10000)::bigint::text, 'holds',
+      (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
+        from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal)));
     select * into s from spend_reserve(
-      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation,
-      q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
-        'chain', case v_places[1] when 'bank' then null else v_places[1] end,
-        'usdMicros', (v_need * 10000)::bigint::text, 'holds',
-        (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
-          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal))),
+      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, v_facts,
       q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
       q.cooldown_seconds, q.needs_approval, false, q.account || ':' || v_places[1] || ':available',
-      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb);
+      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb,
+      p_mac => case when v_facts = q.facts::jsonb then q.mac end);
     if s.verdict = 'stale_policy' then
       verdict := 'stale';
       return;
