@@ -2,6 +2,7 @@
  * Decides a purchase: the card's controls and the bound key's policy, then limits, budgets and hold in one round
  * trip.
  */
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
@@ -28,6 +29,7 @@ export interface CardAuthorizationDependencies
   readonly log: Log
   readonly vouch: AuthenticateDecisions
   readonly settings: CardRefusalDependencies['settings'] & { readonly dataKey: Uint8Array }
+  readonly knownCards: KnownCards
 }
 
 /** The processor declines after six seconds, so an approval later than this is voided. */
@@ -46,6 +48,21 @@ interface Row {
   readonly reason: CardReason
   readonly approved: bigint
   readonly made: readonly MadeRow[]
+}
+
+/**
+ * Cards as they were last read, by processor token. A purchase is decided on a remembered card and the database compares
+ * what the decision was based on under its locks: card, wallet owner, identity level, key, policy, account. It is read again
+ * where anything differs, and before any refusal.
+ */
+export type KnownCards = Pick<Map<string, CardWithPolicies>, 'get'> & {
+  set(token: string, card: CardWithPolicies): unknown
+}
+
+const MAX_KNOWN_CARDS = 5_000
+
+export function createKnownCards(): KnownCards {
+  return new LRUCache<string, CardWithPolicies>({ max: MAX_KNOWN_CARDS })
 }
 
 /** Failures that leave a fact unknown; the purchase is declined. */
@@ -78,9 +95,11 @@ async function authorize(
   const { token, units: asked } = request
   if (request.type === 'inquiry') return answerInquiry(parts, request, now)
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const card = await findJudgedCard(parts.database, request.cardToken)
+    const known = tries === 0 && unitsOf(request) > 0n ? parts.knownCards.get(request.cardToken) : undefined
+    const card = known ?? (await findJudgedCard(parts.database, request.cardToken))
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
-    const row = await decide(parts, card, request, { webhookId, now })
+    parts.knownCards.set(request.cardToken, card)
+    const row = await decide(parts, card, request, { webhookId, now, isRemembered: known !== undefined })
     if (row.verdict === 'stale') continue
     if (row.verdict === 'other') {
       parts.log.error({ token, webhookId }, 'a different request used the token of a decided one')
@@ -107,8 +126,8 @@ async function decide(
   parts: CardAuthorizationDependencies,
   card: CardWithPolicies,
   request: CardAuthorization,
-  { webhookId, now }: { webhookId: string; now: Date },
-): Promise<Row> {
+  { webhookId, now, isRemembered }: { webhookId: string; now: Date; isRemembered: boolean },
+): Promise<Row | { readonly verdict: 'stale' }> {
   const { database, rates, chain, newId } = parts
   const { merchant, channel } = request
   const units = unitsOf(request)
@@ -121,6 +140,8 @@ async function decide(
   const refusal =
     (await findRefusal(parts, card, { ...request, units }, now)) ??
     (isDenied ? 'policy_denied' : noFunding(all, units))
+  // A remembered card may only approve: what refuses it may have changed.
+  if (isRemembered && (refusal !== null || spend.violations.length > 0)) return { verdict: 'stale' }
   const about = {
     merchant: merchant.name,
     merchantId: merchant.id,
@@ -136,6 +157,9 @@ async function decide(
       card: card.id,
       account: card.accountId,
       version: card.version,
+      kyc_level: card.kycLevel,
+      is_guest: card.isGuest,
+      key_expires_at: card.key?.expiresAt ?? null,
       token: request.token,
       webhook: webhookId,
       units,

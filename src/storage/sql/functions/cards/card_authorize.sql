@@ -9,11 +9,12 @@
 --     ten-billionths of a millionth of a USD
 --   p_spend: spend_reserve's parameters without their prefix. Its facts are those of a purchase that the first source pays; its
 --     mac is stored if they prove right
+--   p_kyc_level, p_is_guest, p_key_expires_at: of the holder and the bound key, as the caller has read them
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
 --   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
 --   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
---   one known by this name); stale (the card, its key or the wallet's owner has changed: read them again).
+--   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again).
 -- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset.
 --   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
 create or replace function card_authorize(
@@ -21,6 +22,7 @@ create or replace function card_authorize(
   p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
   p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
+  p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz,
   out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -28,6 +30,7 @@ declare
   a card_authorization;
   c card;
   q record;
+  holder record;
   f record;
   s record;
   v_at timestamptz;
@@ -36,7 +39,6 @@ declare
   v_need numeric;
   v_total numeric := 0;
   v_left bigint;
-  v_is_ours boolean;
   v_caps bigint[];
   v_used bigint;
   v_worth numeric;
@@ -75,8 +77,13 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(q.account, 0));
   -- Read after the lock: every earlier change by the owner applies.
   select * into c from card where id = p_card;
-  select w.owner->>'kind' = 'gateway' into v_is_ours from wallet w where w.account_id = q.account;
-  if c.version is distinct from p_version or coalesce(v_is_ours, false) <> p_is_ours then
+  select h.kyc_level, h.guest, exists (select from wallet w where w.account_id = h.id and w.owner->>'kind' = 'gateway') as is_ours,
+    -- To the millisecond, as the caller reads it.
+    (select date_trunc('milliseconds', k.expires_at) from access_key k where k.id = c.key_id) as key_expires_at
+  into holder from account h where h.id = q.account;
+  if c.version is distinct from p_version or (holder.is_ours, holder.kyc_level, holder.guest, holder.key_expires_at)
+    is distinct from (p_is_ours, p_kyc_level, p_is_guest, p_key_expires_at)
+  then
     verdict := 'stale';
     return;
   end if;
