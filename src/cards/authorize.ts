@@ -2,20 +2,22 @@
  * Decides a purchase: the card's controls and the bound key's policy, then limits, budgets and hold in one round
  * trip.
  */
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
-import type { AuthenticateDecisions } from '../spending/authenticate.ts'
+import { type AuthenticateDecisions, expectedMac } from '../spending/authenticate.ts'
 import { coverageParameters } from '../spending/coverage.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
-import { callForRow, type Database, type Statement } from '../storage/database.ts'
+import type { SpendRequest } from '../spending/spend-request.ts'
+import type { Database, Statement } from '../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
-import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
+import { buildCardSpend, type CardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface CardAuthorizationDependencies
@@ -26,6 +28,8 @@ export interface CardAuthorizationDependencies
   readonly clock: Clock
   readonly log: Log
   readonly vouch: AuthenticateDecisions
+  readonly settings: CardRefusalDependencies['settings'] & { readonly dataKey: Uint8Array }
+  readonly knownCards: KnownCards
 }
 
 /** The processor declines after six seconds, so an approval later than this is voided. */
@@ -34,10 +38,8 @@ const DEADLINE_MS = 4_500
 const MAX_TRIES = 5
 
 const statement: Statement = {
-  name: 'card_authorize',
-  text: `select c.verdict, c.authorization_id, c.reason, c.approved, decisions_made(array[c.decision_id]) as made
-    from card_authorize($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-      $14, $15, $16, $17, $18, $19, $20, $21, $22) c`,
+  name: 'card_authorize_batch',
+  text: 'select verdict, authorization_id, reason, approved, made from card_authorize_batch($1)',
 }
 
 interface Row {
@@ -46,6 +48,21 @@ interface Row {
   readonly reason: CardReason
   readonly approved: bigint
   readonly made: readonly MadeRow[]
+}
+
+/**
+ * Cards as they were last read, by processor token. A purchase is decided on a remembered card and the database compares
+ * what the decision was based on under its locks: card, wallet owner, identity level, key, policy, account. It is read again
+ * where anything differs, and before any refusal.
+ */
+export type KnownCards = Pick<Map<string, CardWithPolicies>, 'get'> & {
+  set(token: string, card: CardWithPolicies): unknown
+}
+
+const MAX_KNOWN_CARDS = 5_000
+
+export function createKnownCards(): KnownCards {
+  return new LRUCache<string, CardWithPolicies>({ max: MAX_KNOWN_CARDS })
 }
 
 /** Failures that leave a fact unknown; the purchase is declined. */
@@ -78,9 +95,11 @@ async function authorize(
   const { token, units: asked } = request
   if (request.type === 'inquiry') return answerInquiry(parts, request, now)
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const card = await findJudgedCard(parts.database, request.cardToken)
+    const known = tries === 0 && unitsOf(request) > 0n ? parts.knownCards.get(request.cardToken) : undefined
+    const card = known ?? (await findJudgedCard(parts.database, request.cardToken))
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
-    const row = await decide(parts, card, request, { webhookId, now })
+    parts.knownCards.set(request.cardToken, card)
+    const row = await decide(parts, card, request, { webhookId, now, isRemembered: known !== undefined })
     if (row.verdict === 'stale') continue
     if (row.verdict === 'other') {
       parts.log.error({ token, webhookId }, 'a different request used the token of a decided one')
@@ -107,8 +126,8 @@ async function decide(
   parts: CardAuthorizationDependencies,
   card: CardWithPolicies,
   request: CardAuthorization,
-  { webhookId, now }: { webhookId: string; now: Date },
-): Promise<Row> {
+  { webhookId, now, isRemembered }: { webhookId: string; now: Date; isRemembered: boolean },
+): Promise<Row | { readonly verdict: 'stale' }> {
   const { database, rates, chain, newId } = parts
   const { merchant, channel } = request
   const units = unitsOf(request)
@@ -121,6 +140,8 @@ async function decide(
   const refusal =
     (await findRefusal(parts, card, { ...request, units }, now)) ??
     (isDenied ? 'policy_denied' : noFunding(all, units))
+  // A remembered card may only approve: what refuses it may have changed.
+  if (isRemembered && (refusal !== null || spend.violations.length > 0)) return { verdict: 'stale' }
   const about = {
     merchant: merchant.name,
     merchantId: merchant.id,
@@ -128,30 +149,66 @@ async function decide(
     country: merchant.country,
     channel,
   }
-  const row = await callForRow<Row>(database, statement, [
-    newId('tx', now),
-    card.id,
-    card.version,
-    request.token,
-    webhookId,
-    units,
-    request.allowsPartial,
-    refusal,
-    JSON.stringify(about),
-    fundings.map(({ place }) => place),
-    fundings.map(({ asset }) => asset),
-    fundings.map(({ rate }) => rate.toString()),
-    JSON.stringify(parametersOf(spend), (_name, value: unknown) =>
-      typeof value === 'bigint' ? value.toString() : value,
-    ),
-    request.fingerprint,
-    isWalletOurs,
-    ...coverageParameters(coverage),
-  ])
+  const [left, since, place, tokens, prices, onChain, booked] = coverageParameters(coverage)
+  const row = await database.gather<Row>(
+    statement,
+    {
+      id: newId('tx', now),
+      card: card.id,
+      account: card.accountId,
+      version: card.version,
+      kyc_level: card.kycLevel,
+      is_guest: card.isGuest,
+      key_expires_at: card.key?.expiresAt ?? null,
+      token: request.token,
+      webhook: webhookId,
+      units,
+      partial: request.allowsPartial,
+      refusal,
+      about: JSON.stringify(about),
+      places: fundings.map((funding) => funding.place),
+      assets: fundings.map(({ asset }) => asset),
+      rates: fundings.map(({ rate }) => rate.toString()),
+      spend: textOf(parametersOf(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend)),
+      fingerprint: request.fingerprint,
+      is_ours: isWalletOurs,
+      left,
+      since,
+      place,
+      tokens,
+      prices,
+      on_chain: onChain,
+      booked,
+    },
+    card.accountId,
+  )
   await parts.vouch(database, row.made)
   return row
 }
 
 function noFunding(fundings: readonly Funding[], units: bigint): CardReason | null {
   return fundings.length === 0 && units > 0n ? 'insufficient_funds' : null
+}
+
+/** A spend with the facts of a purchase that the first source pays, and the authentication code of its decision. */
+function expectedSpend(
+  { settings: { dataKey } }: CardAuthorizationDependencies,
+  spend: CardSpend,
+  [first]: readonly Funding[],
+  units: bigint,
+): SpendRequest {
+  if (first === undefined || units === 0n) return spend
+  const { place, asset, chain, rate } = first
+  // Cents to millionths to smallest units, rounded up, as the database function does.
+  const held = (units * 10_000n * 10_000_000_000n + rate - 1n) / rate
+  const holds = [{ place, asset, units: held.toString() }]
+  const usdMicros = (units * 10_000n).toString()
+  const expected = { ...spend, facts: { ...spend.facts, asset, chain, usdMicros, holds } }
+  return { ...expected, mac: expectedMac(dataKey, expected) }
+}
+
+function textOf(value: object): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'bigint' ? member.toString() : member,
+  )
 }

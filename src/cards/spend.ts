@@ -3,6 +3,7 @@
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy } from '../../policies/policy.ts'
 import type { NewId } from '../base/ids.ts'
+import type { Json } from '../base/json.ts'
 import type { CardAuthorization } from '../providers/card-processor.ts'
 import { buildSpendRequest, type PlannedSpend, policyFacts } from '../spending/build-spend-request.ts'
 import { BANK } from '../spending/sources.ts'
@@ -15,6 +16,9 @@ export interface CardSpendDependencies {
   readonly policyOf: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
   readonly newId: NewId
 }
+
+/** Request to reserve a purchase, whose facts are named. */
+export type CardSpend = Omit<SpendRequest, 'facts'> & { readonly facts: Readonly<Record<string, Json>> }
 
 /**
  * Builds the spend request and selects the assets that the key's policy allows as funding. If it allows none, returns
@@ -29,7 +33,7 @@ export function buildCardSpend(
     all,
     now,
   }: { request: CardAuthorization; units: bigint; all: readonly Funding[]; now: Date },
-): { fundings: readonly Funding[]; spend: SpendRequest } {
+): { fundings: readonly Funding[]; spend: CardSpend } {
   const { key } = card
   const policy = key === null ? null : policyOf(key)
   const usdMicros = units * 10_000n

@@ -7,7 +7,7 @@ import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settlePart } from '../spending/take.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Statement } from '../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
 import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { changePosition } from './positions.ts'
@@ -92,6 +92,13 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
   }
 }
 
+// The row is locked before the account, because the lock of a subquery comes before what is selected from it.
+const lockStatement: Statement = {
+  name: 'investing_lock_parts',
+  text: `select pg_advisory_xact_lock(hashtextextended($2, 0)) is null as locked
+    from (select 1 from reservation where decision_id = $1 for update) r`,
+}
+
 /**
  * Follows the lock order of src/storage/sql/README.md: the order's row is already locked; reservation and account
  * come next.
@@ -100,10 +107,7 @@ async function lockReservationAndAccount(
   connection: Connection,
   { decisionId, accountId }: Order,
 ): Promise<void> {
-  const reservation = 'select 1 as locked from reservation where decision_id = $1 for update'
-  await connection.call({ name: 'investing_lock_reservation', text: reservation }, [decisionId])
-  const account = 'select pg_advisory_xact_lock(hashtextextended($1, 0)) is null as locked'
-  await connection.call({ name: 'investing_lock_account', text: account }, [accountId])
+  await connection.call(lockStatement, [decisionId, accountId])
 }
 
 /** Moves the filled part of the hold to the broker and credits the proceeds. */

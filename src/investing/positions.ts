@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { available, held } from '../ledger/accounts.ts'
 import { nameOfValue, sharesOf } from '../money/shares.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Statement } from '../storage/database.ts'
 import { BROKER } from './order.ts'
 
 /** A change of a position. @property qty negative for a sale. @property cash cents paid or received. */
@@ -23,25 +23,17 @@ export interface Position {
   readonly cost: bigint
 }
 
-/**
- * Records a change that the ledger books in the same transaction. A purchase adds its cost; a sale removes its
- * proportional cost, rounded down; the last sale removes the rest.
- */
-export async function changePosition(connection: Connection, change: PositionChange): Promise<void> {
-  const { id, accountId, symbol, qty, cash, orderId, at } = change
-  await connection.kysely
-    .insertInto('position_change')
-    .values({ id, account_id: accountId, symbol, qty, cash, order_id: orderId, at })
-    .execute()
-  const left = (await readPositions(connection, accountId, symbol))[0]
-  const before = left?.cost ?? 0n
-  const after = left?.qty ?? 0n
-  const cost = qty > 0n ? before + cash : before - (after === 0n ? before : (before * -qty) / (after - qty))
-  await connection.kysely
-    .insertInto('position')
-    .values({ account_id: accountId, symbol, cost })
-    .onConflict((conflict) => conflict.columns(['account_id', 'symbol']).doUpdateSet({ cost }))
-    .execute()
+const bookStatement: Statement = {
+  name: 'investing_book_position',
+  text: 'select position_book($1, $2, $3, $4, $5, $6, $7)',
+}
+
+/** Records a change that the ledger books in the same transaction, with its cost. */
+export async function changePosition(
+  connection: Connection,
+  { id, accountId, symbol, qty, cash, orderId, at }: PositionChange,
+): Promise<void> {
+  await connection.call(bookStatement, [id, accountId, symbol, qty, cash, orderId, at])
 }
 
 /**

@@ -40,13 +40,7 @@ export function isAuthentic(dataKey: Uint8Array, content: DecisionContent, mac: 
 
 const statement: Statement = {
   name: 'decision_authenticate',
-  text: `
-    with made as (
-      select * from rows from (jsonb_to_recordset($1::jsonb) as (id text, mac text)) with ordinality as q
-    ), authenticated as (
-      update decision d set mac = made.mac from made where d.id = made.id and d.mac is null returning d.id
-    )
-    select made.id from made order by made.ordinality`,
+  text: 'select id from decisions_authenticate($1)',
 }
 
 /** Creates the {@link AuthenticateDecisions} of a process. It never throws: a decision without a code is logged and still stands. */
@@ -75,17 +69,24 @@ export function authenticatedReserve(
 ): Reserve {
   const vouch = createDecisionAuthenticator(dependencies)
   return async (request) => {
-    const expected = decisionOf(request, {
-      verdict: request.violations.length > 0 ? 'deny' : request.needsApproval ? 'approval_required' : 'allow',
-      violations: request.violations,
-      available_units: null,
-    })
+    const expected = expectedDecision(request)
     const mac = decisionMac(dependencies.dataKey, contentOf(expected))
     const decided = await reserve({ ...request, mac })
     const row = otherDecision(request, decided)
     if (row !== null && canonicalJson(row) !== canonicalJson(expected)) await vouch(database, [row])
     return decided
   }
+}
+
+/** Authentication code of the decision that a request leads to unless a counter or the balance objects. */
+export function expectedMac(dataKey: Uint8Array, request: SpendRequest): string {
+  return decisionMac(dataKey, contentOf(expectedDecision(request)))
+}
+
+function expectedDecision(request: SpendRequest): ContentRow {
+  const { violations, needsApproval } = request
+  const verdict = violations.length > 0 ? 'deny' : needsApproval ? 'approval_required' : 'allow'
+  return decisionOf(request, { verdict, violations, available_units: null })
 }
 
 /** Returns the decision that may differ from the expected one; null when it matches or belongs to an earlier call. */

@@ -7,7 +7,7 @@ import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../policies/policy.ts'
 import type { SellerFacts } from '../../policies/spend.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
-import { toJson } from '../base/json.ts'
+import { type Json, toJson } from '../base/json.ts'
 import type { AccessKey } from '../base/principal.ts'
 import { decimalOf, type Money } from '../money/money.ts'
 import type { Shares } from '../money/shares.ts'
@@ -80,7 +80,7 @@ export function buildSpendRequest({
   readonly decisionId: string
   readonly nonce?: SpendRequest['nonce']
   readonly now: Date
-}): SpendRequest {
+}): Omit<SpendRequest, 'facts'> & { readonly facts: Readonly<Record<string, Json>> } {
   const {
     money,
     place,

@@ -3,7 +3,7 @@ import type { CardAuthorizationDependencies } from '../../src/cards/authorize.ts
 import type { Card } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
 import { capAccount } from '../spending/scene.ts'
-import { cardDependencies, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
+import { cardDependencies, dataKey, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
   it('reports at most the spendable balance, and zero if nothing can be spent', async () => {
@@ -13,7 +13,7 @@ onBothEngines('a balance inquiry', (database) => {
     const free = await issueCard(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
     expect(await inquire(free)).toMatchObject({ balance: 15_000n })
-    expect(await inquire(free, { settings: { mode: 'production', kycLimits } })).toMatchObject({
+    expect(await inquire(free, { settings: { mode: 'production', kycLimits, dataKey } })).toMatchObject({
       balance: 3333n,
     })
     expect(await inquire(await issueCard(database(), owner, { purchaseMax: 700n }))).toMatchObject({

@@ -8,8 +8,10 @@ import { onBothEngines } from '../engines.ts'
 import { capAccount, usageOf } from '../spending/scene.ts'
 import {
   cardDependencies,
+  dataKey,
   decide,
   fund,
+  give,
   issueCard,
   newKey,
   newOwner,
@@ -17,6 +19,12 @@ import {
   owned,
   purchaseOf,
 } from './scene.ts'
+
+const cardPolicy = {
+  perTransaction: { max: '50' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['card'] },
+}
 
 onBothEngines('a card decision', (database) => {
   it('holds the first asset of the priority and returns the same answer to repeats', async () => {
@@ -144,6 +152,51 @@ onBothEngines('a card decision', (database) => {
     expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
       reason: 'approved',
     })
+  })
+
+  it('decides on what holds now, however well it remembers the card', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const keyId = await newKey(database(), owner)
+    const card = await issueCard(database(), owner, { keyId })
+    let now = card
+    const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
+    const parts = {
+      ...cardDependencies(database()),
+      settings: { mode: 'production' as const, kycLimits, dataKey },
+    }
+    const reasonOf = async (amount = '1') => (await decide(parts, purchaseOf(card, amount))).reason
+    const setCard = async (controls: Partial<Card>) => {
+      now = await updateCard(database(), { ...now, ...controls })
+    }
+    const setKey = (values: Record<string, unknown>) =>
+      database().kysely.updateTable('access_key').set(values).where('id', '=', keyId).execute()
+    const setOwner = (values: Record<string, unknown>) =>
+      database().kysely.updateTable('account').set(values).where('id', '=', owner).execute()
+    const changes: readonly (readonly [reason: string, change: () => unknown, undo: () => unknown])[] = [
+      ['card_frozen', () => setCard({ status: 'frozen' }), () => setCard({ status: 'active' })],
+      ['purchase_limit', () => setCard({ purchaseMax: 99n }), () => setCard({ purchaseMax: null })],
+      ['kyc_required', () => setOwner({ kyc_level: 'none' }), () => setOwner({ kyc_level: 'basic' })],
+      ['account_locked', () => setOwner({ status: 'locked' }), () => setOwner({ status: 'active' })],
+      ['key_not_active', () => setKey({ expires_at: noon }), () => setKey({ expires_at: null })],
+      ['policy_denied', () => setKey({ status: 'paused' }), () => setKey({ status: 'active' })],
+      ['key_not_active', () => setKey({ status: 'revoked' }), () => setKey({ status: 'active' })],
+      [
+        'policy_denied',
+        () => setKey({ policy: null, policy_version: 2 }),
+        () => setKey({ policy: JSON.stringify(cardPolicy), policy_version: 3 }),
+      ],
+    ]
+    await setOwner({ kyc_level: 'basic' })
+    for (const [reason, change, undo] of changes) {
+      expect(await reasonOf()).toBe('approved')
+      await change()
+      expect(await reasonOf()).toBe(reason)
+      await undo()
+      expect(await reasonOf()).toBe('approved')
+    }
+    // The wallet passes to its owner, and nothing is known of the chain.
+    await give(database(), owner)
+    expect(await reasonOf()).toBe('insufficient_funds')
   })
 
   it('applies the policy of the key it is bound to, in the key’s own budget', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { updateCard } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
-import { cardDependencies, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
+import { cardDependencies, dataKey, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
 
 onBothEngines('a card', (database) => {
   it('does not verify a card that could not pay: frozen, or by its key', async () => {
@@ -42,7 +42,7 @@ onBothEngines('a card', (database) => {
     const verifyCard = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
       (
         await decide(
-          { ...cardDependencies(database()), settings: { mode, kycLimits } },
+          { ...cardDependencies(database()), settings: { mode, kycLimits, dataKey } },
           purchaseOf(card, amount),
         )
       ).reason

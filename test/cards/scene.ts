@@ -5,7 +5,11 @@ import { newId } from '../../src/base/ids.ts'
 import { canonicalJson } from '../../src/base/json.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { applyTransaction, type CardTransactionDependencies } from '../../src/cards/apply-transaction.ts'
-import { authorizeCard, type CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
+import {
+  authorizeCard,
+  type CardAuthorizationDependencies,
+  createKnownCards,
+} from '../../src/cards/authorize.ts'
 import { newCard } from '../../src/cards/issue-card.ts'
 import { endSettlements, type SettlementParts, unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
@@ -27,7 +31,7 @@ import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
 
-const dataKey = Buffer.from('a data key of thirty-two letters')
+export const dataKey = Buffer.from('a data key of thirty-two letters')
 
 /** Authenticates decisions like a process does. */
 export const authenticateDecision = createDecisionAuthenticator({ dataKey, log: silentLog })
@@ -49,6 +53,7 @@ export function cardDependencies(
     settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey },
     vouch: authenticateDecision,
     readCoverage: async () => null,
+    knownCards: createKnownCards(),
     ...changes,
   }
 }

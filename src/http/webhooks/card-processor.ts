@@ -1,6 +1,6 @@
 /** The card processor's webhook: real-time authorization requests and transaction updates. */
 import { applyTransaction } from '../../cards/apply-transaction.ts'
-import { authorizeCard } from '../../cards/authorize.ts'
+import { authorizeCard, createKnownCards } from '../../cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../cards/out-of-order-messages.ts'
 import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
@@ -15,6 +15,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
     ...services,
     policyOf,
     readCoverage: (accountId: string) => readCoverage(services, accountId),
+    knownCards: createKnownCards(),
   }
   return async (c) => {
     const now = c.get('now')

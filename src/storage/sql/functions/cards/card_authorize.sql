@@ -7,12 +7,14 @@
 --   p_refusal: the reason when the card's own controls refuse it; null: they do not
 --   p_places, p_assets, p_rates: sources in the order of the card's priority; a rate is the worth of a smallest unit in
 --     ten-billionths of a millionth of a USD
---   p_spend: spend_reserve's parameters without their prefix
+--   p_spend: spend_reserve's parameters without their prefix. Its facts are those of a purchase that the first source pays; its
+--     mac is stored if they prove right
+--   p_kyc_level, p_is_guest, p_key_expires_at: of the holder and the bound key, as the caller has read them
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
 --   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
 --   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
---   one known by this name); stale (the card, its key or the wallet's owner has changed: read them again).
+--   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again).
 -- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset.
 --   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
 create or replace function card_authorize(
@@ -20,20 +22,23 @@ create or replace function card_authorize(
   p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
   p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
+  p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz,
   out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
+  a card_authorization;
   c card;
   q record;
+  holder record;
   f record;
   s record;
   v_at timestamptz;
+  v_facts jsonb;
   v_day date;
   v_need numeric;
   v_total numeric := 0;
   v_left bigint;
-  v_is_ours boolean;
   v_caps bigint[];
   v_used bigint;
   v_worth numeric;
@@ -47,28 +52,38 @@ begin
   perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
   -- Only an identical request gets the answer again; any other under a known name has no hold. An approval that was reversed for
   -- coming too late, or that was declined after all, is not repeated as an approval.
-  select case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
-      then 'repeated' else 'other' end,
-    a.id, case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end,
-    a.approved, a.decision_id into verdict, authorization_id, reason, approved, decision_id
-  from card_authorization a where a.processor_token = p_token or a.webhook_id = p_webhook
-  order by a.processor_token = p_token desc limit 1;
+  -- Two look-ups, each by its own index.
+  select * into a from card_authorization where processor_token = p_token;
+  if not found then
+    select * into a from card_authorization where webhook_id = p_webhook;
+  end if;
   if found then
+    verdict := case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
+      then 'repeated' else 'other' end;
+    authorization_id := a.id;
+    reason := case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end;
+    approved := a.approved;
+    decision_id := a.decision_id;
     return;
   end if;
 
   select * into q from jsonb_to_record(p_spend) as (
     decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
     usd_micros bigint, daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean,
-    at timestamptz, budgets text
+    at timestamptz, budgets text, mac text
   );
   v_at := q.at;
   v_day := (v_at at time zone 'UTC')::date;
   perform pg_advisory_xact_lock(hashtextextended(q.account, 0));
   -- Read after the lock: every earlier change by the owner applies.
   select * into c from card where id = p_card;
-  select w.owner->>'kind' = 'gateway' into v_is_ours from wallet w where w.account_id = q.account;
-  if c.version is distinct from p_version or coalesce(v_is_ours, false) <> p_is_ours then
+  select h.kyc_level, h.guest, exists (select from wallet w where w.account_id = h.id and w.owner->>'kind' = 'gateway') as is_ours,
+    -- To the millisecond, as the caller reads it.
+    (select date_trunc('milliseconds', k.expires_at) from access_key k where k.id = c.key_id) as key_expires_at
+  into holder from account h where h.id = q.account;
+  if c.version is distinct from p_version or (holder.is_ours, holder.kyc_level, holder.guest, holder.key_expires_at)
+    is distinct from (p_is_ours, p_kyc_level, p_is_guest, p_key_expires_at)
+  then
     verdict := 'stale';
     return;
   end if;
@@ -128,16 +143,17 @@ begin
       v_worths := array[(v_need * 10000)::bigint];
     end if;
 
+    v_facts := q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
+      'chain', case v_places[1] when 'bank' then null else v_places[1] end,
+      'usdMicros', (v_need * 10000)::bigint::text, 'holds',
+      (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
+        from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal)));
     select * into s from spend_reserve(
-      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation,
-      q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
-        'chain', case v_places[1] when 'bank' then null else v_places[1] end,
-        'usdMicros', (v_need * 10000)::bigint::text, 'holds',
-        (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
-          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal))),
+      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, v_facts,
       q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
       q.cooldown_seconds, q.needs_approval, false, q.account || ':' || v_places[1] || ':available',
-      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb);
+      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb,
+      p_mac => case when v_facts = q.facts::jsonb then q.mac end);
     if s.verdict = 'stale_policy' then
       verdict := 'stale';
       return;
