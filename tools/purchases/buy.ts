@@ -109,6 +109,17 @@ export default defineTool({
   ],
   example: { url: 'https://api.example.com/report', maxAmount: '0.05' },
   facts,
+  foresee: (context, input) => {
+    const { url, method } = readRequest(input, { loopback: isSandbox(context) })
+    const { origin } = url
+    return {
+      category: 'x402',
+      money: { asset: input.asset, units: 0n },
+      chain: context.chain.name,
+      seller: { origin, payTo: '', price: '0', knownPayees: [], knownPrice: null },
+      facts: { url: url.href, origin, method, maxAmount: input.maxAmount },
+    }
+  },
   spend: async (context, input) => {
     const repeated = await findEarlier(context, input)
     if (repeated !== undefined) return { repeats: repeated }
