@@ -92,7 +92,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly opensSession?: true
   /** Ends the session; over REST the cookie is cleared too. */
   readonly closesSession?: true
-  /** Secret members of the response: never stored, and null in a replayed response. */
+  /** Secret members of the response: never stored, and null in a replayed response that is not rebuilt, and in approvals. */
   readonly shownOnce?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string

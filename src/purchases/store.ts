@@ -411,6 +411,32 @@ export async function deleteOldDeliveries({ kysely }: Connection, before: Date):
     .execute()
 }
 
+/**
+ * Erases what sellers delivered to an account, and what was sent to them by approved calls that have ended. The URL, the purpose and
+ * the hashes stay: decisions and evidence are signed over them.
+ */
+export async function erasePurchases({ kysely }: Connection, accountId: string): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set({ delivered: null })
+    .where('account_id', '=', accountId)
+    .where('delivered', 'is not', null)
+    .execute()
+  await kysely
+    .updateTable('approval')
+    .set({ input: sql<string>`(input::jsonb - 'headers' - 'body')::text` })
+    .where('account_id', '=', accountId)
+    .where('operation', '=', 'purchases.buy')
+    .where(({ eb, or }) =>
+      or([
+        eb('answer', 'is not', null),
+        eb('problem', 'is not', null),
+        eb('status', 'in', ['rejected', 'withdrawn']),
+      ]),
+    )
+    .execute()
+}
+
 /** What the account remembers of a seller. Prices are in smallest units. */
 export interface KnownSeller {
   readonly payees: readonly string[]

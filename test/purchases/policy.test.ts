@@ -7,7 +7,7 @@ import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
-import { type FlakySellers, OTHER, SELLER, startFlakySellers } from './flaky-sellers.ts'
+import { type FlakySellers, OTHER, SELLER, SOLD, startFlakySellers } from './flaky-sellers.ts'
 
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 const approval = z.looseObject({ approvalId: z.string() })
@@ -88,6 +88,40 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
       expect(body.answer).toMatchObject({ status: 'delivered', charged: '0.001', payTo: OTHER })
     })
     expect((await buyer.buy('payee', 'payee-1')).body).toMatchObject({ status: 'delivered', replayed: true })
+  })
+
+  it('erases what was delivered and sent, and keeps the payment', async () => {
+    const buyer = await newBuyer({ approval: { above: '1' } })
+    await buyer.buy('private')
+    sellers.setTerms('private', { payTo: OTHER, amount: '1000' })
+    const input = {
+      url: `${sellers.origin}/honest/private`,
+      maxAmount: '0.01',
+      headers: { 'X-Note': 'private note' },
+    }
+    const asked = await buyer.send('POST', '/api/purchases', input, 'private')
+    const { approvalId } = approval.parse(asked.body)
+    await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
+    const approved = () => buyer.send('GET', `/api/approvals/${approvalId}`)
+    // What was delivered is kept with the purchase only.
+    await vi.waitFor(async () =>
+      expect((await approved()).body).toMatchObject({
+        answer: { status: 'delivered', response: null },
+        input: { headers: input.headers },
+      }),
+    )
+    const again = await buyer.send('POST', '/api/purchases', input, 'private')
+    expect(JSON.stringify(again.body.response)).toContain(SOLD)
+    const path = `/api/purchases/${String(again.body.purchaseId)}`
+    expect(JSON.stringify((await buyer.send('GET', path)).body.response)).toContain(SOLD)
+    expect((await owner.send('DELETE', '/api/compliance/personal-data')).status).toBe(200)
+    expect((await buyer.send('GET', path)).body).toMatchObject({
+      status: 'delivered',
+      charged: '0.001',
+      response: null,
+    })
+    expect((await approved()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
+    expect((await buyer.send('GET', `${path}/evidence`)).status).toBe(200)
   })
 
   it('pays nothing when the terms change between the approval and the payment', async () => {

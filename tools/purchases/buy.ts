@@ -88,6 +88,8 @@ export default defineTool({
   effect: 'spend',
   mcp: true,
   rail: 'x402-purchases',
+  // It is kept sealed with the purchase, and nowhere else.
+  shownOnce: ['response'],
   input: buyRequest,
   output: boughtView,
   failures: [
