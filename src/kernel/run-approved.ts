@@ -7,7 +7,7 @@ import { type Approval, storeApprovalOutcome, unfinishedApprovals } from '../spe
 import { findAllowedDecision } from '../spending/decisions.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { type Outcome, recall, run } from './run.ts'
+import { hiddenOf, type Outcome, recall, run } from './run.ts'
 import type { Tool } from './tool.ts'
 
 type Key = Extract<AccountPrincipal, { kind: 'key' }>
@@ -36,7 +36,7 @@ async function runApproved(
   if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
   try {
     const { body } = await runOnce(context, approval, { tool, findKey })
-    return await keep({ answer: toJson(body) })
+    return await keep({ answer: toJson({ ...body, ...hiddenOf(tool, body) }) })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const mayBeRepeated = failures[error.code].retry || error.code === 'conflict'

@@ -103,7 +103,7 @@ function answerOf(body: Record<string, unknown>): Outcome {
 }
 
 /** Replaces secret members by null in the stored response. */
-function hiddenOf({ shownOnce = [] }: Tool, answered: Record<string, unknown>): Record<string, null> {
+export function hiddenOf({ shownOnce = [] }: Tool, answered: Record<string, unknown>): Record<string, null> {
   const hidden = shownOnce.filter((name) => answered[name] !== undefined)
   return Object.fromEntries(hidden.map((name) => [name, null]))
 }

@@ -92,7 +92,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly opensSession?: true
   /** Ends the session; over REST the cookie is cleared too. */
   readonly closesSession?: true
-  /** Secret members of the response: never stored, and null in a replayed response. */
+  /** Secret members of the response: never stored, and null in a replayed response that is not rebuilt, and in approvals. */
   readonly shownOnce?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string
@@ -125,6 +125,14 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   readonly rail: RailId
   /** Facts from `spend` for `run`; stored with the decision, so that the response can be rebuilt. */
   readonly facts: z.ZodType<Facts>
+  /**
+   * What is certain of the spend before `spend` asks third parties, with an amount of zero. They are not asked if the policy denies
+   * it.
+   */
+  readonly foresee?: (
+    context: Context,
+    input: z.output<Input>,
+  ) => Pick<PlannedSpend, 'category' | 'money' | 'chain' | 'seller' | 'facts'>
   readonly spend: (
     context: Context,
     input: z.output<Input>,
@@ -150,6 +158,8 @@ export interface Call {
   /** Raw input, for storage. */
   readonly raw: unknown
   readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend | CostlessCall>) | null
+  /** What is certain of the spend before third parties are asked; null where {@link spend} asks none. */
+  readonly foresee: ((context: Context) => SpendPlan) | null
   /** Rebuilds the response of an earlier run, or returns null. @param decided as it was stored. */
   readonly recall: (context: Context, decided: AllowedDecision) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
@@ -189,17 +199,22 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
           input,
           raw,
           spend: null,
+          foresee: null,
           sell: null,
           recall: async () => null,
           run: async (context) => encode(await run(context, input)),
         }
       }
-      const { spend, run, sale, recall, facts } = definition
+      const { spend, foresee, run, sale, recall, facts } = definition
       let spending: SpendPlan<Facts> | undefined
       return {
         input,
         raw,
         sell: sale === undefined ? null : (context) => sale(context, input),
+        foresee:
+          foresee === undefined
+            ? null
+            : (context) => ({ ...foresee(context, input), place: null, counterparty: null }),
         spend: async (context) => {
           const plan = await spend(context, input)
           if ('costless' in plan) return { costless: encode(plan.costless) }

@@ -2,6 +2,7 @@
  * The authorization that pays: EIP-3009, signed by the purse's key over the domain of a token contract that we know, never over
  * what the seller calls it. @see https://eips.ethereum.org/EIPS/eip-3009
  */
+import { LRUCache } from 'lru-cache'
 import { keccak256, parseAbi, parseSignature, stringToHex, toHex } from 'viem'
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
@@ -12,9 +13,16 @@ import type { Address, Chain, Hex } from '../providers/chain.ts'
 import { mppCredential, nonceOfChallenge } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
 
+/** Never stale: a purse has one key for ever. Deriving the address takes as long as signing. */
+const accounts = new WeakMap<Uint8Array, LRUCache<string, LocalAccount>>()
+
 /** The key of a purse: derived, so that it is stored nowhere and every process has it. */
 export function purseKey(dataKey: Uint8Array, purseId: string): LocalAccount {
-  return privateKeyToAccount(toHex(derivedSeed(dataKey, `purse ${purseId}`)))
+  const known = accounts.get(dataKey) ?? new LRUCache<string, LocalAccount>({ max: 1_000 })
+  accounts.set(dataKey, known)
+  const account = known.get(purseId) ?? privateKeyToAccount(toHex(derivedSeed(dataKey, `purse ${purseId}`)))
+  known.set(purseId, account)
+  return account
 }
 
 /** The only nonce of a purchase: our choice, except where the protocol prescribes it. */
@@ -54,15 +62,37 @@ function partsOf(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
   return [yParity + 27, r, s]
 }
 
-/** The token's own EIP-712 domain. */
-async function domainOf(
+/** EIP-712 domain of a token contract. */
+interface TokenDomain {
+  readonly name: string
+  readonly version: string
+  readonly chainId: number
+  readonly verifyingContract: Address
+}
+
+/**
+ * Only an upgrade of a token changes its domain; for so long, a payment signed over the former one is refused by the token, and
+ * ends unpaid.
+ */
+const DOMAIN_TTL_MS = 60_000
+const domains = new WeakMap<Chain['signer'], LRUCache<PayableAsset, TokenDomain>>()
+
+/** Reads the token's own EIP-712 domain. May be stale for a minute. @throws when the chain cannot be read. */
+export async function readTokenDomain(
   { id, tokens, signer }: Pick<Chain, 'id' | 'tokens' | 'signer'>,
   asset: PayableAsset,
-) {
+): Promise<TokenDomain> {
+  const known =
+    domains.get(signer) ?? new LRUCache<PayableAsset, TokenDomain>({ max: 10, ttl: DOMAIN_TTL_MS })
+  domains.set(signer, known)
+  const fresh = known.get(asset)
+  if (fresh !== undefined) return fresh
   const read = async (functionName: 'name' | 'version') =>
     z.string().parse(await signer.readContract({ address: tokens[asset], abi, functionName, args: [] }))
   const [name, version] = await Promise.all([read('name'), read('version')])
-  return { name, version, chainId: id, verifyingContract: tokens[asset] }
+  const domain = { name, version, chainId: id, verifyingContract: tokens[asset] }
+  known.set(asset, domain)
+  return domain
 }
 
 /** @throws when the chain cannot be read; nothing is signed then. */
@@ -71,7 +101,7 @@ export async function signPayment(
   account: LocalAccount,
   { asset, message }: { asset: PayableAsset; message: PaymentMessage },
 ): Promise<Hex> {
-  const domain = await domainOf(chain, asset)
+  const domain = await readTokenDomain(chain, asset)
   return account.signTypedData({ domain, types, primaryType: 'TransferWithAuthorization', message })
 }
 
@@ -84,7 +114,7 @@ export async function cancelAuthorization(
   account: LocalAccount,
   { asset, nonce }: { asset: PayableAsset; nonce: Hex },
 ): Promise<void> {
-  const domain = await domainOf(chain, asset)
+  const domain = await readTokenDomain(chain, asset)
   const signature = await account.signTypedData({
     domain,
     types: {

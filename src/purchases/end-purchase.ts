@@ -5,8 +5,8 @@ import type { Log } from '../base/log.ts'
 import { external } from '../ledger/accounts.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
-import { settleSpend } from '../spending/settle.ts'
-import type { Connection, Database } from '../storage/database.ts'
+import type { SettleVerdict } from '../spending/settle.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import type { Purchase } from './store.ts'
 
 export interface EndingParts {
@@ -16,24 +16,23 @@ export interface EndingParts {
   readonly log: Log
 }
 
+const settlement: Statement = {
+  name: 'purchase_settle',
+  text: 'select verdict from purchase_settle($1, $2, $3, $4)',
+}
+
 /** Books a payment that the chain shows. */
 export async function settlePurchase(
   { database, chain, clock, log }: EndingParts,
   { id, decision_id: decisionId }: Pick<Purchase, 'id' | 'decision_id'>,
   transactionHash: Hex,
 ): Promise<void> {
-  const at = clock()
-  const verdict = await database.transaction(async (connection) => {
-    const row = await connection.kysely
-      .updateTable('purchase')
-      .set({ state: 'settled', transaction_hash: transactionHash, updated_at: at })
-      .where('id', '=', id)
-      .where('state', '=', 'signed')
-      .returning('id')
-      .executeTakeFirst()
-    if (row === undefined) return 'already_settled'
-    return settleSpend(connection, { decisionId, destination: external(chain.name), at })
-  })
+  const { verdict } = await callForRow<{ verdict: SettleVerdict }>(database, settlement, [
+    id,
+    transactionHash,
+    external(chain.name),
+    clock(),
+  ])
   if (verdict !== 'settled' && verdict !== 'already_settled')
     log.error({ purchaseId: id, decisionId, verdict }, 'the chain and the ledger disagree on a purchase')
 }

@@ -33,6 +33,7 @@ import {
   kindOf,
   markUndelivered,
   type Purchase,
+  type SignedCredential,
   signedPurchase,
 } from './store.ts'
 import { parseStrangersJson } from './stranger-json.ts'
@@ -51,12 +52,43 @@ const ATTEMPTS = 3
 const PAUSE_MS = 150
 /** How long an answer waits for the chain after a delivery. */
 const EVIDENCE_MS = 3_000
-const EVIDENCE_POLL_MS = 50
+/** Pauses between two looks at the chain: the first, and the longest. */
+const EVIDENCE_POLL_MS = { first: 5, longest: 80 }
 /** Outcomes after which it is of no use to present a payment. */
 const OVER: ReadonlySet<string> = new Set(['expired', 'canceling', 'canceled'])
 
 const credential = z.object({ name: z.string(), value: z.string() })
 const SEAL = 'purchase credential'
+
+/** Signs the authorization of decided terms. It must be kept before it leaves the process. */
+export async function signTerms(
+  { chain, clock, settings }: Pick<PayingParts, 'chain' | 'clock' | 'settings'>,
+  terms: PurchaseTerms,
+): Promise<SignedCredential> {
+  const { purchaseId, asset, protocol, offer, seconds, sinceBlock } = terms
+  const account = purseKey(settings.dataKey, terms.purseId)
+  const endOfOffer = protocol === 'mpp' ? endOfChallenge(offer) : null
+  const validBefore = Math.min(
+    Math.floor(clock().getTime() / 1000) + seconds,
+    Math.floor((endOfOffer?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
+  )
+  const message = {
+    from: account.address,
+    to: terms.payTo,
+    value: BigInt(terms.units),
+    validAfter: 0n,
+    validBefore: BigInt(validBefore),
+    nonce: nonceOfPurchase(terms),
+  }
+  const signature = await signPayment(chain, account, { asset, message })
+  const header = JSON.stringify(credentialHeader({ protocol, offer, chainId: chain.id }, message, signature))
+  return {
+    validBefore: new Date(validBefore * 1000),
+    sinceBlock: BigInt(sinceBlock),
+    credential: seal(settings.dataKey, { purpose: SEAL, owner: purchaseId }, header),
+    credentialHash: createHash('sha256').update(header).digest('hex'),
+  }
+}
 
 /**
  * Signs the authorization of a purchase whose money is in its purse, and keeps it.
@@ -68,35 +100,10 @@ export async function signPurchase(
   purchase: Purchase,
   terms: PurchaseTerms,
 ): Promise<Purchase> {
-  const { database, chain, clock, settings } = parts
+  const { database, clock } = parts
   const { id } = purchase
-  const { asset, protocol, offer, seconds } = terms
-  const account = purseKey(settings.dataKey, terms.purseId)
-  const sinceBlock = await chain.blockNumber()
-  const endOfOffer = protocol === 'mpp' ? endOfChallenge(offer) : null
-  const validBefore = Math.min(
-    Math.floor(clock().getTime() / 1000) + seconds,
-    Math.floor((endOfOffer?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
-  )
-  if (protocol === 'mpp') await requireUnused(parts, purchase)
-  const message = {
-    from: account.address,
-    to: terms.payTo,
-    value: BigInt(terms.units),
-    validAfter: 0n,
-    validBefore: BigInt(validBefore),
-    nonce: nonceOfPurchase(terms),
-  }
-  const signature = await signPayment(chain, account, { asset, message })
-  const header = JSON.stringify(credentialHeader({ protocol, offer, chainId: chain.id }, message, signature))
-  const isKept = await keepSigned(database, {
-    id,
-    validBefore: new Date(validBefore * 1000),
-    sinceBlock,
-    credential: seal(settings.dataKey, { purpose: SEAL, owner: id }, header),
-    credentialHash: createHash('sha256').update(header).digest('hex'),
-    at: clock(),
-  })
+  if (terms.protocol === 'mpp') await requireUnused(parts, purchase)
+  const isKept = await keepSigned(database, { id, ...(await signTerms(parts, terms)), at: clock() })
   const kept = await current(parts, id)
   // Another call may have signed it, when this one was slow: the same payment, and the same nonce.
   if (isKept || kept.state === 'signed') return kept
@@ -156,8 +163,10 @@ export async function presentPurchase(
     })
     if (asked.status === 'answered' && isSuccess(asked.answer)) {
       const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
-      await keepDelivered(database, { id, delivered, hash, at: clock() })
-      await awaitOutcome(parts, purchase, hintOf(asked.answer))
+      await Promise.all([
+        keepDelivered(database, { id, delivered, hash, at: clock() }),
+        awaitOutcome(parts, purchase, hintOf(asked.answer)),
+      ])
       return current(parts, id)
     }
     const outcome = await bookOutcome(
@@ -220,10 +229,10 @@ export async function bookOutcome(
 
 async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<void> {
   const until = performance.now() + EVIDENCE_MS
-  for (;;) {
+  for (let pauseMs = EVIDENCE_POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, EVIDENCE_POLL_MS.longest)) {
     const outcome = await bookOutcome(parts, purchase, hint)
     if (outcome !== 'open' || performance.now() > until) return
-    await sleep(EVIDENCE_POLL_MS)
+    await sleep(pauseMs)
   }
 }
 

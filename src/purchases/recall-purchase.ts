@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { givenUp } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashOfRequest, type PurchaseRequest } from './request.ts'
-import { BUSY_MS, claimPurchase, findPurchase, type Purchase, whileClaimed } from './store.ts'
+import { BUSY_MS, claimPurchase, findPurchase, isOver, type Purchase, whileClaimed } from './store.ts'
 
 /** How long a paid purchase without an answer is asked for again. */
 const REPEAT_MS = 24 * 60 * 60_000
@@ -45,10 +45,8 @@ async function recallOnce(parts: PayingParts, recalled: Recalled): Promise<Purch
   const purchase = found ?? (await rewrite(parts, recalled))
   if (purchase === null) return null
   const now = clock()
-  const isOver =
-    purchase.state === 'failed' || (purchase.state === 'settled' && purchase.delivered_at !== null)
   const isOld = now.getTime() > purchase.created_at.getTime() + REPEAT_MS
-  if (isOver || (isOld && purchase.state === 'settled')) return purchase
+  if (isOver(purchase) || (isOld && purchase.state === 'settled')) return purchase
   const until = new Date(now.getTime() + BUSY_MS)
   const claimed =
     found === undefined ? purchase : await claimPurchase(database, { id: purchase.id, until, at: now })

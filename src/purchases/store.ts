@@ -10,7 +10,7 @@ import { keyedHash } from '../base/seal.ts'
 import type { SignedPurchase } from '../evidence/purchase-outcome.ts'
 import { pursePlace } from '../ledger/accounts.ts'
 import type { Address, Hex } from '../providers/chain.ts'
-import type { Connection, Database } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import type { PurchaseTable } from '../storage/schema.ts'
 import { type PayableAsset, type PurchaseTerms, payableAssets, protocols } from './terms.ts'
 
@@ -80,7 +80,15 @@ export async function setChunk(
     .execute()
 }
 
-export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds'> {
+/** A signed authorization to keep. @property credential the header that pays, sealed. */
+export interface SignedCredential {
+  readonly validBefore: Date
+  readonly sinceBlock: bigint
+  readonly credential: Uint8Array
+  readonly credentialHash: string
+}
+
+export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds' | 'sinceBlock'> {
   readonly accountId: string
   readonly keyId: string | null
   readonly decisionId: string
@@ -89,55 +97,60 @@ export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'secon
   readonly nonce: Hex
   readonly busyUntil: Date
   readonly at: Date
+  /** Its authorization, if its money is in the purse; null: it is signed later. */
+  readonly signed: SignedCredential | null
+}
+
+const insertion: Statement = {
+  name: 'purchase_insert',
+  text: 'select verdict from purchase_insert($1, $2)',
 }
 
 /**
  * Writes a purchase while its money is reserved, so that this and a job that releases the money exclude each other.
- * @returns undefined when the reservation has ended, another call wrote the row, or the nonce was used before.
+ * @returns `signed`: its authorization is kept, and may leave the process. `reserved`: none is kept: its money is not in the purse,
+ * or its key or account was stopped. `none`: the reservation has ended, another call wrote the row, or the nonce was used before.
  */
-export function insertPurchase(database: Database, purchase: NewPurchase): Promise<Purchase | undefined> {
-  return database.transaction(async ({ kysely }) => {
-    const reserved = await kysely
-      .selectFrom('reservation')
-      .select('decision_id')
-      .where('decision_id', '=', purchase.decisionId)
-      .where('status', '=', 'reserved')
-      .forUpdate()
-      .executeTakeFirst()
-    if (reserved === undefined) return undefined
-    return kysely
-      .insertInto('purchase')
-      .values({
-        id: purchase.purchaseId,
-        account_id: purchase.accountId,
-        key_id: purchase.keyId,
-        decision_id: purchase.decisionId,
-        purse_id: purchase.purseId,
-        url: purchase.url,
-        origin: purchase.origin,
-        seller: purchase.seller,
-        resource: purchase.resource,
-        method: purchase.method,
-        request_hash: purchase.requestHash,
-        purpose: purchase.purpose,
-        protocol: purchase.protocol,
-        chain: purchase.chain,
-        network: purchase.network,
-        asset: purchase.asset,
-        token: purchase.token,
-        payer: purchase.payer.toLowerCase(),
-        pay_to: purchase.payTo,
-        units: BigInt(purchase.units),
-        nonce: purchase.nonce.toLowerCase(),
-        offer: JSON.stringify(purchase.offer),
-        busy_until: purchase.busyUntil,
-        created_at: purchase.at,
-        updated_at: purchase.at,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .returningAll()
-      .executeTakeFirst()
-  })
+export async function insertPurchase(
+  connection: Connection,
+  purchase: NewPurchase,
+): Promise<'signed' | 'reserved' | 'none'> {
+  const { signed } = purchase
+  const row = {
+    id: purchase.purchaseId,
+    account_id: purchase.accountId,
+    key_id: purchase.keyId,
+    decision_id: purchase.decisionId,
+    purse_id: purchase.purseId,
+    url: purchase.url,
+    origin: purchase.origin,
+    seller: purchase.seller,
+    resource: purchase.resource,
+    method: purchase.method,
+    request_hash: purchase.requestHash,
+    purpose: purchase.purpose,
+    protocol: purchase.protocol,
+    chain: purchase.chain,
+    network: purchase.network,
+    asset: purchase.asset,
+    token: purchase.token,
+    payer: purchase.payer.toLowerCase(),
+    pay_to: purchase.payTo,
+    units: purchase.units,
+    nonce: purchase.nonce.toLowerCase(),
+    // As text: a `json` column keeps what the seller wrote.
+    offer: JSON.stringify(purchase.offer),
+    busy_until: purchase.busyUntil.toISOString(),
+    created_at: purchase.at.toISOString(),
+    valid_before: signed?.validBefore.toISOString() ?? null,
+    since_block: signed?.sinceBlock.toString() ?? null,
+    credential_hash: signed?.credentialHash ?? null,
+  }
+  const { verdict } = await callForRow<{ verdict: 'signed' | 'reserved' | 'none' }>(connection, insertion, [
+    JSON.stringify(row),
+    signed?.credential ?? null,
+  ])
+  return verdict
 }
 
 /** Checks whether another purchase has the nonce: it belongs to one for ever. */
@@ -183,14 +196,7 @@ export async function keepSigned(
     credential,
     credentialHash,
     at,
-  }: {
-    id: string
-    validBefore: Date
-    sinceBlock: bigint
-    credential: Uint8Array
-    credentialHash: string
-    at: Date
-  },
+  }: SignedCredential & { readonly id: string; readonly at: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await kysely
     .updateTable('purchase')
@@ -310,7 +316,7 @@ export const BUSY_MS = 10_000
 const RENEWAL_MS = 3_000
 
 /** Works on a claimed purchase: its claim is renewed meanwhile, and ends with the work. */
-export async function whileClaimed<Result>(
+export async function whileClaimed<Result extends Purchase | null>(
   { database, clock, log }: { database: Connection; clock: Clock; log: Log },
   id: string,
   work: () => Promise<Result>,
@@ -330,12 +336,20 @@ export async function whileClaimed<Result>(
       ),
     RENEWAL_MS,
   )
+  let result: Result | undefined
   try {
-    return await work()
+    result = await work()
+    return result
   } finally {
     clearInterval(renewal)
-    await setBusy(clock().getTime())
+    // Nobody claims a purchase that is over.
+    if (result === undefined || result === null || !isOver(result)) await setBusy(clock().getTime())
   }
+}
+
+/** Nothing is left to do: it is unpaid for ever, or paid and delivered. */
+export function isOver({ state, delivered_at: deliveredAt }: Purchase): boolean {
+  return state === 'failed' || (state === 'settled' && deliveredAt !== null)
 }
 
 /**
@@ -397,6 +411,32 @@ export async function deleteOldDeliveries({ kysely }: Connection, before: Date):
     .execute()
 }
 
+/**
+ * Erases what sellers delivered to an account, and what was sent to them by approved calls that have ended. The URL, the purpose and
+ * the hashes stay: decisions and evidence are signed over them.
+ */
+export async function erasePurchases({ kysely }: Connection, accountId: string): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set({ delivered: null })
+    .where('account_id', '=', accountId)
+    .where('delivered', 'is not', null)
+    .execute()
+  await kysely
+    .updateTable('approval')
+    .set({ input: sql<string>`(input::jsonb - 'headers' - 'body')::text` })
+    .where('account_id', '=', accountId)
+    .where('operation', '=', 'purchases.buy')
+    .where(({ eb, or }) =>
+      or([
+        eb('answer', 'is not', null),
+        eb('problem', 'is not', null),
+        eb('status', 'in', ['rejected', 'withdrawn']),
+      ]),
+    )
+    .execute()
+}
+
 /** What the account remembers of a seller. Prices are in smallest units. */
 export interface KnownSeller {
   readonly payees: readonly string[]
@@ -407,8 +447,15 @@ export interface KnownSeller {
   readonly price: string | null
 }
 
+const known: Statement = {
+  name: 'seller_known',
+  text: 'select payees, purchases, last, price from seller_known($1, $2, $3, $4)',
+}
+
+const lastPurchase = z.object({ payTo: z.string(), price: z.string(), asset: z.string() })
+
 export async function findKnownSeller(
-  { kysely }: Connection,
+  connection: Connection,
   {
     accountId,
     seller,
@@ -416,33 +463,17 @@ export async function findKnownSeller(
     asset,
   }: { accountId: string; seller: string; resource: string; asset: PayableAsset | null },
 ): Promise<KnownSeller> {
-  const paid = kysely
-    .selectFrom('purchase')
-    .where('account_id', '=', accountId)
-    .where('seller', '=', seller)
-    .where('state', '=', 'settled')
-  const [payees, last, same] = await Promise.all([
-    paid
-      .select(['pay_to', sql<bigint>`count(*)`.as('count')])
-      .groupBy('pay_to')
-      .limit(100)
-      .execute(),
-    paid.select(['pay_to', 'units', 'asset']).orderBy('id', 'desc').limit(1).executeTakeFirst(),
-    asset === null
-      ? undefined
-      : paid
-          .select('units')
-          .where('resource', '=', resource)
-          .where('asset', '=', asset)
-          .orderBy('id', 'desc')
-          .limit(1)
-          .executeTakeFirst(),
-  ])
+  const { payees, purchases, last, price } = await callForRow<{
+    payees: string[]
+    purchases: bigint
+    last: unknown
+    price: bigint | null
+  }>(connection, known, [accountId, seller, resource, asset])
   return {
-    payees: payees.map(({ pay_to }) => pay_to),
-    purchases: payees.reduce((sum, { count }) => sum + Number(count), 0),
-    last: last === undefined ? null : { payTo: last.pay_to, price: last.units.toString(), asset: last.asset },
-    price: same?.units.toString() ?? null,
+    payees,
+    purchases: Number(purchases),
+    last: last === null ? null : lastPurchase.parse(last),
+    price: price?.toString() ?? null,
   }
 }
 

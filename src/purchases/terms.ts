@@ -1,8 +1,8 @@
 /**
  * Purchases: paid URLs, bought for an account under its policy, each paid at most once. May import base, ports, evidence,
- * ledger and spending. Invariants: the row with the terms is written before anything is signed; a purchase signs one
- * authorization, under one nonce, for the known token contracts only; its money stays held until the chain shows that it was
- * paid, or that it never can be.
+ * ledger and spending. Invariants: an authorization leaves the process only after the commit that keeps it and its terms; a
+ * purchase signs one authorization, under one nonce, for the known token contracts only; its money stays held until the chain
+ * shows that it was paid, or that it never can be.
  */
 import { z } from 'zod'
 import type { Json } from '../base/json.ts'
@@ -40,6 +40,8 @@ export const purchaseTerms = z.strictObject({
   offer: z.json().transform((offer): Json => offer),
   purseId: z.string(),
   travelRuleId: z.string().nullable(),
+  /** Number of a block before anything is signed. */
+  sinceBlock: z.string().regex(/^\d+$/),
 })
 
 export type PurchaseTerms = z.output<typeof purchaseTerms>

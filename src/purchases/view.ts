@@ -28,7 +28,9 @@ export const boughtView = z.strictObject({
       '`undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked.',
     ),
   usd: z.string().nullable().describe('Value in USD when it was decided; null if free.'),
-  response: deliveryView.nullable().describe('The seller’s answer; null if none came or after a day.'),
+  response: deliveryView
+    .nullable()
+    .describe('The seller’s answer; null if none came, after a day, and in an approval: read the purchase.'),
   replayed: z.boolean().describe('True for a repeated call.'),
 })
 boughtView.register(z.globalRegistry, { id: 'Bought' })

@@ -123,6 +123,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
         owner.send('PATCH', `/api/agents/keys/${id}`, {
           policy: { ...policy, categories: { allow: ['transfer'] } },
         }),
+      lock: (owner) => owner.send('POST', '/api/security/lock', {}),
       deny: (owner, id) =>
         owner.send('PATCH', `/api/agents/keys/${id}`, {
           policy: { ...policy, sellers: { deny: [sellers.origin] } },
@@ -136,9 +137,27 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
       })
       const { status, body } = await buy({ url: url(name) })
       expect([name, status >= 400, body.charged]).toEqual([name, true, undefined])
-      expect((await owner.send('GET', '/api/purchases')).body.purchases).toEqual([])
+      if (name !== 'lock') expect((await owner.send('GET', '/api/purchases')).body.purchases).toEqual([])
     }
     expect(await sold()).toBe(before)
+  })
+
+  it('of an account that is locked while it pays are paid once, and no more', async () => {
+    const { owner, buy } = await newBuyer()
+    const before = await sold()
+    sellers.interrupt('locked', 'paid', async () => {
+      expect(await owner.send('POST', '/api/security/lock', {})).toMatchObject({ status: 200 })
+      // Without an answer, it is presented again.
+      return 'hang up'
+    })
+    expect((await buy({ url: url('locked') }, 'locked')).body).toMatchObject({
+      status: 'delivered',
+      charged: '0.001',
+    })
+    expect((await sold()) - before).toBe(1_000n)
+    for (const key of ['locked', 'another'])
+      expect((await buy({ url: url('locked') }, key)).body).toMatchObject({ status: 423 })
+    expect((await sold()) - before).toBe(1_000n)
   })
 
   it('of a key that is revoked while it pays are booked as the chain has them, and its purse is emptied', async () => {

@@ -150,6 +150,17 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
         // Delivers in the caller's second call, for the same payment.
         await settle()
         return count <= 3 ? c.text('', 504) : report()
+      // Three facilitators that fail: before, during and after settling. Stock sellers then ask for a payment again.
+      case 'unsettled':
+        if (count <= 2) return challenge(c.req.url, terms)
+        await settle()
+        return report()
+      case 'unaware':
+        if (count === 1) void settle()
+        return count === 1 ? challenge(c.req.url, terms) : report()
+      case 'forgotten':
+        await settle()
+        return challenge(c.req.url, terms)
       case 'changes':
         return challenge(c.req.url, { ...terms, payTo: OTHER })
       default:

@@ -7,7 +7,7 @@ import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
-import { type FlakySellers, OTHER, SELLER, startFlakySellers } from './flaky-sellers.ts'
+import { type FlakySellers, OTHER, SELLER, SOLD, startFlakySellers } from './flaky-sellers.ts'
 
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 const approval = z.looseObject({ approvalId: z.string() })
@@ -90,6 +90,40 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     expect((await buyer.buy('payee', 'payee-1')).body).toMatchObject({ status: 'delivered', replayed: true })
   })
 
+  it('erases what was delivered and sent, and keeps the payment', async () => {
+    const buyer = await newBuyer({ approval: { above: '1' } })
+    await buyer.buy('private')
+    sellers.setTerms('private', { payTo: OTHER, amount: '1000' })
+    const input = {
+      url: `${sellers.origin}/honest/private`,
+      maxAmount: '0.01',
+      headers: { 'X-Note': 'private note' },
+    }
+    const asked = await buyer.send('POST', '/api/purchases', input, 'private')
+    const { approvalId } = approval.parse(asked.body)
+    await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
+    const approved = () => buyer.send('GET', `/api/approvals/${approvalId}`)
+    // What was delivered is kept with the purchase only.
+    await vi.waitFor(async () =>
+      expect((await approved()).body).toMatchObject({
+        answer: { status: 'delivered', response: null },
+        input: { headers: input.headers },
+      }),
+    )
+    const again = await buyer.send('POST', '/api/purchases', input, 'private')
+    expect(JSON.stringify(again.body.response)).toContain(SOLD)
+    const path = `/api/purchases/${String(again.body.purchaseId)}`
+    expect(JSON.stringify((await buyer.send('GET', path)).body.response)).toContain(SOLD)
+    expect((await owner.send('DELETE', '/api/compliance/personal-data')).status).toBe(200)
+    expect((await buyer.send('GET', path)).body).toMatchObject({
+      status: 'delivered',
+      charged: '0.001',
+      response: null,
+    })
+    expect((await approved()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
+    expect((await buyer.send('GET', `${path}/evidence`)).status).toBe(200)
+  })
+
   it('pays nothing when the terms change between the approval and the payment', async () => {
     const buyer = await newBuyer({ approval: { above: '1' } })
     await buyer.buy('rise')
@@ -130,7 +164,51 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     expect((await buyer.buy('budget-3')).body).toMatchObject({ code: 'policy_denied' })
   })
 
-  it('pays nothing for a paused key, a or a sanctioned payee', async () => {
+  it('does not ask a seller for a key that may not buy from it', async () => {
+    let asked = 0
+    const count = () => sellers.interrupt('unasked', 'asked', async () => (asked += 1))
+    count()
+    const violationsOf = async (buyer: Awaited<ReturnType<typeof newBuyer>>, idempotencyKey?: string) => {
+      const { body } = await buyer.buy('unasked', idempotencyKey)
+      const denied = z.object({
+        code: z.literal('policy_denied'),
+        decisionId: z.string(),
+        violations: z.array(z.object({ rule: z.string() })),
+      })
+      return denied
+        .loose()
+        .parse(body)
+        .violations.map(({ rule }) => rule)
+    }
+    const noPayee = { counterparties: { allow: [SELLER], newPayeeCooldownSec: 60 } }
+    const denied = { sellers: { deny: [sellers.origin] }, ...noPayee }
+    expect(await violationsOf(await newBuyer(denied))).toEqual(['seller'])
+    const without = { categories: { allow: ['transfer'] }, sellers: { allow: ['*.example.com'] } }
+    expect(await violationsOf(await newBuyer(without))).toEqual(['category', 'seller'])
+    expect(await violationsOf(await newBuyer({ assets: ['EURC'] }))).toEqual(['asset'])
+    const paused = await newBuyer()
+    const bought = await paused.buy('before-the-pause', 'earlier')
+    expect(bought.body).toMatchObject({ status: 'delivered' })
+    await owner.send('POST', `/api/agents/keys/${paused.id}/pause`)
+    expect(await violationsOf(paused, 'during')).toEqual(['paused'])
+    expect((await paused.buy('before-the-pause', 'earlier')).body).toEqual({ ...bought.body, replayed: true })
+    expect(asked).toBe(0)
+    // What the owner allows once is bought, whatever the policy says.
+    const buyer = await newBuyer({ sellers: { deny: [sellers.origin] } })
+    const url = `${sellers.origin}/honest/allowed-once`
+    const wanted = await buyer.send('POST', '/api/approvals', {
+      operation: 'purchases.buy',
+      input: { url, maxAmount: '0.01' },
+      reason: 'The owner reads it.',
+    })
+    expect(wanted.status).toBe(200)
+    expect((await newBuyer().then((other) => other.buy('unasked'))).body).toMatchObject({
+      code: 'seller_failed',
+    })
+    expect(asked).toBe(1)
+  })
+
+  it('pays nothing for a paused key or a sanctioned payee', async () => {
     const buyer = await newBuyer()
     sellers.setTerms('bad', { payTo: `0x${'1'.repeat(36)}9999`, amount: '1000' })
     expect((await buyer.buy('bad')).body).toMatchObject({ status: 403, code: 'aml_blocked' })

@@ -84,6 +84,12 @@ onBothEngines('the books of a purse', (database) => {
         nonce: `0x${Buffer.from(decisionId).toString('hex')}`,
         busyUntil: noon,
         at: noon,
+        signed: {
+          validBefore: noon,
+          sinceBlock: 1n,
+          credential: Buffer.from('sealed'),
+          credentialHash: 'hash',
+        },
       })
     const booked = async () => {
       const rows = await balances(database(), accountId)
@@ -123,10 +129,12 @@ onBothEngines('the books of a purse', (database) => {
             const taken = isInPurse ? units : inWallet
             paying[0] -= taken
             paying[1] += taken
-            const written = await write(asked, units)
-            if (written === undefined) throw new Error('the purchase was not written')
+            // A signature is kept only for money that is in the purse.
+            expect(await write(asked, units)).toBe(isInPurse ? 'signed' : 'reserved')
+            expect(await write(asked, units)).toBe('none')
             const place = isInPurse ? 'purse' : 'wallet'
-            expect(await whereIsMoney(database(), written)).toEqual({ place, units: taken })
+            const money = { decision_id: asked.decisionId, purse_id: keyId }
+            expect(await whereIsMoney(database(), money)).toEqual({ place, units: taken })
             pending.push({
               decisionId: asked.decisionId,
               units,

@@ -13,11 +13,11 @@ import { minimum } from '../../src/money/shares.ts'
 import { usdMicrosAt } from '../../src/money/usd-value.ts'
 import type { Wallet } from '../../src/providers/chain.ts'
 import { requireApprovedTerms } from '../../src/purchases/approved-terms.ts'
-import { nonceOfPurchase, purseKey } from '../../src/purchases/authorization.ts'
+import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/purchases/authorization.ts'
 import { viewAnswer } from '../../src/purchases/delivery.ts'
 import { fundPurchase, givenUp } from '../../src/purchases/fund-purchase.ts'
 import { readOffers } from '../../src/purchases/offers.ts'
-import { isSuccess, presentPurchase, signPurchase } from '../../src/purchases/pay-purchase.ts'
+import { isSuccess, presentPurchase, signPurchase, signTerms } from '../../src/purchases/pay-purchase.ts'
 import { type Acceptance, chooseOffer } from '../../src/purchases/plan-purchase.ts'
 import { recallPurchase } from '../../src/purchases/recall-purchase.ts'
 import {
@@ -40,6 +40,7 @@ import {
   isNonceTaken,
   openPurse,
   type Purchase,
+  whereIsMoney,
   whileClaimed,
 } from '../../src/purchases/store.ts'
 import { type PayableAsset, payableAssets, purchaseTerms } from '../../src/purchases/terms.ts'
@@ -87,6 +88,8 @@ export default defineTool({
   effect: 'spend',
   mcp: true,
   rail: 'x402-purchases',
+  // It is kept sealed with the purchase, and nowhere else.
+  shownOnce: ['response'],
   input: buyRequest,
   output: boughtView,
   failures: [
@@ -108,6 +111,17 @@ export default defineTool({
   ],
   example: { url: 'https://api.example.com/report', maxAmount: '0.05' },
   facts,
+  foresee: (context, input) => {
+    const { url, method } = readRequest(input, { loopback: isSandbox(context) })
+    const { origin } = url
+    return {
+      category: 'x402',
+      money: { asset: input.asset, units: 0n },
+      chain: context.chain.name,
+      seller: { origin, payTo: '', price: '0', knownPayees: [], knownPrice: null },
+      facts: { url: url.href, origin, method, maxAmount: input.maxAmount },
+    }
+  },
   spend: async (context, input) => {
     const repeated = await findEarlier(context, input)
     if (repeated !== undefined) return { repeats: repeated }
@@ -118,12 +132,18 @@ export default defineTool({
     const table = await context.rates.latest(context.now)
     const maxUnits = moneyOf(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
-    const found = await findOffer(context, { request, purseId, asset: input.asset, maxUnits, table })
-    if ('costless' in found) return found
-    const { asset, units, payTo, ...offer } = found
     const { origin } = request.url
     const { seller, resource } = sellerOf(request)
-    const seen = await findKnownSeller(context.database, { accountId, seller, resource, asset })
+    // What does not depend on the seller's answer is read while it is awaited.
+    const [found, seen, purse, sinceBlock] = await Promise.all([
+      findOffer(context, { request, purseId, asset: input.asset, maxUnits, table }),
+      findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
+      findPurse(context.database, purseId),
+      context.chain.blockNumber(),
+      readTokenDomain(context.chain, input.asset),
+    ])
+    if ('costless' in found) return found
+    const { asset, units, payTo, ...offer } = found
     await requireApprovedTerms(context, { payTo, units, asset })
     const money = { asset, units }
     const chain = context.chain.name
@@ -135,7 +155,8 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const chunk = await affordableChunk(context, { wallet: known.parties.wallet, keyId, purseId, asset })
+    const chosen = purse?.chunk ?? firstChunk(keyId)
+    const chunk = await affordableChunk(context, { wallet: known.parties.wallet, keyId, chosen, asset })
     return {
       category: 'x402',
       money,
@@ -171,6 +192,7 @@ export default defineTool({
         offer: offer.offer,
         purseId,
         travelRuleId,
+        sinceBlock: sinceBlock.toString(),
         usd: usdOfMicros(usdMicrosAt(table, money).usdMicros),
       },
     }
@@ -228,15 +250,14 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
 
 /** What the wallet moves to the purse at a time: the owner's choice, as far as the key's allowance on the chain goes. */
 async function affordableChunk(
-  { database, chain }: Context,
+  { chain }: Context,
   {
     wallet,
     keyId,
-    purseId,
+    chosen,
     asset,
-  }: { wallet: Wallet | undefined; keyId: string | null; purseId: string; asset: PayableAsset },
+  }: { wallet: Wallet | undefined; keyId: string | null; chosen: bigint; asset: PayableAsset },
 ): Promise<bigint> {
-  const chosen = (await findPurse(database, purseId))?.chunk ?? firstChunk(keyId)
   if (wallet === undefined || wallet.owner.kind === 'gateway' || chosen === 0n) return chosen
   const allowance = await chain.allowanceOf(wallet, keyId ?? '')
   if (allowance === null) return chosen
@@ -276,7 +297,10 @@ async function findOffer(
   throw repeatedChallenge()
 }
 
-/** Writes a purchase, which is then this call's. @throws Failure when another call has it, or its money was given back. */
+/**
+ * Writes a purchase, which is then this call's, and signed where its money is in its purse and our own nonce was never used.
+ * @throws Failure when another call has it, or its money was given back.
+ */
 async function writePurchase(
   context: Context,
   { decisionId, terms }: { decisionId: string; terms: Facts },
@@ -285,22 +309,17 @@ async function writePurchase(
   const caller = callerOf(context)
   const accountId = caller.account.id
   const keyId = caller.kind === 'key' ? caller.key.id : null
-  const { address } = purseKey(settings.dataKey, terms.purseId)
-  const wallet = await findOwnedWallet(database, accountId)
-  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
-  await openPurse(
-    { database, dataKey: settings.dataKey },
-    {
-      id: terms.purseId,
-      accountId,
-      address,
-      home: wallet.address,
-      chunk: firstChunk(keyId),
-      at: now,
-    },
-  )
-  const { travelRuleId: _travelRuleId, seconds: _seconds, usd: _usd, ...written } = terms
-  const purchase = await insertPurchase(database, {
+  const { purseId } = terms
+  const { address } = purseKey(settings.dataKey, purseId)
+  const { place } = await whereIsMoney(database, { decision_id: decisionId, purse_id: purseId })
+  if (place !== 'purse') {
+    const wallet = await findOwnedWallet(database, accountId)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+    const purse = { id: purseId, accountId, address, home: wallet.address, chunk: firstChunk(keyId), at: now }
+    await openPurse({ database, dataKey: settings.dataKey }, purse)
+  }
+  const { travelRuleId: _travelRuleId, seconds: _seconds, sinceBlock: _block, usd: _usd, ...written } = terms
+  const verdict = await insertPurchase(database, {
     ...written,
     accountId,
     keyId,
@@ -310,9 +329,11 @@ async function writePurchase(
     nonce: nonceOfPurchase(terms),
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
+    signed: place === 'purse' && terms.protocol !== 'mpp' ? await signTerms(context, terms) : null,
   })
-  if (purchase !== undefined) return purchase
-  if ((await findPurchase(database, { decisionId })) !== undefined) throw idempotencyInProgress()
+  const purchase = await findPurchase(database, { decisionId })
+  if (verdict !== 'none' && purchase !== undefined) return purchase
+  if (purchase !== undefined) throw idempotencyInProgress()
   await releaseSpend(database, { decisionId, at: clock() })
   throw givenUp(decisionId)
 }
@@ -323,6 +344,7 @@ async function payPurchase(
   { purchase, terms, request }: { purchase: Purchase; terms: Facts; request: PurchaseRequest },
 ): Promise<Purchase> {
   const { database, clock, settings } = context
+  if (purchase.state === 'signed') return presentPurchase(context, purchase, request)
   const caller = callerOf(context)
   const accountId = caller.account.id
   await fundPurchase(context, purchase, async (units) => {

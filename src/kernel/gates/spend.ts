@@ -4,13 +4,15 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
+import { noPolicy, violationOf } from '../../../policies/decision.ts'
+import { evaluate } from '../../../policies/evaluate.ts'
 import type { Json } from '../../base/json.ts'
 import { Failure, type FailureCode, type Violation } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
 import { usdMicrosAt } from '../../money/usd-value.ts'
-import { buildSpendRequest } from '../../spending/build-spend-request.ts'
+import { buildSpendRequest, policyFacts } from '../../spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../spending/reserve.ts'
 import type { SpendRequest } from '../../spending/spend-request.ts'
 import { type Context, callerOf } from '../context.ts'
@@ -39,7 +41,8 @@ export type SpendGate =
 export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
   const caller = callerOf(context)
-  const spending = await call.spend(context)
+  const foreseen = foreseeDenial(call, context)
+  const spending = foreseen?.spending ?? (await call.spend(context))
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
   if ('costless' in spending) return { kind: 'costless', answer: { ...spending.costless } }
   const idempotency =
@@ -50,7 +53,8 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
           key: context.idempotencyKey,
           fingerprint: fingerprintOf(tool.name, call.input),
         }
-  const decided = await decide(tool.name, { spending, idempotency, context })
+  const request = await buildRequest(tool.name, { spending, idempotency, context })
+  const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
   if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
   if (caller.kind !== 'key') throw new Error('only keys require approvals')
   throw await awaitApproval(context, {
@@ -61,8 +65,36 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
     decisionId: decided.decisionId,
     isReplayed: decided.replayed,
     ttlSeconds: policyOf(caller.key)?.approval?.ttlSec,
-    what: `A spend of ${decimalOf(spending.money)} ${spending.money.asset}`,
+    what:
+      foreseen === null ? `A spend of ${decimalOf(spending.money)} ${spending.money.asset}` : 'This spend',
   })
+}
+
+/** A denial that is certain before third parties are asked. @property judged replaces what depends on their answer. */
+interface ForeseenDenial {
+  readonly spending: SpendPlan
+  readonly judged: Pick<SpendRequest, 'violations' | 'cooldownSeconds' | 'needsApproval'>
+}
+
+/**
+ * Judges by the policy what is certain of a key's spend before third parties are asked, so that a key that may not spend causes no
+ * request. A call that its owner approved is judged with their answer.
+ * @returns null where the answer decides.
+ */
+function foreseeDenial(call: Call, context: Context): ForeseenDenial | null {
+  const caller = callerOf(context)
+  if (call.foresee === null || caller.kind !== 'key' || context.approvedBy !== undefined) return null
+  const spending = call.foresee(context)
+  const policy = policyOf(caller.key)
+  const facts = { ...policyFacts(spending, 0n), seller: spending.seller ?? null }
+  const broken = policy === null ? [noPolicy] : evaluate(policy, facts, context.now)
+  const violations = [
+    // The payee is not known yet.
+    ...broken.filter(({ rule }) => rule !== 'counterparty'),
+    ...(caller.key.status === 'active' ? [] : [violationOf('paused', {})]),
+  ]
+  if (violations.length === 0) return null
+  return { spending, judged: { violations, cooldownSeconds: null, needsApproval: false } }
 }
 
 /**

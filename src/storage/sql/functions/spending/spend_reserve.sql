@@ -4,7 +4,7 @@
 -- Arguments
 --   p_decision: id of the decision to be written
 --   p_key, p_policy_version: null: the owner itself, without budgets
---   p_violations: those of the policy's static rules, which the caller has evaluated
+--   p_violations: those of the policy's static rules, which the caller has evaluated, perhaps with the pause of the key
 --   p_asset, p_units: what is held, in smallest units
 --   p_usd_micros: its worth, counted in budgets; null: unknown, which every budget denies
 --   p_daily_max, p_daily_count: limits of the key's day; null: no limit
@@ -179,7 +179,7 @@ begin
           array(select k.id from access_key k where k.account_id = p_account), v_owner_budgets, p_usd_micros, v_day);
       end if;
       violations := violations || v_too_new;
-      if v_status = 'paused' then
+      if v_status = 'paused' and not violations @> '[{"rule":"paused"}]' then
         violations := violations || '[{"rule":"paused","limit":null,"used":null,"requested":null,"remaining":null,"resetsAt":null}]';
       end if;
     end if;
