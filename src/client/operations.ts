@@ -847,7 +847,7 @@ export type Bought = {
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'free'
   /** Value in USD when it was decided; null if free. */
   usd: string | null
-  /** The seller’s answer; null if none came or after a day. */
+  /** The seller’s answer; null if none came, after a day, and in an approval: read the purchase. */
   response: Delivery | null
   /** True for a repeated call. */
   replayed: boolean
@@ -4179,7 +4179,7 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule; verdicts and transfers stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, and what purchases sent and received; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
