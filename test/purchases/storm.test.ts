@@ -16,6 +16,7 @@ import { readPurseBalances } from '../../src/purchases/purse-books.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectEventsOfEffects } from '../events/effects.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person, requestJson } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
@@ -261,6 +262,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
     for (const { address, asset, available, held } of await readPurseBalances(database, null))
       expect([asset, await balanceOf(address), held]).toEqual([asset, available, 0n])
     expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
+    await expectEventsOfEffects(database)
     const { body } = await requestJson(gateways[0]?.origin ?? '', 'GET', '/api/wallets', {
       headers: { authorization: ample },
     })
