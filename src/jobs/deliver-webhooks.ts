@@ -15,7 +15,7 @@ export function createDeliverWebhooks(services: Services): (signal: AbortSignal)
   async function work(endpoint: ClaimedEndpoint, signal: AbortSignal): Promise<void> {
     workers += 1
     try {
-      if ((await deliverTo(parts, endpoint, signal)) === 'disabled') await tellOwner(endpoint)
+      if ((await deliverTo(parts, endpoint, signal)) === 'given_up') await tellOwner(endpoint)
     } catch (err) {
       // The claim ends by itself, and another worker goes on.
       if (!signal.aborted) log.error({ err, endpointId: endpoint.id }, 'deliveries to an endpoint failed')

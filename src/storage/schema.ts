@@ -421,6 +421,7 @@ export interface EventTable {
   object_id: string
   data: JsonColumn
   at: Date
+  published_at: Date
 }
 
 export interface EventHeadTable {

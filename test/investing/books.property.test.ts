@@ -17,6 +17,7 @@ import order from '../../tools/investing/order.ts'
 import cancel from '../../tools/investing/orders/cancel.ts'
 import portfolio from '../../tools/investing/portfolio.ts'
 import { onBothEngines } from '../engines.ts'
+import { expectEventsOfEffects } from '../events/effects.ts'
 import type { SignedIn } from '../identity/signed-in.ts'
 import { movedClock, newInvestor, servicesWithMarket } from './scene.ts'
 
@@ -194,5 +195,6 @@ onBothEngines('investing’s books', (database) => {
       },
     )
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
+    await expectEventsOfEffects(database())
   })
 })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { publishEvents } from '../../src/events/publish.ts'
 import { sweep } from '../../src/jobs/sweep.ts'
 import { onBothEngines } from '../engines.ts'
 
@@ -20,6 +21,21 @@ onBothEngines('the sweep', (database) => {
       ['live', hoursAgo(1)],
     ] as const)
       await database().kysely.insertInto('rate_window').values({ key, opened_at, count: 1 }).execute()
+    // The effect lies far back: its event is kept from its publication on.
+    for (const at of [hoursAgo(91 * 24), hoursAgo(89 * 24)]) {
+      const event = {
+        account_id: 'acct_1',
+        type: 'ping',
+        object_kind: 'account',
+        object_id: 'acct_1',
+        data: '{}',
+      }
+      await database()
+        .kysely.insertInto('event_outbox')
+        .values({ ...event, at: hoursAgo(1_000 * 24) })
+        .execute()
+      await publishEvents(database(), at)
+    }
     await sweep({ database: database(), clock: () => now, settings: { eventDays: 90 } })
     expect(
       (await database().kysely.selectFrom('signature_nonce').select('nonce').execute()).map(
@@ -29,5 +45,7 @@ onBothEngines('the sweep', (database) => {
     expect(
       (await database().kysely.selectFrom('rate_window').select('key').execute()).map(({ key }) => key),
     ).toEqual(['live'])
+    const events = await database().kysely.selectFrom('event').select('sequence').execute()
+    expect(events).toEqual([{ sequence: 2n }])
   })
 })

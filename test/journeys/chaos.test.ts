@@ -14,6 +14,7 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/ch
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectEventsOfEffects } from '../events/effects.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
@@ -175,6 +176,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
     expect(payeeNow.onChain).toBe(payeeNow.units)
     expect(new Set(confirmed.map(({ transferId }) => transferId)).size).toBe(confirmed.length)
     expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
+    await expectEventsOfEffects(database)
     const again = await Promise.all(
       answers.map((_, index) => send(to.safeAddress, `${name.replaceAll(' ', '-')}-${index}`)),
     )

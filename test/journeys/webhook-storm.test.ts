@@ -13,6 +13,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { owned } from '../cards/scene.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectEventsOfEffects } from '../events/effects.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
@@ -131,6 +132,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     expect(books).toEqual(await booksOf(ordered.people))
     expect(new Set(books.map(String)).size).toBe(1)
     expect((await trialBalance(database)).balanced).toBe(true)
+    await expectEventsOfEffects(database)
   }, 180_000)
 
   const killAndRestart = async () => {

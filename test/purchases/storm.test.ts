@@ -17,6 +17,7 @@ import { readPurseBalances } from '../../src/purchases/purse-books.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectEventsOfEffects } from '../events/effects.ts'
 import { type ChainProxy, startChainProxy } from '../journeys/chain-proxy.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person, requestJson } from '../journeys/people.ts'
@@ -392,6 +393,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
     for (const { address, asset, available, held } of await readPurseBalances(database, null))
       expect([asset, await balanceOf(address), held]).toEqual([asset, available, 0n])
     expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
+    await expectEventsOfEffects(database)
     const usdcOf = async (person: Person) => {
       const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
       const { amount = '', held = '' } = balances.find(({ token }) => token === 'USDC') ?? {}

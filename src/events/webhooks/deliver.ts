@@ -35,20 +35,14 @@ export interface DeliveryParts {
 
 const claimStatement: Statement = {
   name: 'webhook_claim',
-  text: `select id, account_id, url, secret, previous_secret, previous_until, failures, paused_until
-    from webhook_claim($1, $2, $3)`,
+  text: 'select id, account_id, failures from webhook_claim($1, $2, $3)',
 }
 
 /** An endpoint that this gateway delivers to. */
 export interface ClaimedEndpoint {
   readonly id: string
   readonly account_id: string
-  readonly url: string
-  readonly secret: Uint8Array
-  readonly previous_secret: Uint8Array | null
-  readonly previous_until: Date | null
   readonly failures: number
-  readonly paused_until: Date | null
 }
 
 /** Claims endpoints with deliveries that are due. */
@@ -63,16 +57,23 @@ export function claimEndpoints(
 
 const dueStatement: Statement = {
   name: 'webhook_due',
-  text: `select d.id, d.tries, e.account_id, e.sequence, e.id as event_id, e.agent_id, e.type, e.object_kind, e.object_id, e.data, e.at
+  text: `select d.id, d.tries, w.url, w.secret, w.previous_secret, w.previous_until, e.account_id, e.sequence, e.id as event_id,
+      e.agent_id, e.type, e.object_kind, e.object_id, e.data, e.at
     from webhook_delivery d join event e on e.account_id = d.account_id and e.sequence = d.sequence
+      join webhook_endpoint w on w.id = d.endpoint_id
     where d.endpoint_id = $1 and d.status = 'pending' and d.next_attempt_at <= $2
     order by d.next_attempt_at, d.id
     limit $3`,
 }
 
+/** A delivery with its event, and its endpoint as its owner has set it by now. */
 interface DueRow {
   readonly id: string
   readonly tries: number
+  readonly url: string
+  readonly secret: Uint8Array
+  readonly previous_secret: Uint8Array | null
+  readonly previous_until: Date | null
   readonly account_id: string
   readonly sequence: bigint
   readonly event_id: string
@@ -89,32 +90,36 @@ const recordStatement: Statement = {
   text: 'select webhook_record($1, $2::jsonb, $3, $4, $5, $6) as status',
 }
 
-/** Delivers to a claimed endpoint until nothing is due, or it is paused. @returns `disabled` if this disabled it. */
+/** Delivers to a claimed endpoint until nothing is due, or it is paused. @returns `given_up` if it disabled the endpoint. */
 export async function deliverTo(
   parts: DeliveryParts,
   endpoint: ClaimedEndpoint,
   signal: AbortSignal,
-): Promise<'disabled' | 'done'> {
+): Promise<'given_up' | 'done'> {
   const { database, clock } = parts
   let { failures } = endpoint
   while (!signal.aborted) {
     const isPaused = failures >= MANY_FAILURES
     const due = await database.call<DueRow>(dueStatement, [endpoint.id, clock(), isPaused ? 1 : SIDE_BY_SIDE])
-    const results = await Promise.all(due.map((delivery) => attemptDelivery(parts, endpoint, delivery)))
+    const results = await Promise.all(due.map((delivery) => attemptDelivery(parts, endpoint.id, delivery)))
     const now = clock()
     const isReached = results.some(({ is_delivered }) => is_delivered)
     failures = isReached ? 0 : failures + results.length
     const isPausing = failures >= MANY_FAILURES
     const isOver = due.length === 0 || isPausing
-    const { status } = await callForRow<{ status: 'active' | 'disabled' | null }>(database, recordStatement, [
-      endpoint.id,
-      JSON.stringify(results),
-      now,
-      new Date(now.getTime() - GIVES_UP_MS),
-      isPausing ? new Date(now.getTime() + pauseMs(failures - MANY_FAILURES)) : null,
-      isOver ? now : new Date(now.getTime() + CLAIM_MS),
-    ])
-    if (status === 'disabled' && due.length > 0) return 'disabled'
+    const { status } = await callForRow<{ status: 'active' | 'disabled' | 'given_up' | null }>(
+      database,
+      recordStatement,
+      [
+        endpoint.id,
+        JSON.stringify(results),
+        now,
+        new Date(now.getTime() - GIVES_UP_MS),
+        isPausing ? new Date(now.getTime() + pauseMs(failures - MANY_FAILURES)) : null,
+        isOver ? now : new Date(now.getTime() + CLAIM_MS),
+      ],
+    )
+    if (status === 'given_up') return 'given_up'
     if (status !== 'active' || isOver) return 'done'
   }
   return 'done'
@@ -127,15 +132,16 @@ function pauseMs(earlier: number): number {
 
 async function attemptDelivery(
   { clock, settings, fetch, log }: DeliveryParts,
-  endpoint: ClaimedEndpoint,
-  { id, tries, event_id, ...event }: DueRow,
+  endpointId: string,
+  { id, tries, url, secret, previous_secret, previous_until, event_id, ...event }: DueRow,
 ) {
   const at = clock()
   const startedAt = performance.now()
   const body = JSON.stringify(viewEvent({ ...event, id: event_id }))
-  const signed = signWebhook({ id: event_id, body, at }, ...signingSecrets(settings.dataKey, endpoint, at))
+  const sealed = { id: endpointId, secret, previous_secret, previous_until }
+  const signed = signWebhook({ id: event_id, body, at }, ...signingSecrets(settings.dataKey, sealed, at))
   const answer = await fetch({
-    url: endpoint.url,
+    url,
     method: 'POST',
     headers: { ...signed, 'content-type': 'application/json', 'user-agent': `Bursar/${VERSION}` },
     body,
@@ -146,7 +152,7 @@ async function attemptDelivery(
     ({ status }) => ({ status, problem: status >= 200 && status < 300 ? null : 'status' }),
     (error: unknown) => {
       if (!isPublicFetchError(error))
-        log.error({ err: error, endpointId: endpoint.id }, 'a delivery failed oddly')
+        log.error({ err: error, endpointId }, 'a delivery failed for an unknown reason')
       return { status: null, problem: isPublicFetchError(error) ? error.problem : 'protocol' }
     },
   )

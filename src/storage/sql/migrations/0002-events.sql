@@ -31,10 +31,12 @@ create table event (
   object_id text not null,
   data jsonb not null,
   at timestamptz not null,
+  -- From then on it is kept: the time of an effect may lie far back, as a bank's report of a deposit.
+  published_at timestamptz not null,
   primary key (account_id, sequence)
 );
 create index event_of_agent on event (agent_id, sequence) where agent_id is not null;
-create index event_expired on event (at);
+create index event_expired on event (published_at);
 
 -- When the expiry of a pending approval was noticed, and its event written.
 alter table approval add column expired_at timestamptz;

@@ -3,7 +3,7 @@
 --
 -- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint.
 --
--- Arguments: p_limit is the number of events that are moved at most; p_at is the time of the deliveries.
+-- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
 --   that had nothing due.
 create or replace function events_publish(p_limit int, p_at timestamptz)
@@ -22,9 +22,9 @@ begin
     on conflict (account_id) do update set last_sequence = h.last_sequence + excluded.last_sequence
     returning h.account_id, h.last_sequence
   ), published as (
-    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at)
+    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at, published_at)
     select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
-      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at
+      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at
     from moved m join head h on h.account_id = m.account_id
     returning event.id, event.account_id, event.sequence, event.type, event.object_id
   ), deliveries as (

@@ -6,7 +6,7 @@
 --   p_gives_up: a delivery that is older, and fails again, has failed for good
 --   p_paused: with failures only, the endpoint is tried again then; null: as its deliveries are due
 --   p_until: the claim is kept until then
--- Returns the endpoint's status; null if it is gone.
+-- Returns the endpoint's status; given_up if this call disabled it; null if it is gone.
 -- Locks: the endpoint's row, before its deliveries are read, so that the read includes those of a publisher that had it.
 create or replace function webhook_record(
   p_endpoint text, p_results jsonb, p_at timestamptz, p_gives_up timestamptz, p_paused timestamptz, p_until timestamptz
@@ -36,7 +36,7 @@ begin
     insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
     values (e.account_id, null, 'webhook.disabled', 'webhook_endpoint', e.id,
       jsonb_build_object('failingSince', e.failing_since), p_at);
-    return 'disabled';
+    return 'given_up';
   end if;
 
   if v_is_reached and e.paused_until is not null then
