@@ -50,7 +50,7 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 
 const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
-  { name: 'publish-events', everyMs: 250, round: publishNewEvents },
+  { name: 'publish-events', everyMs: 100, round: publishNewEvents },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },

@@ -1,5 +1,5 @@
 /** Publishes events, and wakes the streams of this gateway. */
-import { publishEvents } from '../events/publish.ts'
+import { PUBLISH_BATCH, publishEvents } from '../events/publish.ts'
 import type { Services } from '../kernel/context.ts'
 
 export async function publishNewEvents(
@@ -7,8 +7,10 @@ export async function publishNewEvents(
   signal: AbortSignal,
 ): Promise<number> {
   let published = 0
-  for (let moved = -1; moved !== 0 && !signal.aborted; published += moved)
+  // Readers are woken after each batch: under a steady flow, one batch follows the other.
+  for (let moved = PUBLISH_BATCH; moved === PUBLISH_BATCH && !signal.aborted; published += moved) {
     moved = await publishEvents(database, clock())
-  await eventWatches.check()
+    await eventWatches.check()
+  }
   return published
 }

@@ -11,6 +11,7 @@ import { createTestDatabase } from '../engines.ts'
 import { benchCards } from './cards.ts'
 import { benchChain } from './chain.ts'
 import { benchDeposits } from './deposits.ts'
+import { benchEvents } from './events.ts'
 import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
@@ -214,6 +215,23 @@ add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench 
   {
     what: 'a swap quote over its slowest aggregator',
     ours: ms(investing.quoteOverheadMs),
+    floor: '',
+    ratio: null,
+  },
+])
+
+progress('events')
+const events = await benchEvents(serverUrl)
+add('Events: transfers a second with them, to those without (PostgreSQL, 64 callers)', [
+  {
+    what: 'signed transfers',
+    ours: perSecond(events.on),
+    floor: perSecond(events.off),
+    ratio: events.on / events.off,
+  },
+  {
+    what: `${events.heard} events at 200 a second to ${events.listeners} listeners; p50 ${ms(events.p50)}, p99`,
+    ours: ms(events.p99),
     floor: '',
     ratio: null,
   },

@@ -16,6 +16,7 @@ const WARM_UP = 400
 const CONNECTIONS = 64
 /** The embedded database has a single session; more callers would only wait for it. */
 const EMBEDDED_CONNECTIONS = 16
+const PATH = '/api/wallets/transfer'
 const body = JSON.stringify({
   destination: '0x000000000000000000000000000000000000dEaD',
   amount: '0.001',
@@ -53,11 +54,10 @@ async function benchBare(): Promise<TransferLine> {
   try {
     const origin = await originOf(child)
     const headers = { 'content-type': 'application/json' }
-    return await load(
-      'bare Hono route',
-      { origin, connections: CONNECTIONS },
-      Array.from({ length: REQUESTS + WARM_UP }, () => headers),
-    )
+    const target = { origin, connections: CONNECTIONS }
+    const all = Array.from({ length: REQUESTS }, () => headers)
+    await load('warm up', target, all.slice(0, WARM_UP))
+    return await load('bare Hono route', target, all)
   } finally {
     child.kill()
   }
@@ -77,17 +77,34 @@ async function benchGateway(
   connections: number,
   env: Record<string, string>,
 ): Promise<TransferLine> {
-  const gateway = await startGateway({ ...env, CHAIN: 'simulated', RATE_MUTATIONS: '1000000/60' })
+  const { run, stop } = await openTransfers(env, connections)
   try {
-    const agent = await newAgent()
-    await register(gateway.origin, agent.jwk)
-    const url = `${gateway.origin}/api/wallets/transfer`
-    const signed = []
-    for (let count = 0; count < REQUESTS + WARM_UP; count += 1)
-      signed.push(await agent.sign({ method: 'POST', url, body, idempotencyKey: randomUUID() }))
-    return await load(name, { origin: gateway.origin, connections }, signed)
+    await run(WARM_UP)
+    return { ...(await run(REQUESTS)), name }
   } finally {
-    await gateway.stop()
+    await stop()
+  }
+}
+
+/** A gateway and an agent of it. `run` sends that many transfers, all signed before the clock starts. */
+export async function openTransfers(
+  env: Record<string, string>,
+  connections = CONNECTIONS,
+): Promise<{ run(count: number): Promise<TransferLine>; stop(): Promise<unknown> }> {
+  const gateway = await startGateway({ ...env, CHAIN: 'simulated', RATE_MUTATIONS: '1000000/60' })
+  const { origin } = gateway
+  const agent = await newAgent()
+  await register(origin, agent.jwk)
+  return {
+    run: async (count) => {
+      const signed = []
+      for (let made = 0; made < count; made += 1)
+        signed.push(
+          await agent.sign({ method: 'POST', url: `${origin}${PATH}`, body, idempotencyKey: randomUUID() }),
+        )
+      return load('signed transfer', { origin, connections }, signed)
+    },
+    stop: () => gateway.stop(),
   }
 }
 
@@ -125,13 +142,11 @@ async function load(
   target: Target,
   headers: readonly Record<string, string>[],
 ): Promise<TransferLine> {
-  const path = '/api/wallets/transfer'
-  const signed = headers.map((mine) => ({ method: 'POST' as const, path, body, headers: mine }))
-  await shoot(target, signed.slice(0, WARM_UP))
-  const { result, seconds } = await shoot(target, signed.slice(WARM_UP))
-  if (result['2xx'] !== REQUESTS)
-    throw new Error(`${name}: ${REQUESTS - result['2xx']} of ${REQUESTS} requests failed`)
-  return { name, rate: REQUESTS / seconds, p50: result.latency.p50, p99: result.latency.p99 }
+  const signed = headers.map((mine) => ({ method: 'POST' as const, path: PATH, body, headers: mine }))
+  const { result, seconds } = await shoot(target, signed)
+  if (result['2xx'] !== signed.length)
+    throw new Error(`${name}: ${signed.length - result['2xx']} of ${signed.length} requests failed`)
+  return { name, rate: signed.length / seconds, p50: result.latency.p50, p99: result.latency.p99 }
 }
 
 /** Sends each request once. The time runs to the last answer: autocannon's own ends with its sampling interval. */
