@@ -235,7 +235,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
     await page.keyboard.press('ArrowUp')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: /POST \/api\/wallets\/transfer/ }).waitFor()
-    await page.waitForFunction("document.querySelector('#credential').value.startsWith('bsk_sandbox_')")
+    await expect.poll(() => page.getByLabel('Key', { exact: true }).inputValue()).toMatch(/^bsk_sandbox_/)
     await page.getByRole('button', { name: 'Send' }).click()
     await page
       .locator('#response')

@@ -12,18 +12,13 @@ export function startTrying(): void {
   const button = form?.querySelector('button')
   if (form === null || box === null || !status || !text || !button) return
   const credential = form.querySelector<HTMLInputElement>('#credential')
-  if (credential !== null && form.dataset.caller === 'account')
-    void readMember('GET', '/sandbox/credentials', 'demoApiKey')
-      .then((key) => {
-        if (credential.value === '') credential.value = key
-      })
-      .catch(() => {
-        credential.placeholder = 'the demo key could not be read'
-      })
+  const filled =
+    credential !== null && form.dataset.caller === 'account' ? fillDemoKey(credential) : Promise.resolve()
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     button.disabled = true
-    void send(form, credential)
+    void filled
+      .then(() => send(form, credential))
       .then(
         (answer) => {
           status.textContent = answer.status
@@ -41,6 +36,15 @@ export function startTrying(): void {
         button.disabled = false
       })
   })
+}
+
+async function fillDemoKey(credential: HTMLInputElement): Promise<void> {
+  try {
+    const key = await readMember('GET', '/sandbox/credentials', 'demoApiKey')
+    if (credential.value === '') credential.value = key
+  } catch {
+    credential.placeholder = 'the demo key could not be read'
+  }
 }
 
 interface Answer {

@@ -56,8 +56,18 @@ export interface Guide extends Rendered {
 /** Origin in the files, which the site replaces by the gateway's own so that commands work as pasted. */
 const WRITTEN_ORIGIN = 'http://127.0.0.1:8787'
 
+/** Files that keep the origin: the signatures' test vector covers it, and the quick start needs a sandbox. */
+const keepsOrigin = (slug: string, isSandbox: boolean) =>
+  slug === 'signing' || (slug === 'quick-start' && !isSandbox)
+
 /** Reads and renders all guides. */
-export function readGuides(origin: string): readonly Guide[] {
+export function readGuides({
+  origin,
+  isSandbox,
+}: {
+  readonly origin: string
+  readonly isSandbox: boolean
+}): readonly Guide[] {
   const listed = guideGroups.flatMap(([group, guides]) =>
     guides.map(([slug, name]) => ({ group, slug, name })),
   )
@@ -65,8 +75,7 @@ export function readGuides(origin: string): readonly Guide[] {
   const pages = new Map(existing.map(({ slug }) => [`${slug}.md`, `/docs/${slug}`]))
   return existing.map((guide) => {
     const text = readFileSync(fileOf(guide.slug), 'utf8')
-    // The test vector of the signatures covers its origin.
-    const ours = guide.slug === 'signing' ? text : text.replaceAll(WRITTEN_ORIGIN, origin)
+    const ours = keepsOrigin(guide.slug, isSandbox) ? text : text.replaceAll(WRITTEN_ORIGIN, origin)
     return { ...guide, ...renderMarkdown(ours, (file) => pages.get(file) ?? null) }
   })
 }

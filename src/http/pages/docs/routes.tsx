@@ -33,10 +33,10 @@ export function routeDocs(
   },
 ): void {
   const { origin, mode } = services.settings
+  const deployment = { origin, isSandbox: mode === 'sandbox' }
   const site: Site = {
-    origin,
-    isSandbox: mode === 'sandbox',
-    guides: readGuides(origin),
+    ...deployment,
+    guides: readGuides(deployment),
     tags: readReference(document, catalogue, services),
   }
   const index = JSON.stringify(searchIndex(site.guides, site.tags))

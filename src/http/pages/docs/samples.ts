@@ -61,7 +61,9 @@ function curlSample(operation: Operation, { origin, isSandbox }: Deployment): st
     `curl -s ${method === 'GET' || (method === 'POST' && hasBody) ? '' : `-X ${method} `}${quoted}`,
     ...(credential === null
       ? []
-      : [`-H "Authorization: Bearer $${credential === 'key' ? 'KEY' : 'SESSION'}"`]),
+      : [
+          `-H "Authorization: Bearer $${isSandbox ? '' : 'BURSAR_'}${credential === 'key' ? 'KEY' : 'SESSION'}"`,
+        ]),
     ...(operation.isRepeatable ? ['-H "Idempotency-Key: docs-$(date +%s)"'] : []),
     ...(hasBody
       ? [
