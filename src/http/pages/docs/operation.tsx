@@ -135,7 +135,7 @@ const callers = {
 } as const
 
 function Callers({ operation }: { readonly operation: Operation }) {
-  const { caller, scopes, needsSecondFactor, isOverMcp, isRepeatable, id } = operation
+  const { caller, scopes, secondFactor, isOverMcp, isRepeatable, id } = operation
   return (
     <dl class="facts">
       <dt>Caller</dt>
@@ -148,12 +148,13 @@ function Callers({ operation }: { readonly operation: Operation }) {
             <code>{scope}</code>
           </>
         ))}
-        {needsSecondFactor ? (
-          <>
-            , after a recent <a href="/errors/step_up_required">second factor</a>
-          </>
-        ) : (
+        {secondFactor === 'never' ? (
           ''
+        ) : (
+          <>
+            {secondFactor === 'always' ? ', after a recent ' : '; depending on the input, after a recent '}
+            <a href="/errors/step_up_required">second factor</a>
+          </>
         )}
       </dd>
       {isOverMcp ? (

@@ -32,7 +32,8 @@ export interface Operation {
   /** `provider`: the webhook of a provider, signed by it. */
   readonly caller: 'public' | 'person' | 'admin' | 'account' | 'provider'
   readonly scopes: readonly string[]
-  readonly needsSecondFactor: boolean
+  /** `sometimes`: depending on the input, such as approving and not rejecting. */
+  readonly secondFactor: 'always' | 'sometimes' | 'never'
   readonly isOverMcp: boolean
   readonly isRepeatable: boolean
   readonly parameters: readonly Parameter[]
@@ -71,6 +72,7 @@ export function readReference(
       const [tag] = listOf(described.tags).map(textOf)
       const tool = tools.get(id)
       const request = jsonOf(described.requestBody)
+      const failures = failuresOf(recordOf(described.responses))
       const response = jsonOf(recordOf(described.responses)['200'])
       const parameters = listOf(described.parameters).map((one) => resolve(recordOf(one), document))
       return {
@@ -84,7 +86,12 @@ export function readReference(
         description: textOf(described.description),
         caller: tool?.who ?? 'provider',
         scopes: tool?.who === 'account' ? tool.scopes : [],
-        needsSecondFactor: tool?.stepUp !== undefined,
+        secondFactor:
+          tool?.stepUp !== undefined
+            ? 'always'
+            : failures.includes('step_up_required')
+              ? 'sometimes'
+              : 'never',
         isOverMcp: tool?.mcp === true,
         isRepeatable: parameters.some(({ name }) => name === 'Idempotency-Key'),
         parameters: parameters.flatMap((one) => parameterOf(one, document)),
@@ -92,7 +99,7 @@ export function readReference(
         bodyExample: 'example' in request ? request.example : requiredExample(request.schema, document),
         answer: membersOf(recordOf(response.schema), document),
         answerExample: response.example,
-        failures: failuresOf(recordOf(described.responses)),
+        failures,
       } as const
     }),
   )
