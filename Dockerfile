@@ -19,6 +19,7 @@ RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force \
 COPY --from=build /bursar/.build/bin ./.build/bin
 COPY --from=build /bursar/.build/src/http/pages/client ./.build/src/http/pages/client
 COPY --from=build /bursar/src/storage/sql ./src/storage/sql
+COPY --from=build /bursar/docs/*.md ./docs/
 COPY --from=build /bursar/.cache ./.cache
 USER node
 VOLUME /var/lib/bursar

@@ -22,7 +22,7 @@ import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { READINESS, routeHealth, routeReadiness } from './health.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
-import { routeDocs } from './pages/docs-routes.tsx'
+import { routeDocs } from './pages/docs/routes.tsx'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
@@ -94,7 +94,8 @@ export function createApp(parts: AppParts): Hono<Env> {
   })
   routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)
-  const document = JSON.stringify(openApiDocument(catalogue, services))
+  const described = openApiDocument(catalogue, services)
+  const document = JSON.stringify(described)
   // Public, equal for all readers: compression tells nothing about a secret.
   app.use('/api/openapi.json', compress())
   app.use('/assets/*', compress())
@@ -102,7 +103,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit, ending })
   routeWebhooks(app, services)
   routePages(app, services)
-  routeDocs(app)
+  routeDocs(app, { document: described, catalogue, services })
   for (const [path, handle] of mounts) {
     app.on(['GET', 'POST', 'DELETE'], path, (c) =>
       handle({

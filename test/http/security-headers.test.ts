@@ -60,11 +60,11 @@ const kinds: readonly Kind[] = [
   },
   { kind: 'a challenge', path: '/api/x402/fx?from=USD&to=EUR&amount=1', status: 402 },
   { kind: 'a page', path: '/sign-in', status: 200, init: () => ({ headers: { via: 'a proxy' } }) },
-  { kind: 'the API’s page', path: '/docs', status: 200 },
+  { kind: 'the documentation', path: '/docs', status: 200 },
   { kind: 'the errors', path: '/errors', status: 200 },
   { kind: 'one error', path: '/errors/internal', status: 200 },
   { kind: 'a script', path: '/assets/docs.js', status: 200 },
-  { kind: 'a stylesheet', path: '/assets/swagger-ui.css', status: 200 },
+  { kind: 'a stylesheet', path: '/assets/docs.css', status: 200 },
   { kind: 'the description', path: '/api/openapi.json', status: 200 },
   { kind: 'keys', path: '/.well-known/jwks.json', status: 200 },
   {

@@ -51,7 +51,7 @@ export function clientText(api: DescribedApi, leftOut: (operationId: string) => 
   const operations = Object.entries(api.paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
-        name: operation.operationId.split('.').map(camel),
+        name: clientPath(operation.operationId),
         method: method.toUpperCase(),
         path,
         operation,
@@ -198,6 +198,11 @@ function doc(text: unknown, indent: string): string {
   return typeof text === 'string'
     ? `${indent}/** ${text.replaceAll('*/', '*\\/').replaceAll('\n', ' ')} */\n`
     : ''
+}
+
+/** Where the client has an operation: `wallets.transfer_intent` is `wallets`, `transferIntent`. */
+export function clientPath(operationId: string): readonly string[] {
+  return operationId.split('.').map(camel)
 }
 
 /** `transfer_intent` is `transferIntent`. */

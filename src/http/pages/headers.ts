@@ -8,9 +8,3 @@ export const pageHeaders = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 }
-
-/** Headers of the API page, whose stylesheet embeds its icons as data URLs. */
-export const apiPageHeaders = {
-  ...pageHeaders,
-  'Content-Security-Policy': `${pageHeaders['Content-Security-Policy']}; img-src data:`,
-}

@@ -1,39 +1,41 @@
-/**
- * Script of the documentation pages: renders the OpenAPI document with Swagger UI in the reader's colour scheme, and
- * submits page feedback.
- */
+/** Script of the documentation pages: search, copying, trying requests, and feedback. */
 import { ask } from './api.ts'
+import { startSearch } from './docs-search.ts'
+import { startTrying } from './docs-try.ts'
 
-declare global {
-  /**
-   * Loaded by the page before this script.
-   * @see https://swagger.io/docs/open-source-tools/swagger-ui/usage/configuration/
-   */
-  const SwaggerUIBundle: ((options: Readonly<Record<string, unknown>>) => unknown) | undefined
+startSearch()
+startTrying()
+
+for (const pre of document.querySelectorAll('main pre')) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy'
+  button.textContent = 'Copy'
+  button.addEventListener('click', () => void copy(pre.textContent ?? '', button))
+  const box = document.createElement('div')
+  box.className = 'code'
+  pre.replaceWith(box)
+  box.append(pre, button)
 }
 
-const dark = matchMedia('(prefers-color-scheme: dark)')
-const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
-dark.addEventListener('change', paint)
-paint()
+async function copy(text: string, button: HTMLButtonElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+  } catch {
+    button.textContent = 'Select the text and copy it'
+  }
+  setTimeout(() => {
+    button.textContent = 'Copy'
+  }, 2_000)
+}
 
-const place = document.querySelector('#api')
-if (place !== null && typeof SwaggerUIBundle !== 'undefined')
-  SwaggerUIBundle({
-    url: '/api/openapi.json',
-    domNode: place,
-    deepLinking: true,
-    docExpansion: 'list',
-    defaultModelsExpandDepth: -1,
-    defaultModelRendering: 'example',
-    // Disables the bundle's external validator, which would receive the document.
-    validatorUrl: null,
-    // Sends requests to the page's own origin, the only one its Content-Security-Policy allows.
-    requestInterceptor: (request: { url: string }) => {
-      const { pathname, search } = new URL(request.url, location.href)
-      return { ...request, url: `${location.origin}${pathname}${search}` }
-    },
-  })
+// The chosen language stays for the next operation.
+const languages = [...document.querySelectorAll<HTMLInputElement>('input[name=language]')]
+for (const one of languages) {
+  if (one.value === localStorage.getItem('language')) one.checked = true
+  one.addEventListener('change', () => localStorage.setItem('language', one.value))
+}
 
 const feedback = document.querySelector<HTMLElement>('#feedback')
 const status = feedback?.querySelector('[role=status]') ?? null
