@@ -3579,6 +3579,47 @@ export type WalletsTransfersListResponse = {
   nextCursor: string | null
 }
 
+export type WebhookDelivery = {
+  /** `whd_…` */
+  id: string
+  /** `evt_…`: the `webhook-id` of its requests. */
+  eventId: string
+  /** Type of the event. */
+  type: string
+  /** `failed`: it is not tried again by itself. */
+  status: 'pending' | 'delivered' | 'failed'
+  /** The last 20 attempts, oldest first. */
+  attempts: {
+    /** ISO 8601 UTC. */
+    at: string
+    /** Status of the answer; null if none came. */
+    httpStatus: number | null
+    /** Duration in milliseconds. */
+    ms: number
+    /** Why it failed; `status`: the answer was not 2xx. Null if it succeeded. */
+    error: 'refused-url' | 'unreachable' | 'timeout' | 'protocol' | 'status' | null
+  }[]
+  /** ISO 8601 UTC; null unless pending. */
+  nextAttemptAt: string | null
+}
+
+export type WebhookEndpoint = {
+  /** `whk_…` */
+  id: string
+  /** URL that receives the events. */
+  url: string
+  /** Types it receives; empty: all. */
+  types: string[]
+  /** The owner’s name for the endpoint. */
+  description: string | null
+  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+  status: 'active' | 'disabled'
+  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+  failingSince: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type WebhookEndpointsCreateRequest = {
   /** URL that receives events by POST: https, to the public internet. */
   url: string
@@ -3609,92 +3650,14 @@ export type WebhookEndpointsCreateResponse = {
 
 export type WebhookEndpointsDeliveriesListResponse = {
   /** Deliveries of this page, newest first. */
-  deliveries: {
-    /** `whd_…` */
-    id: string
-    /** `evt_…`: the `webhook-id` of its requests. */
-    eventId: string
-    /** Type of the event. */
-    type: string
-    /** `failed`: it is not tried again by itself. */
-    status: 'pending' | 'delivered' | 'failed'
-    /** The last 20 attempts, oldest first. */
-    attempts: {
-      /** ISO 8601 UTC. */
-      at: string
-      /** Status of the answer; null if none came. */
-      httpStatus: number | null
-      /** Duration in milliseconds. */
-      ms: number
-      /** Why it failed; `status`: the answer was not 2xx. Null if it succeeded. */
-      error: 'refused-url' | 'unreachable' | 'timeout' | 'protocol' | 'status' | null
-    }[]
-    /** ISO 8601 UTC; null unless pending. */
-    nextAttemptAt: string | null
-  }[]
+  deliveries: WebhookDelivery[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
 }
 
-export type WebhookEndpointsDeliveriesRetryResponse = {
-  /** `whd_…` */
-  id: string
-  /** `evt_…`: the `webhook-id` of its requests. */
-  eventId: string
-  /** Type of the event. */
-  type: string
-  /** `failed`: it is not tried again by itself. */
-  status: 'pending' | 'delivered' | 'failed'
-  /** The last 20 attempts, oldest first. */
-  attempts: {
-    /** ISO 8601 UTC. */
-    at: string
-    /** Status of the answer; null if none came. */
-    httpStatus: number | null
-    /** Duration in milliseconds. */
-    ms: number
-    /** Why it failed; `status`: the answer was not 2xx. Null if it succeeded. */
-    error: 'refused-url' | 'unreachable' | 'timeout' | 'protocol' | 'status' | null
-  }[]
-  /** ISO 8601 UTC; null unless pending. */
-  nextAttemptAt: string | null
-}
-
-export type WebhookEndpointsGetResponse = {
-  /** `whk_…` */
-  id: string
-  /** URL that receives the events. */
-  url: string
-  /** Types it receives; empty: all. */
-  types: string[]
-  /** The owner’s name for the endpoint. */
-  description: string | null
-  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-  status: 'active' | 'disabled'
-  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-  failingSince: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
-}
-
 export type WebhookEndpointsListResponse = {
   /** All endpoints, newest first. */
-  endpoints: {
-    /** `whk_…` */
-    id: string
-    /** URL that receives the events. */
-    url: string
-    /** Types it receives; empty: all. */
-    types: string[]
-    /** The owner’s name for the endpoint. */
-    description: string | null
-    /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-    status: 'active' | 'disabled'
-    /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-    failingSince: string | null
-    /** ISO 8601 UTC. */
-    createdAt: string
-  }[]
+  endpoints: WebhookEndpoint[]
 }
 
 export type WebhookEndpointsRemoveResponse = {
@@ -3723,23 +3686,6 @@ export type WebhookEndpointsUpdateRequest = {
   description?: string | null
   /** `active` also forgets earlier failures. */
   status?: 'active' | 'disabled'
-}
-
-export type WebhookEndpointsUpdateResponse = {
-  /** `whk_…` */
-  id: string
-  /** URL that receives the events. */
-  url: string
-  /** Types it receives; empty: all. */
-  types: string[]
-  /** The owner’s name for the endpoint. */
-  description: string | null
-  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-  status: 'active' | 'disabled'
-  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-  failingSince: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
 }
 
 export type X402FxResponse = {
@@ -4523,7 +4469,7 @@ export interface Operations {
           /** `whd_…` */
           deliveryId: string
         },
-        WebhookEndpointsDeliveriesRetryResponse
+        WebhookDelivery
       >
     }
     /** Show one webhook endpoint. */
@@ -4532,7 +4478,7 @@ export interface Operations {
         /** `whk_…` */
         id: string
       },
-      WebhookEndpointsGetResponse
+      WebhookEndpoint
     >
     /** Delete a webhook endpoint with its secret and its deliveries. */
     readonly remove: Call<
@@ -4548,7 +4494,7 @@ export interface Operations {
         /** `whk_…` */
         id: string
       } & WebhookEndpointsUpdateRequest,
-      WebhookEndpointsUpdateResponse
+      WebhookEndpoint
     >
     /** Replace the secret of a webhook endpoint; both secrets sign for 24 hours. */
     readonly rotate: Call<

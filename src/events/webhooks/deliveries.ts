@@ -21,6 +21,7 @@ export const deliveryView = z.strictObject({
   attempts: z.array(attempt).describe('The last 20 attempts, oldest first.'),
   nextAttemptAt: z.string().nullable().describe('ISO 8601 UTC; null unless pending.'),
 })
+deliveryView.register(z.globalRegistry, { id: 'WebhookDelivery' })
 
 type Delivery = Awaited<ReturnType<typeof deliveriesOf>>['rows'][number]
 

@@ -42,6 +42,7 @@ export const endpointView = z.strictObject({
     .describe('First failure since the last success, ISO 8601 UTC; null while deliveries succeed.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
+endpointView.register(z.globalRegistry, { id: 'WebhookEndpoint' })
 
 export const shownSecret = z
   .string()
