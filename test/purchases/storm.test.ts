@@ -336,15 +336,18 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
           .execute()
         const held = await database.kysely
           .selectFrom('reservation')
-          .select('decision_id')
-          .where('status', '=', 'reserved')
+          .innerJoin('decision', 'decision.id', 'reservation.decision_id')
+          .select(['decision.id', 'decision.operation'])
+          .where('reservation.status', '=', 'reserved')
+          // The sandbox's clearing of a card's purchase dies with its gateway: the hold stays, as for a shop that never clears.
+          .where('decision.operation', 'not like', 'cards.%')
           .execute()
         const sold = await database.kysely
           .selectFrom('payment')
           .select('id')
           .where('state', 'in', ['taking', 'pending'])
           .execute()
-        expect([open.length, held.length, sold.length]).toEqual([0, 0, 0])
+        expect({ open, held, sold }).toEqual({ open: [], held: [], sold: [] })
       },
       { timeout: 240_000, interval: 1_000 },
     )
