@@ -28,6 +28,7 @@ describe('rate classes', () => {
       'RATE_RAILS=60/60',
       'RATE_FEEDBACK=10/60',
       'RATE_FX=300/60',
+      'RATE_DEVICES=20/600',
       'RATE_GUESTS=1000/3600',
       'RATE_AUTHORIZATIONS=120/60',
       'RATE_REGISTRATIONS=100/3600',
