@@ -294,7 +294,7 @@ const groups = [
 ] as const
 
 /** Every type with its meaning, the kind of its object, and an example of its data. */
-const eventTypes: ReadonlyMap<
+export const eventTypes: ReadonlyMap<
   string,
   { readonly about: string; readonly object: string; readonly example: Readonly<Record<string, unknown>> }
 > = new Map(
