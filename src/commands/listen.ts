@@ -26,6 +26,8 @@ export async function listen(values: ListenValues, env: Env): Promise<number> {
   const forwarder = forwarderOf(values['forward-to'], env)
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+  // The reader has ended, as `head` does.
+  process.stdout.once('error', () => interrupted.abort())
   let opened = 0
   const onOpen = () => {
     opened += 1

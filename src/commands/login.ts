@@ -67,10 +67,14 @@ async function collected(
   bursar: Bursar,
   { code, secret, everyMs, endsAt }: { code: string; secret: string; everyMs: number; endsAt: number },
 ) {
-  for (;;) {
-    await sleep(everyMs)
-    const { status, session } = await bursar.auth.devices.outcome({ code, secret }).catch(orPending)
+  for (let waitMs = everyMs; ; ) {
+    await sleep(waitMs)
+    const { status, session, retryAfter } = await bursar.auth.devices
+      .outcome({ code, secret })
+      .then((answer) => ({ ...answer, retryAfter: 0 }), orPending)
     if (session !== null) return session
+    // A question before the end of a rate limit would restart it.
+    waitMs = Math.max(everyMs, 1_000 * retryAfter)
     if (status === 'rejected') throw new Error('The sign-in was rejected. Nothing was stored.')
     if (status === 'collected')
       throw new Error(
@@ -82,10 +86,11 @@ async function collected(
 }
 
 /** @throws the problem, unless it passes. */
-function orPending(error: unknown): { status: 'pending'; session: null } {
-  if (error instanceof BursarProblem && error.status < 500 && error.code !== 'rate_limited')
+function orPending(error: unknown): { status: 'pending'; session: null; retryAfter: number } {
+  const problem = error instanceof BursarProblem ? error : undefined
+  if (problem !== undefined && problem.status < 500 && problem.code !== 'rate_limited')
     throw new Error(reasonOf(error), { cause: error })
-  return { status: 'pending', session: null }
+  return { status: 'pending', session: null, retryAfter: problem?.problem.retryAfter ?? 0 }
 }
 
 async function reached<T>(call: Promise<T>): Promise<T> {

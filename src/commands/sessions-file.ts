@@ -58,7 +58,9 @@ export function storeSession(env: Env, origin: string, session: StoredSession | 
 function readSessions(path: string): Readonly<Record<string, StoredSession>> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return {}
-  if (!found.isFile() || (found.mode & OTHERS) !== 0)
+  // Windows has no such permissions: a user's profile is private there.
+  const isShared = process.platform !== 'win32' && (found.mode & OTHERS) !== 0
+  if (!found.isFile() || isShared)
     throw new Error(`${path} can be read by others, or is no file. Run "chmod 600 ${path}", or delete it.`)
   try {
     return stored.parse(JSON.parse(readFileSync(path, 'utf8'))).sessions
