@@ -154,3 +154,27 @@ it('shows nothing of a hostile gateway that a terminal obeys', async () => {
   expect(err).toContain('BCDF-GHJK')
   expect(err).not.toMatch(/[^\P{C}\n]/u)
 })
+
+it('hears an agent’s own events by its key file', async () => {
+  const file = join(home, 'agent.json')
+  const made = await bursar(['agent', 'new', '--name', 'Listener', '--out', file])
+  const { publicKey } = z.object({ publicKey: z.unknown() }).parse(JSON.parse(made.out))
+  const policy = {
+    perTransaction: { max: '1' },
+    dailyBudget: { max: '1' },
+    categories: { allow: ['transfer'] },
+  }
+  const scopes = ['events:read', 'wallets:transfer']
+  const agent = { name: 'Listener', publicKey, scopes, policy }
+  expect((await person.send('POST', '/api/agents/keys', agent)).status).toBe(200)
+  const none = { XDG_CONFIG_HOME: home, BURSAR_URL: gateway.origin }
+  const listening = await listen(['--key', file], none)
+  expect((await person.send('POST', '/api/cards', {})).status).toBe(200)
+  const payment = '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"0.5"}'
+  const path = `${gateway.origin}/api/wallets/transfer`
+  expect((await bursar(['agent', 'call', '--key', file, 'POST', path, '--data', payment])).code).toBe(0)
+  await expect.poll(listening.out, GENEROUS).toMatch(/transfer\.confirmed {2}tx_\w+ {2}0\.5 USDC\n/)
+  expect(listening.out()).not.toContain('card.issued')
+  listening.interrupt()
+  expect((await listening.ended).code).toBe(0)
+})
