@@ -13,6 +13,7 @@ export const rateClasses = {
   account: { count: 1_200, seconds: 60, env: 'RATE_ACCOUNT' },
   gasless: { count: 12, seconds: 60, env: 'RATE_GASLESS' },
   rails: { count: 60, seconds: 60, env: 'RATE_RAILS' },
+  devices: { count: 20, seconds: 600, env: 'RATE_DEVICES' },
   feedback: { count: 10, seconds: 60, env: 'RATE_FEEDBACK' },
   fx: { count: 300, seconds: 60, env: 'RATE_FX' },
   guests: { count: 1_000, seconds: 3600, env: 'RATE_GUESTS' },

@@ -16,12 +16,17 @@ export interface StepUpFacts {
 
 /**
  * Checks for a recent proof of identity: the second factor if enrolled, otherwise in production a recent sign-in. A
- * stolen old session must not be able to lock the owner out.
+ * stolen old session must not be able to lock the owner out. @param facts `signedInAt` is null for a session that was
+ * opened without a proof of identity.
  */
-export function judgeRecentProof(facts: StepUpFacts & { readonly signedInAt: Date }): 'fresh' | 'stale' {
+export function judgeRecentProof(
+  facts: StepUpFacts & { readonly signedInAt: Date | null },
+): 'fresh' | 'stale' {
   if (facts.mfaEnrolled) return judgeStepUp(facts) === 'fresh' ? 'fresh' : 'stale'
+  if (facts.mode === 'sandbox') return 'fresh'
+  if (facts.signedInAt === null) return 'stale'
   const age = facts.now.getTime() - facts.signedInAt.getTime()
-  return facts.mode === 'sandbox' || age < STEP_UP_SECONDS * 1000 ? 'fresh' : 'stale'
+  return age < STEP_UP_SECONDS * 1000 ? 'fresh' : 'stale'
 }
 
 /** `enroll`: no second factor is enrolled, and production requires one. */

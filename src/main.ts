@@ -5,44 +5,8 @@
  */
 import { parseArgs } from 'node:util'
 import { VERSION } from './base/version.ts'
-
-const help = `Bursar: the gateway that lets AI agents spend money, under a policy that holds.
-
-Usage: bursar <command> [options]
-
-  serve                                    start the gateway (sandbox mode by default)
-  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent  [--toolsets ROOMS]
-  agent new --name NAME --out FILE         create an agent's key pair; prints the public part
-  agent register --url URL --name NAME --out FILE   ask an owner to register a new key, and wait for the decision
-  agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
-  agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
-  migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
-  audit verify                             verify decisions and journal  [--from-export FILE] [--jwks FILE] [--journal-head HASH]
-  audit verify-purchase FILE               verify the evidence of a purchase  [--jwks FILE] [--rpc URL]
-  audit export --out FILE                  write the chain as JSON Lines, for external storage
-  admin grant ACCOUNT                      make a sandbox account an administrator
-  doctor                                   check everything that the gateway needs, with remedies  [--json]
-  help, version                            print this text, or the version
-
-The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see docs/configuration.md.
-`
-
-const options = {
-  url: { type: 'string' },
-  key: { type: 'string' },
-  name: { type: 'string' },
-  out: { type: 'string' },
-  data: { type: 'string' },
-  jwks: { type: 'string' },
-  'from-export': { type: 'string' },
-  'journal-head': { type: 'string' },
-  rpc: { type: 'string' },
-  'idempotency-key': { type: 'string' },
-  toolsets: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean', short: 'v' },
-} as const
+import { helpOf, helpText } from './commands/help.ts'
+import { options } from './commands/table.ts'
 
 /** @returns the exit code. @throws Error with a user-facing message. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -51,7 +15,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
   if (values.version === true || command === 'version') return print(`${VERSION}\n`)
-  if (values.help === true || command === 'help') return print(help)
+  if (values.help === true) return print(helpOf(positionals) ?? helpText())
+  if (command === 'help') return print(helpOf(rest) ?? helpText())
   switch (command) {
     case 'serve':
       return exit(await serve())
@@ -72,6 +37,19 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/admin.ts')).admin(rest, process.env)
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
+    case 'login':
+    case 'logout': {
+      noArguments(command, rest)
+      const commands = await import('./commands/login.ts')
+      return commands[command](values, process.env)
+    }
+    case 'listen':
+      noArguments(command, rest)
+      return exit(await (await import('./commands/listen.ts')).listen(values, process.env))
+    case 'trigger':
+      return exit(await (await import('./commands/trigger.ts')).trigger(rest, values, process.env))
+    case 'completion':
+      return print((await import('./commands/completion.ts')).completion(rest))
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
@@ -110,6 +88,12 @@ function exit(code: number): Promise<never> {
 function print(text: string): number {
   process.stdout.write(text)
   return 0
+}
+
+/** @throws Error for arguments that the command does not have. */
+function noArguments(command: string, [first]: readonly string[]): void {
+  if (first !== undefined)
+    throw new Error(`"${first}" is no option of ${command}. Try "bursar ${command} --help".`)
 }
 
 function required(value: string | undefined, option: string): string {

@@ -36,6 +36,11 @@ import approvalsGet from './approvals/get.ts'
 import approvalsList from './approvals/list.ts'
 import approvalsRequest from './approvals/request.ts'
 import approvalsWithdraw from './approvals/withdraw.ts'
+import authDevicesAllow from './auth/devices/allow.ts'
+import authDevicesGet from './auth/devices/get.ts'
+import authDevicesOutcome from './auth/devices/outcome.ts'
+import authDevicesReject from './auth/devices/reject.ts'
+import authDevicesStart from './auth/devices/start.ts'
 import authGuest from './auth/guest.ts'
 import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
@@ -150,6 +155,11 @@ export const tools: readonly Tool[] = [
   approvalsList,
   approvalsRequest,
   approvalsWithdraw,
+  authDevicesAllow,
+  authDevicesGet,
+  authDevicesOutcome,
+  authDevicesReject,
+  authDevicesStart,
   authGuest,
   authIdentityProvider,
   authLogout,

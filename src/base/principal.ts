@@ -16,6 +16,8 @@ export interface Session {
   readonly id: string
   /** Time of the sign-in. */
   readonly createdAt: Date
+  /** True for a program's session, which a signed-in person allowed: its start proves no identity. */
+  readonly isDevice: boolean
   /** Time of the last second factor in this session. */
   readonly steppedUpAt: Date | null
   /** Holder of the token: a client that can read it, or a browser that hides it from scripts. */

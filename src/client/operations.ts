@@ -624,6 +624,65 @@ export type ApprovalsRequestResponse = {
   hint: string
 }
 
+export type AuthDevicesAllowResponse = {
+  /** The decision. */
+  status: 'allowed'
+  /** Session of the program: `sess_…` */
+  sessionId: string
+}
+
+export type AuthDevicesGetResponse = {
+  /** Only a `pending` sign-in can be allowed or rejected; `collected`: the program has its session. */
+  status: 'pending' | 'allowed' | 'rejected' | 'collected' | 'expired'
+  /** Short code that the program shows too, such as `BCDF-GHJK`. */
+  userCode: string
+  /** Name that the program gave itself. */
+  name: string
+  /** Network address that the request came from. */
+  address: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** Until when it can be decided, ISO 8601 UTC. */
+  expiresAt: string
+}
+
+export type AuthDevicesOutcomeRequest = {
+  /** Secret from the start of the sign-in. */
+  secret: string
+}
+
+export type AuthDevicesOutcomeResponse = {
+  /** `pending` until the person decides; `collected`: allowed, and the session is or was handed over; `expired` after ten minutes, or two minutes after the permission. */
+  status: 'pending' | 'rejected' | 'collected' | 'expired'
+  /** The session, in the first answer with `collected` only; its token lasts as long as it. */
+  session: Session | null
+}
+
+export type AuthDevicesRejectResponse = {
+  /** The decision. */
+  status: 'rejected'
+}
+
+export type AuthDevicesStartRequest = {
+  /** Name of the program, shown to the person and in the list of sessions. */
+  name: string
+}
+
+export type AuthDevicesStartResponse = {
+  /** Code of the sign-in. */
+  code: string
+  /** Short code that the person compares with the page, such as `BCDF-GHJK`. */
+  userCode: string
+  /** Page where the person decides. */
+  deviceUrl: string
+  /** Secret with which only the program can ask for the outcome. */
+  secret: string
+  /** Seconds between questions for the outcome. */
+  intervalSeconds: number
+  /** Until when the person can decide, ISO 8601 UTC. */
+  expiresAt: string
+}
+
 export type AuthIdentityProviderRequest = {
   /** The `code` returned by the provider. */
   code?: string
@@ -742,8 +801,10 @@ export type AuthSessionsListResponse = {
   sessions: {
     /** `sess_…` */
     id: string
-    /** Authentication method of the session. */
-    method: 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'
+    /** Authentication method; `device`: a signed-in person allowed it for a program. */
+    method: 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery' | 'device'
+    /** Name that the program of a `device` session gave itself; otherwise null. */
+    name: string | null
     /** True if this request uses the session. */
     current: boolean
     /** ISO 8601 UTC. */
@@ -4020,6 +4081,42 @@ export interface Operations {
     readonly request: Call<ApprovalsRequestRequest, ApprovalsRequestResponse>
   }
   readonly auth: {
+    readonly devices: {
+      /** Sign in the program that asks, with a session of its own that lasts up to 12 hours. */
+      readonly allow: Call<
+        {
+          /** Code of the sign-in. */
+          code: string
+        },
+        AuthDevicesAllowResponse
+      >
+      /** Read a program’s request to be signed in, by the code in the address of its page. */
+      readonly get: Call<
+        {
+          /** Code of the sign-in. */
+          code: string
+        },
+        AuthDevicesGetResponse
+      >
+      /** Read whether the person has signed the program in, and collect its session once. */
+      readonly outcome: Call<
+        {
+          /** Code of the sign-in. */
+          code: string
+        } & AuthDevicesOutcomeRequest,
+        AuthDevicesOutcomeResponse
+      >
+      /** Reject a program’s request to be signed in. The program must start again. */
+      readonly reject: Call<
+        {
+          /** Code of the sign-in. */
+          code: string
+        },
+        AuthDevicesRejectResponse
+      >
+      /** Ask a person to sign in the calling program, on a page in the person’s browser. */
+      readonly start: Call<AuthDevicesStartRequest, AuthDevicesStartResponse>
+    }
     /** Start a demo guest session with a funded wallet. */
     readonly guest: Call<Record<never, never>, Session>
     readonly identityProvider: {
@@ -4576,6 +4673,11 @@ export const routes: Readonly<
   'approvals.withdraw': ['DELETE', '/api/approvals/{id}', true, ''],
   'approvals.list': ['GET', '/api/approvals', false, 'approvals cursor'],
   'approvals.request': ['POST', '/api/approvals', true, ''],
+  'auth.devices.allow': ['POST', '/api/auth/devices/{code}/allow', true, ''],
+  'auth.devices.get': ['GET', '/api/auth/devices/{code}', false, ''],
+  'auth.devices.outcome': ['POST', '/api/auth/devices/{code}/outcome', false, ''],
+  'auth.devices.reject': ['POST', '/api/auth/devices/{code}/reject', true, ''],
+  'auth.devices.start': ['POST', '/api/auth/devices', true, ''],
   'auth.guest': ['POST', '/api/auth/guest', false, ''],
   'auth.identityProvider.google': ['POST', '/api/auth/google', false, ''],
   'auth.identityProvider.apple': ['POST', '/api/auth/apple', false, ''],

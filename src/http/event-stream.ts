@@ -97,22 +97,28 @@ export async function openEventStream(
     return null
   }
 
+  // A stream that its client left is closed already.
+  let isLeft = false
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
         try {
           const text = ahead ?? (await next())
           ahead = null
+          if (isLeft) return
           if (text !== null) return controller.enqueue(encoder.encode(text))
           end()
           controller.close()
         } catch (err) {
           end()
           log.warn({ err }, 'a stream of events failed; its client reconnects')
-          controller.close()
+          if (!isLeft) controller.close()
         }
       },
-      cancel: end,
+      cancel: () => {
+        isLeft = true
+        end()
+      },
     },
     { highWaterMark: 1 },
   )

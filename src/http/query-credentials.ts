@@ -44,12 +44,15 @@ export function withoutCredentials(text: string): string {
 
 /**
  * Redacts a path for the log, including the id of a consent interaction, from which its browser cookie is derived, and
- * the code of an agent's registration, with which any owner can decide it.
+ * the code of an agent's registration or a device's sign-in, with which any owner can decide it.
  */
 export function loggablePath(path: string): string {
   return withoutCredentials(path)
     .replace(/(?<=^\/oauth\/(?:consent|authorize)\/)[\w-]+/, '[interaction]')
-    .replace(/(?<=^\/(?:agents\/connect|api\/agents\/registrations)\/)[\w-]+/, '[code]')
+    .replace(
+      /(?<=^\/(?:agents\/connect|api\/agents\/registrations|devices|api\/auth\/devices)\/)[\w-]+/,
+      '[code]',
+    )
     .slice(0, 200)
 }
 

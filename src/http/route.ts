@@ -122,6 +122,7 @@ function callFacts(services: Services, c: HttpContext) {
   return {
     ...services,
     requestId: c.get('requestId'),
+    clientAddress: c.get('clientAddress'),
     now: c.get('now'),
     idempotencyKey: idempotencyKeyOf(c),
     refusal: c.get('caller').refusal,

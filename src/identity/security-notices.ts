@@ -15,6 +15,7 @@ const events = {
   signer_added: 'A wallet signing key was added to',
   factor_removed: 'The second factor was removed from',
   passkey_removed: 'A passkey was removed from',
+  device_allowed: 'A program on another device was signed in to',
   agent_revoked: 'An agent’s key was revoked for',
   api_key_revoked: 'An API key was revoked for',
   webhook_disabled: 'A webhook endpoint that failed for two days was disabled for',

@@ -75,7 +75,7 @@ export async function findSession(database: Connection, sessionId: string, now: 
     .innerJoin('account', 'account.id', 'session.account_id')
     .select(accountColumns)
     .select(activeMfa)
-    .select(['session.created_at', 'session.expires_at', 'session.stepped_up_at'])
+    .select(['session.method', 'session.created_at', 'session.expires_at', 'session.stepped_up_at'])
     .where('session.id', '=', sessionId)
     .where('session.revoked_at', 'is', null)
     .where('session.expires_at', '>', now)
@@ -84,6 +84,7 @@ export async function findSession(database: Connection, sessionId: string, now: 
     ? undefined
     : {
         account: accountOf(row),
+        method: row.method,
         createdAt: row.created_at,
         expiresAt: row.expires_at,
         steppedUpAt: row.stepped_up_at,
@@ -130,7 +131,7 @@ export async function listSessions(
 ) {
   const query = database.kysely
     .selectFrom('session')
-    .select(['id', 'method', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .select(['id', 'method', 'name', 'created_at as createdAt', 'expires_at as expiresAt'])
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', now)

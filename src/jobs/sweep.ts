@@ -1,5 +1,5 @@
 /**
- * Deletes expired rows: nonces, challenges, agents' registrations, idempotency keys older than a day, intents, quotes,
+ * Deletes expired rows: nonces, challenges, agents' registrations, device sign-ins, idempotency keys older than a day, intents, quotes,
  * MCP sessions, events older than their retention, what sellers delivered a day ago, and rate-limit windows.
  */
 
@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
 import { sweepEvents } from '../events/sweep-events.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
+import { sweepDeviceSignIns } from '../identity/devices/device-sign-ins.ts'
 import { sweepRegistrations } from '../identity/keys/registrations.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
@@ -32,6 +33,7 @@ export async function sweep({
   await sweepNonces(database, now)
   await sweepChallenges(database, now)
   await sweepRegistrations(database, now)
+  await sweepDeviceSignIns(database, now)
   await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
   await sweepIntents(database, now)

@@ -165,6 +165,8 @@ export interface EventWatches {
 export interface Context extends Services {
   readonly principal: Principal
   readonly requestId: string
+  /** Network address of the client; absent for calls that come from no client. */
+  readonly clientAddress?: string
   /** Arrival time of the call, used for every decision about it. */
   readonly now: Date
   /** The client's idempotency key, or null. */

@@ -34,6 +34,7 @@ export interface Schema {
   decision_seal: DecisionSealTable
   deployment: DeploymentTable
   deposit: DepositTable
+  device_sign_in: DeviceSignInTable
   dividend: DividendTable
   docs_feedback: DocsFeedbackTable
   event: EventTable
@@ -390,6 +391,17 @@ export interface DepositTable {
   units: bigint | null
   created_at: Date
   updated_at: Date
+}
+
+export interface DeviceSignInTable {
+  code_hash: Uint8Array
+  secret_hash: Uint8Array
+  name: string
+  address: string
+  status: Generated<'pending' | 'allowed' | 'rejected' | 'collected'>
+  session_id: string | null
+  created_at: Date
+  expires_at: Date
 }
 
 export interface DividendTable {
@@ -875,8 +887,9 @@ export interface SessionTable {
   created_at: Date
   expires_at: Date
   revoked_at: Date | null
-  method: Generated<'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'>
+  method: Generated<'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery' | 'device'>
   stepped_up_at: Date | null
+  name: string | null
 }
 
 export interface SignatureNonceTable {

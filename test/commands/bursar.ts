@@ -8,9 +8,12 @@ export interface CommandResult {
   readonly err: string
 }
 
-/** A running command. @property err standard error so far. */
+/** A running command. @property out standard output so far. @property err standard error so far. */
 export interface RunningCommand {
+  readonly out: () => string
   readonly err: () => string
+  /** As Ctrl-C does. */
+  readonly interrupt: () => void
   readonly ended: Promise<CommandResult>
 }
 
@@ -46,5 +49,10 @@ export function startBursar(
     output.err += text
   })
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...output }))
-  return { err: () => output.err, ended }
+  return {
+    out: () => output.out,
+    err: () => output.err,
+    interrupt: () => child.kill('SIGINT'),
+    ended,
+  }
 }

@@ -2,8 +2,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { bursar } from '../commands/bursar.ts'
 import { testServerUrl } from '../engines.ts'
-import { enrollMfa, type Person, requestJson } from './people.ts'
+import { enrollMfa, type Person, personFrom, requestJson } from './people.ts'
 import { openProduction, type Production } from './production-gateway.ts'
 
 describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
@@ -32,6 +33,25 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     expect(
       Object.keys(z.looseObject({}).parse(body.paths)).filter((path) => /sandbox|guest|google/.test(path)),
     ).toEqual([])
+  })
+
+  it('plays no events', async () => {
+    const played = await bursar(['trigger', 'ping', '--url', origin()], { BURSAR_SESSION: 'x' })
+    expect(played).toMatchObject({ code: 1, out: '', err: expect.stringContaining('is no sandbox') })
+  })
+
+  it('takes the session of a program for no recent sign-in', async () => {
+    const person = await production.signIn('builder@example.com')
+    const start = await requestJson(origin(), 'POST', '/api/auth/devices', { body: { name: 'Editor' } })
+    const path = `/api/auth/devices/${start.body.code}`
+    expect((await person.send('POST', `${path}/allow`, {})).status).toBe(200)
+    const { body } = await requestJson(origin(), 'POST', `${path}/outcome`, {
+      body: { secret: start.body.secret },
+    })
+    const program = personFrom(origin(), body.session)
+    const enroll = (by: Person) => by.send('POST', '/api/security/mfa', { action: 'enroll' })
+    expect(await enroll(program)).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
+    expect((await enroll(person)).status).toBe(200)
   })
 
   it('offers no channel without a provider', async () => {

@@ -119,6 +119,7 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
   const session = {
     id: newId('sess', noon),
     createdAt: noon,
+    isDevice: false,
     steppedUpAt: null,
     tokenHolder: 'client' as const,
     tokenExpiresAt: new Date(noon.getTime() + 15 * 60_000),

@@ -26,6 +26,7 @@ describe('rate classes', () => {
       'RATE_ACCOUNT=1200/60',
       'RATE_GASLESS=12/60',
       'RATE_RAILS=60/60',
+      'RATE_DEVICES=20/600',
       'RATE_FEEDBACK=10/60',
       'RATE_FX=300/60',
       'RATE_GUESTS=1000/3600',

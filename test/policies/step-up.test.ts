@@ -28,6 +28,7 @@ describe('a recent proof', () => {
     expect(judgeRecentProof({ ...bare, signedInAt: ago(299) })).toBe('fresh')
     expect(judgeRecentProof({ ...bare, signedInAt: ago(300) })).toBe('stale')
     expect(judgeRecentProof({ ...bare, mode: 'sandbox', signedInAt: ago(9000) })).toBe('fresh')
+    expect(judgeRecentProof({ ...bare, signedInAt: null })).toBe('stale')
   })
 
   it('is the second factor if one is enrolled, however recent the sign-in', () => {

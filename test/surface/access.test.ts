@@ -476,8 +476,9 @@ describe('another account’s object', () => {
     const withObject = tools.filter(
       ({ route, who, pathValues }) =>
         route.includes('{') &&
-        // A registration belongs to nobody yet: the first person with its code decides it.
+        // A registration or a program's sign-in belongs to nobody yet: the first person with its code decides it.
         !route.includes('/registrations/') &&
+        !route.includes('/devices/') &&
         (who === 'person' || who === 'account') &&
         pathValues === undefined,
     )

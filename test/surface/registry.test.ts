@@ -45,6 +45,9 @@ describe('the registry', () => {
       'agents.registrations.reject',
       'agents.registrations.start',
       'approvals.request',
+      'auth.devices.outcome',
+      'auth.devices.reject',
+      'auth.devices.start',
       'wallets.allowances.intent',
       'wallets.transfer_intent',
       // Only removes what expires by itself.

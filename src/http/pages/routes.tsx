@@ -15,6 +15,7 @@ import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { ApprovalPage } from './approval.tsx'
 import { ConnectPage } from './connect.tsx'
+import { DevicePage } from './device.tsx'
 import { pageHeaders } from './headers.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
@@ -37,6 +38,7 @@ const modules = [
   'approval',
   'grant',
   'connect',
+  'device',
 ] as const
 /** Build output of the script modules. */
 const client = new URL('.build/src/http/pages/client/', projectRoot())
@@ -115,6 +117,9 @@ export function routePages(
       scopes={grantMembers.scopes.in.element.options}
       isSandbox={settings.mode === 'sandbox'}
     />
+  ))
+  routeOwnerPage('/devices/:code', ({ id, displayName }) => (
+    <DevicePage person={displayName} accountId={id} isSandbox={settings.mode === 'sandbox'} />
   ))
   app.get('/assets/sign-in.css', (c) => asset(c, style, 'text/css'))
   for (const [name, file] of scripts)

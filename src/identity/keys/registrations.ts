@@ -3,16 +3,13 @@
  * secret; the code in the page's address is known to everyone who has the link, and grants nothing without a session. The
  * first decision is final. @see https://www.rfc-editor.org/rfc/rfc8628
  */
-import { createHash } from 'node:crypto'
 import { randomToken } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
+import { codeHash } from '../user-code.ts'
 
 /** Lifetime of a registration. */
 const TTL_MS = 15 * 60 * 1000
-
-/** Letters of user codes: no vowels, so that no words appear. @see https://www.rfc-editor.org/rfc/rfc8628#section-6.1 */
-const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 
 export interface Registration {
   /** Proposed by the agent, one visible line. */
@@ -25,12 +22,6 @@ export interface Registration {
   readonly expiresAt: Date
 }
 
-/** Eight letters such as `BCDF-GHJK`, shown by the agent and on the page, so that a person can compare them. */
-export function userCodeOf(code: string): string {
-  const letters = [...hashOf(code).subarray(0, 8)].map((byte) => LETTERS.charAt(byte % LETTERS.length))
-  return `${letters.slice(0, 4).join('')}-${letters.slice(4).join('')}`
-}
-
 /** @returns code and secret, of which only hashes are stored. @throws Failure `conflict` for a key that was used before. */
 export async function openRegistration(
   { kysely }: Connection,
@@ -41,8 +32,8 @@ export async function openRegistration(
   const opened = await kysely
     .insertInto('agent_registration')
     .values({
-      code_hash: hashOf(code),
-      secret_hash: hashOf(secret),
+      code_hash: codeHash(code),
+      secret_hash: codeHash(secret),
       name,
       public_key: publicKey,
       created_at: at,
@@ -65,10 +56,10 @@ export async function readRegistration(
   const query = kysely
     .selectFrom('agent_registration')
     .select(['name', 'public_key', 'status', 'created_at', 'expires_at'])
-    .where('code_hash', '=', hashOf(code))
+    .where('code_hash', '=', codeHash(code))
   const row = await (secret === undefined
     ? query
-    : query.where('secret_hash', '=', hashOf(secret))
+    : query.where('secret_hash', '=', codeHash(secret))
   ).executeTakeFirst()
   if (row === undefined)
     throw new Failure('not_found', 'No agent waits under this code.', {
@@ -96,7 +87,7 @@ export async function decideRegistration(
   const decided = await database.kysely
     .updateTable('agent_registration')
     .set({ status })
-    .where('code_hash', '=', hashOf(code))
+    .where('code_hash', '=', codeHash(code))
     .where('public_key', '=', publicKey)
     .where('status', '=', 'pending')
     .where('expires_at', '>', now)
@@ -115,8 +106,4 @@ export async function decideRegistration(
 export async function sweepRegistrations({ kysely }: Connection, now: Date): Promise<void> {
   const old = new Date(now.getTime() - TTL_MS)
   await kysely.deleteFrom('agent_registration').where('expires_at', '<', old).execute()
-}
-
-function hashOf(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest()
 }

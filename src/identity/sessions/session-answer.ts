@@ -4,7 +4,14 @@ import type { NewId } from '../../base/ids.ts'
 import type { Account, Session } from '../../base/principal.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
-import { openSession, renewToken, type SessionMethod, type TokenSettings } from './sessions.ts'
+import { findSession } from '../store.ts'
+import {
+  issueDeviceToken,
+  openSession,
+  renewToken,
+  type SessionMethod,
+  type TokenSettings,
+} from './sessions.ts'
 
 const accountView = z.strictObject({
   id: z.string().describe('`acct_…`'),
@@ -48,6 +55,23 @@ export async function continueSession(
 function viewOf(account: Account): z.input<typeof accountView> {
   const { id, role, guest, displayName, kycLevel, mfaEnrolled } = account
   return { id, role, guest, displayName, kycLevel, mfaEnrolled }
+}
+
+/** Issues the token of a program's session. @returns null if the session has ended. @throws Failure `account_locked`. */
+export async function collectSession(
+  { database, settings }: { database: Connection; settings: TokenSettings & RoleSettings },
+  { sessionId, at }: { sessionId: string; at: Date },
+): Promise<z.input<typeof sessionAnswer> | null> {
+  const found = await findSession(database, sessionId, at)
+  if (found === undefined) return null
+  const { account, expiresAt: endsAt } = found
+  requireUnlocked(account)
+  const issued = await issueDeviceToken(settings, { accountId: account.id, sessionId, endsAt, at })
+  return {
+    account: viewOf({ ...account, role: roleOf(account, settings) }),
+    sessionToken: issued.sessionToken,
+    expiresAt: issued.expiresAt.toISOString(),
+  }
 }
 
 /** Opens a session for an authenticated account. @throws Failure `account_locked`. */

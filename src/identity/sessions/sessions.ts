@@ -43,31 +43,75 @@ function keyObject(secret: Uint8Array): KeyObject {
 /** Sign-in method. */
 export type SessionMethod = 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'
 
+/** Method of a session that a signed-in person allowed for a program on another device. */
+const DEVICE_METHOD = 'device'
+
 export async function openSession(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: TokenSettings },
   { accountId, method, at }: { accountId: string; method: SessionMethod; at: Date },
 ): Promise<IssuedSession> {
   const sessionId = newId('sess', at)
+  const endsAt = await insertSession(database, { sessionId, accountId, method, name: null, at })
+  return signToken(settings, { accountId, sessionId, endsAt, at })
+}
+
+/** Opens the session of a program that a person allowed. @param name name of the program. @returns its id. */
+export async function openDeviceSession(
+  { database, newId }: { database: Connection; newId: NewId },
+  { accountId, name, at }: { accountId: string; name: string; at: Date },
+): Promise<string> {
+  const sessionId = newId('sess', at)
+  await insertSession(database, { sessionId, accountId, method: DEVICE_METHOD, name, at })
+  return sessionId
+}
+
+/** Issues the token of a program: valid as long as its session, because a program that does not run cannot renew it. */
+export function issueDeviceToken(
+  settings: TokenSettings,
+  { accountId, sessionId, endsAt, at }: { accountId: string; sessionId: string; endsAt: Date; at: Date },
+): Promise<IssuedSession> {
+  return signToken(settings, { accountId, sessionId, endsAt, at }, SESSION_SECONDS)
+}
+
+/** @returns the end of the session. */
+async function insertSession(
+  { kysely }: Connection,
+  {
+    sessionId,
+    accountId,
+    method,
+    name,
+    at,
+  }: {
+    sessionId: string
+    accountId: string
+    method: SessionMethod | typeof DEVICE_METHOD
+    name: string | null
+    at: Date
+  },
+): Promise<Date> {
   const endsAt = new Date(at.getTime() + SESSION_SECONDS * 1000)
-  await database.kysely
+  await kysely
     .insertInto('session')
     .values({
       id: sessionId,
       account_id: accountId,
       method,
+      name,
       created_at: at,
       expires_at: endsAt,
       revoked_at: null,
     })
     .execute()
-  return signToken(settings, { accountId, sessionId, endsAt, at })
+  return endsAt
 }
 
 async function signToken(
   settings: TokenSettings,
   { accountId, sessionId, endsAt, at }: { accountId: string; sessionId: string; endsAt: Date; at: Date },
+  seconds = TOKEN_SECONDS,
 ): Promise<IssuedSession> {
-  const expiresAt = new Date(Math.min(at.getTime() + TOKEN_SECONDS * 1000, endsAt.getTime()))
+  const expiresAt = new Date(Math.min(at.getTime() + seconds * 1000, endsAt.getTime()))
   const sessionToken = await new SignJWT({ sid: sessionId })
     .setProtectedHeader({ alg: 'HS256', typ: TYPE })
     .setSubject(accountId)
@@ -118,6 +162,7 @@ export async function authenticateSession(
   const session = {
     id: sessionId,
     createdAt: found.createdAt,
+    isDevice: found.method === DEVICE_METHOD,
     steppedUpAt,
     tokenHolder,
     tokenExpiresAt: expiresAt,

@@ -47,7 +47,7 @@ export function requireRecentProof(context: Pick<Context, 'principal' | 'setting
     mode: context.settings.mode,
     mfaEnrolled: false,
     steppedUpAt: session.steppedUpAt,
-    signedInAt: session.createdAt,
+    signedInAt: session.isDevice ? null : session.createdAt,
     now: context.now,
   }
   if (judgeRecentProof(facts) === 'stale')

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { untrustedText } from '../../../src/base/untrusted-text.ts'
-import { readRegistration, userCodeOf } from '../../../src/identity/keys/registrations.ts'
+import { readRegistration } from '../../../src/identity/keys/registrations.ts'
 import { thumbprintOf } from '../../../src/identity/keys/thumbprint.ts'
+import { userCodeOf } from '../../../src/identity/user-code.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({

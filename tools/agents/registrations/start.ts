@@ -4,7 +4,8 @@ import { visibleText } from '../../../src/base/untrusted-text.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { agentPublicKey, grantMembers, keySignature } from '../../../src/identity/keys/key-grant.ts'
 import { isRegistrationProof } from '../../../src/identity/keys/registration-proof.ts'
-import { openRegistration, userCodeOf } from '../../../src/identity/keys/registrations.ts'
+import { openRegistration } from '../../../src/identity/keys/registrations.ts'
+import { userCodeOf } from '../../../src/identity/user-code.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({

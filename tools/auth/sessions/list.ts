@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
 import { listSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -20,8 +21,11 @@ export default defineTool({
         z.strictObject({
           id: z.string().describe('`sess_…`'),
           method: z
-            .enum(['passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery'])
-            .describe('Authentication method of the session.'),
+            .enum(['passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery', 'device'])
+            .describe('Authentication method; `device`: a signed-in person allowed it for a program.'),
+          name: untrustedTextOrNull(
+            'Name that the program of a `device` session gave itself; otherwise null.',
+          ),
           current: z.boolean().describe('True if this request uses the session.'),
           createdAt: z.string().describe('ISO 8601 UTC.'),
           expiresAt: z.string().describe('When the session ends, regardless of renewals, ISO 8601 UTC.'),
@@ -40,9 +44,10 @@ export default defineTool({
       page,
     )
     return {
-      sessions: rows.map(({ id, method, createdAt, expiresAt }) => ({
+      sessions: rows.map(({ id, method, name, createdAt, expiresAt }) => ({
         id,
         method,
+        name,
         current: id === session.id,
         createdAt: createdAt.toISOString(),
         expiresAt: expiresAt.toISOString(),

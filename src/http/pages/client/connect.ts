@@ -1,9 +1,9 @@
 /** Script of the connect page: shows an agent that asks to be registered, and submits the owner's decision. */
 import { type Answer, ask, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
-import { find, formOf, show, tell } from './elements.ts'
+import { formOf, show, tell, write } from './elements.ts'
 import { grantOf, setUpPresets } from './grant.ts'
-import { readAccount } from './session.ts'
+import { requireSameAccount } from './session.ts'
 import { setUpStepUp } from './step-up.ts'
 
 const code = location.pathname.split('/').at(-1) ?? ''
@@ -42,16 +42,4 @@ const outcomes: Readonly<Record<string, string>> = {
 function finish(status: string): void {
   show('request', false)
   tell(outcomes[status] ?? 'This request has expired. The agent has no access.')
-}
-
-/** Another person may have signed in since the page was opened. */
-async function requireSameAccount(form: HTMLFormElement): Promise<void> {
-  const { id } = await readAccount()
-  if (id !== form.dataset.account)
-    throw new Error('A different account is now signed in. Reload the page and check the account.')
-}
-
-function write(id: string, words: string): void {
-  const element = find(id, HTMLElement)
-  if (element !== null) element.textContent = words
 }

@@ -14,6 +14,12 @@ export function show(id: string, isShown: boolean): void {
   find(id, HTMLElement)?.toggleAttribute('hidden', !isShown)
 }
 
+/** Replaces the text of an element. */
+export function write(id: string, words: string): void {
+  const element = find(id, HTMLElement)
+  if (element !== null) element.textContent = words
+}
+
 /** True if the element exists and is not hidden. */
 export function isShown(id: string): boolean {
   return find(id, HTMLElement)?.hidden === false

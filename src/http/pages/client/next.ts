@@ -3,7 +3,7 @@
 const KEY = 'next'
 
 /** Pages that redirect to the sign-in page. */
-const OURS = /^\/(oauth\/consent|approvals|agents\/connect)\/[A-Za-z0-9_-]{1,64}$/
+const OURS = /^\/(oauth\/consent|approvals|agents\/connect|devices)\/[A-Za-z0-9_-]{1,64}$/
 
 /** Stores the `next` query parameter. */
 export function rememberNext(): void {

@@ -1,0 +1,174 @@
+/**
+ * The commands and their options, as they are parsed, explained and completed. Help texts and the scripts of the shells are
+ * written from this table.
+ */
+
+interface Option {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  /** Placeholder of the value; absent for a boolean. */
+  readonly value?: string
+  readonly about: string
+}
+
+export const options = {
+  url: { type: 'string', value: 'URL', about: 'gateway; BURSAR_URL or the local sandbox unless given' },
+  key: { type: 'string', value: 'FILE', about: 'key file of an agent' },
+  name: { type: 'string', value: 'NAME', about: 'name of the agent' },
+  out: { type: 'string', value: 'FILE', about: 'file to write; never overwritten' },
+  data: { type: 'string', value: 'JSON', about: 'body of the request' },
+  jwks: { type: 'string', value: 'FILE', about: 'public keys of the receipts' },
+  'from-export': { type: 'string', value: 'FILE', about: 'verify an export instead of the database' },
+  'journal-head': { type: 'string', value: 'HASH', about: 'head printed by an earlier verification' },
+  rpc: { type: 'string', value: 'URL', about: 'node that confirms the payment' },
+  'idempotency-key': { type: 'string', value: 'KEY', about: 'repeats with this key are one call' },
+  toolsets: { type: 'string', value: 'ROOMS', about: 'tools to offer, such as wallets,cards' },
+  'forward-to': { type: 'string', value: 'URL', about: 'send each event there as a signed webhook' },
+  types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
+  json: { type: 'boolean', about: 'print JSON' },
+  help: { type: 'boolean', short: 'h', about: 'explain the command' },
+  version: { type: 'boolean', short: 'v', about: 'print the version' },
+} as const satisfies Readonly<Record<string, Option>>
+
+export type OptionName = keyof typeof options
+
+export interface Command {
+  /** One or two words. */
+  readonly name: string
+  /** Arguments after the name, such as `METHOD PATH`. */
+  readonly parameters?: string
+  readonly about: string
+  readonly required?: readonly OptionName[]
+  readonly optional?: readonly OptionName[]
+  /** Words that the first argument can be; `events` are the types of the catalogue. */
+  readonly words?: readonly string[] | 'events'
+  /** Sentences after the usage. */
+  readonly details?: string
+  readonly examples?: readonly string[]
+}
+
+export const shells = ['bash', 'zsh', 'fish'] as const
+
+const session =
+  'Uses the session of "bursar login", or BURSAR_SESSION. BURSAR_URL names the gateway where --url does not.'
+
+export const commands: readonly Command[] = [
+  {
+    name: 'serve',
+    about: 'start the gateway (sandbox mode by default)',
+    examples: ['PORT=8080 bursar serve'],
+  },
+  {
+    name: 'mcp',
+    about: 'MCP server on standard input and output, for a local agent',
+    required: ['url', 'key'],
+    optional: ['toolsets'],
+    examples: ['bursar mcp --url http://127.0.0.1:8787 --key agent.json --toolsets context,wallets'],
+  },
+  {
+    name: 'login',
+    about: 'sign in on a page in the browser, and keep the session for other commands',
+    optional: ['url'],
+    details:
+      'Prints a link and a code: open the link, compare the code, and allow. The session lasts up to 12 hours and is kept for this user only in ~/.config/bursar/sessions.json (XDG_CONFIG_HOME is honoured).',
+    examples: ['bursar login', 'bursar login --url https://bursar.example'],
+  },
+  {
+    name: 'logout',
+    about: 'end the session of "bursar login" and forget it',
+    optional: ['url'],
+    examples: ['bursar logout'],
+  },
+  {
+    name: 'listen',
+    about: 'print events as they happen, and forward them to a local program',
+    optional: ['forward-to', 'types', 'url', 'key', 'json'],
+    details: `${session} --key takes an agent's own events instead (scope events:read). Forwarded events are signed as Standard Webhooks with a new secret, which is printed at the start, or with BURSAR_WEBHOOK_SECRET. Ctrl-C ends it.`,
+    examples: [
+      'bursar listen',
+      'bursar listen --types transfer.confirmed,transfer.failed --json',
+      'bursar listen --forward-to http://127.0.0.1:3000/webhooks',
+    ],
+  },
+  {
+    name: 'trigger',
+    parameters: '[TYPE]',
+    about: 'play what causes an event, in the sandbox; lists the types without one',
+    optional: ['url'],
+    words: 'events',
+    details: `${session} The event is real: money of the sandbox moves, cards are issued.`,
+    examples: ['bursar trigger', 'bursar trigger transfer.confirmed'],
+  },
+  {
+    name: 'agent new',
+    about: "create an agent's key pair; prints the public part",
+    required: ['name', 'out'],
+    examples: ["bursar agent new --name 'Invoice bot' --out agent.json"],
+  },
+  {
+    name: 'agent register',
+    about: 'ask an owner to register a new key, and wait for the decision',
+    required: ['url', 'name', 'out'],
+    examples: ["bursar agent register --url http://127.0.0.1:8787 --name 'Invoice bot' --out agent.json"],
+  },
+  {
+    name: 'agent sign',
+    parameters: 'METHOD PATH',
+    about: 'print the headers that sign a request',
+    required: ['key'],
+    optional: ['url', 'data', 'idempotency-key'],
+    examples: ['bursar agent sign --key agent.json GET /api/wallets'],
+  },
+  {
+    name: 'agent call',
+    parameters: 'METHOD PATH',
+    about: 'sign a request and send it',
+    required: ['key'],
+    optional: ['url', 'data', 'idempotency-key'],
+    examples: ['bursar agent call --key agent.json GET http://127.0.0.1:8787/api/wallets'],
+  },
+  { name: 'migrate', about: 'apply missing migrations to DATABASE_URL or DATA_DIR' },
+  {
+    name: 'audit verify',
+    about: 'verify decisions and journal',
+    optional: ['from-export', 'jwks', 'journal-head'],
+    examples: ['bursar audit verify --from-export decisions.jsonl --jwks jwks.json'],
+  },
+  {
+    name: 'audit verify-purchase',
+    parameters: 'FILE',
+    about: 'verify the evidence of a purchase',
+    optional: ['jwks', 'rpc'],
+  },
+  {
+    name: 'audit export',
+    about: 'write the chain as JSON Lines, for external storage',
+    required: ['out'],
+    optional: ['jwks'],
+  },
+  { name: 'admin grant', parameters: 'ACCOUNT', about: 'make a sandbox account an administrator' },
+  {
+    name: 'doctor',
+    about: 'check everything that the gateway needs, with remedies',
+    optional: ['json'],
+  },
+  {
+    name: 'completion',
+    parameters: shells.join('|'),
+    about: 'print the completion script of a shell',
+    words: shells,
+    examples: [
+      'eval "$(bursar completion bash)"     # in ~/.bashrc',
+      'eval "$(bursar completion zsh)"      # in ~/.zshrc, after compinit',
+      'bursar completion fish | source      # in ~/.config/fish/config.fish',
+    ],
+  },
+  { name: 'help', about: 'print this text' },
+  { name: 'version', about: 'print the version' },
+]
+
+/** Option as it is typed, such as `--url URL`. */
+export function writtenOption(name: OptionName): string {
+  const option: Option = options[name]
+  return `--${name}${option.value === undefined ? '' : ` ${option.value}`}`
+}

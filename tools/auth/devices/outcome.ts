@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { collectDeviceSession, readDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
+import { collectSession, sessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'auth.devices.outcome',
+  title: 'Outcome of a program’s sign-in',
+  summary: 'Read whether the person has signed the program in, and collect its session once.',
+  route: 'POST /api/auth/devices/{code}/outcome',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  opensSession: true,
+  input: z.strictObject({
+    code: z.string().max(64).describe('Code of the sign-in.'),
+    secret: z.string().max(64).describe('Secret from the start of the sign-in.'),
+  }),
+  output: z.strictObject({
+    status: z
+      .enum(['pending', 'rejected', 'collected', 'expired'])
+      .describe(
+        '`pending` until the person decides; `collected`: allowed, and the session is or was handed over; `expired` after ten minutes, or two minutes after the permission.',
+      ),
+    session: sessionAnswer
+      .nullable()
+      .describe('The session, in the first answer with `collected` only; its token lasts as long as it.'),
+  }),
+  failures: ['not_found', 'account_locked'],
+  example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A', secret: 'x'.repeat(43) },
+  run: async (context, { code, secret }) => {
+    const { database, now } = context
+    const { status } = await readDeviceSignIn(database, { code, secret, now })
+    if (status !== 'allowed') return { status, session: null }
+    const sessionId = await collectDeviceSession(database, { code, now })
+    if (sessionId === undefined) return { status: 'collected' as const, session: null }
+    const session = await collectSession(context, { sessionId, at: now })
+    // It was ended since: by its person, a recovery or a lock.
+    if (session === null) return { status: 'expired' as const, session: null }
+    return { status: 'collected' as const, session }
+  },
+})

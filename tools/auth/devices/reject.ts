@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { decideDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'auth.devices.reject',
+  title: 'Reject a program',
+  summary: 'Reject a program’s request to be signed in. The program must start again.',
+  route: 'POST /api/auth/devices/{code}/reject',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  rate: 'authorizations',
+  input: z.strictObject({ code: z.string().max(64).describe('Code of the sign-in.') }),
+  output: z.strictObject({ status: z.literal('rejected').describe('The decision.') }),
+  failures: ['not_found', 'conflict', 'rate_limited'],
+  example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A' },
+  run: async ({ database, now }, { code }) => {
+    await decideDeviceSignIn(database, { code, sessionId: null, now })
+    return { status: 'rejected' as const }
+  },
+})
