@@ -3579,6 +3579,23 @@ export type WalletsTransfersListResponse = {
   nextCursor: string | null
 }
 
+export type WebhookEndpoint = {
+  /** `whk_…` */
+  id: string
+  /** URL that receives the events. */
+  url: string
+  /** Types it receives; empty: all. */
+  types: string[]
+  /** The owner’s name for the endpoint. */
+  description: string | null
+  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
+  status: 'active' | 'disabled'
+  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
+  failingSince: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type WebhookEndpointsCreateRequest = {
   /** URL that receives events by POST: https, to the public internet. */
   url: string
@@ -3660,41 +3677,9 @@ export type WebhookEndpointsDeliveriesRetryResponse = {
   nextAttemptAt: string | null
 }
 
-export type WebhookEndpointsGetResponse = {
-  /** `whk_…` */
-  id: string
-  /** URL that receives the events. */
-  url: string
-  /** Types it receives; empty: all. */
-  types: string[]
-  /** The owner’s name for the endpoint. */
-  description: string | null
-  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-  status: 'active' | 'disabled'
-  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-  failingSince: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
-}
-
 export type WebhookEndpointsListResponse = {
   /** All endpoints, newest first. */
-  endpoints: {
-    /** `whk_…` */
-    id: string
-    /** URL that receives the events. */
-    url: string
-    /** Types it receives; empty: all. */
-    types: string[]
-    /** The owner’s name for the endpoint. */
-    description: string | null
-    /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-    status: 'active' | 'disabled'
-    /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-    failingSince: string | null
-    /** ISO 8601 UTC. */
-    createdAt: string
-  }[]
+  endpoints: WebhookEndpoint[]
 }
 
 export type WebhookEndpointsRemoveResponse = {
@@ -3723,23 +3708,6 @@ export type WebhookEndpointsUpdateRequest = {
   description?: string | null
   /** `active` also forgets earlier failures. */
   status?: 'active' | 'disabled'
-}
-
-export type WebhookEndpointsUpdateResponse = {
-  /** `whk_…` */
-  id: string
-  /** URL that receives the events. */
-  url: string
-  /** Types it receives; empty: all. */
-  types: string[]
-  /** The owner’s name for the endpoint. */
-  description: string | null
-  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-  status: 'active' | 'disabled'
-  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-  failingSince: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
 }
 
 export type X402FxResponse = {
@@ -4532,7 +4500,7 @@ export interface Operations {
         /** `whk_…` */
         id: string
       },
-      WebhookEndpointsGetResponse
+      WebhookEndpoint
     >
     /** Delete a webhook endpoint with its secret and its deliveries. */
     readonly remove: Call<
@@ -4548,7 +4516,7 @@ export interface Operations {
         /** `whk_…` */
         id: string
       } & WebhookEndpointsUpdateRequest,
-      WebhookEndpointsUpdateResponse
+      WebhookEndpoint
     >
     /** Replace the secret of a webhook endpoint; both secrets sign for 24 hours. */
     readonly rotate: Call<

@@ -44,6 +44,8 @@ export const endpointView = z.strictObject({
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
 
+endpointView.register(z.globalRegistry, { id: 'WebhookEndpoint' })
+
 export const shownSecret = z
   .string()
   .nullable()
