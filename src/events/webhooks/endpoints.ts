@@ -158,8 +158,8 @@ export async function listEndpoints({ kysely }: Connection, accountId: string): 
 }
 
 /**
- * Changes an endpoint. Activating it forgets its failures. A disabled one delivers nothing more, and its open deliveries
- * fail. @throws Failure `url_not_allowed`.
+ * Changes an endpoint. Activating it, also an active one, or another URL forgets its failures, and its open deliveries are due
+ * at once. A disabled one delivers nothing more, and its open deliveries fail. @throws Failure `url_not_allowed`.
  */
 export async function changeEndpoint(
   { database, settings }: EndpointParts,
@@ -170,6 +170,7 @@ export async function changeEndpoint(
     description?: string | null | undefined
     status?: 'active' | 'disabled' | undefined
   },
+  at: Date,
 ): Promise<Endpoint> {
   const {
     url = endpoint.url,
@@ -178,7 +179,15 @@ export async function changeEndpoint(
     status = endpoint.status,
   } = to
   if (status === 'disabled') await failOpenDeliveries(database, endpoint.id)
-  const isNew = status !== endpoint.status || url !== endpoint.url
+  const isNew = to.status !== undefined || url !== endpoint.url
+  const isDue = isNew && status === 'active'
+  if (isDue)
+    await database.kysely
+      .updateTable('webhook_delivery')
+      .set({ next_attempt_at: at })
+      .where('endpoint_id', '=', endpoint.id)
+      .where('status', '=', 'pending')
+      .execute()
   return database.kysely
     .updateTable('webhook_endpoint')
     .set({
@@ -187,6 +196,7 @@ export async function changeEndpoint(
       description,
       status,
       ...(isNew ? { failures: 0, failing_since: null, paused_until: null } : {}),
+      ...(isDue ? { due_at: at } : {}),
       ...(status === 'disabled' ? { due_at: null } : {}),
     })
     .where('id', '=', endpoint.id)
