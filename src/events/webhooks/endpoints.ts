@@ -87,7 +87,7 @@ export async function createEndpoint(
 ): Promise<{ endpoint: Endpoint; secret: string }> {
   const { accountId, types, description, at } = given
   const url = requireUrl(settings, given.url)
-  // Concurrent calls stay within the limit. The account is locked first: publishers hold locks that everybody waits for.
+  // Concurrent calls stay within the limit. The account is locked first: all publishers wait for one that waits.
   await database.call(lock, [accountId])
   // Earlier events are published without it.
   await publishEvents(database, at)
