@@ -52,6 +52,8 @@ const SETTLE_WITHIN_MS = 60_000
 const SETTLE_EVERY_MS = 1_000
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 20_000
+/** A call that is told to wait longer fails: its caller knows better what to do meanwhile. */
+const LONGEST_TOLD_MS = 60_000
 
 /** Codes under which nothing was done, or the first call still runs: the same call may be sent again. */
 const again: ReadonlySet<string> = new Set([
@@ -101,6 +103,8 @@ export class Bursar {
         accept: 'text/event-stream',
         ...(last === undefined ? {} : { 'last-event-id': last }),
       }
+      failures += 1
+      let told: number | undefined
       try {
         const response = await this.#send({
           method: 'GET',
@@ -111,17 +115,18 @@ export class Bursar {
           signal: signal ?? null,
         })
         if (!response.ok) throw await problemOf(response)
-        failures = 0
         for await (const { id, data } of eventsOf(response)) {
+          // Only a stream that says something is one.
+          failures = 0
           if (data !== null) yield JSON.parse(data)
           if (id !== '') last = id
         }
       } catch (error) {
         if (isAborted(signal)) return
-        if (error instanceof BursarProblem && !again.has(error.code)) throw error
-        failures += 1
+        if (error instanceof BursarProblem && again.has(error.code)) told = error.problem.retryAfter
+        else if (!(error instanceof BursarUnreachable)) throw error
       }
-      await pause(waitMs(failures), signal).catch(() => undefined)
+      await pause(Math.min(waitMs(failures, told), LONGEST_TOLD_MS), signal).catch(() => undefined)
     }
   }
 
@@ -132,7 +137,8 @@ export class Bursar {
   ): Promise<Answer> {
     const { url, body } = requestOf(this.#origin, { method, path, input })
     const isRead = method === 'GET'
-    const key = idempotencyKey ?? (isRepeatable ? crypto.randomUUID() : null)
+    // The gateway knows no keys of an operation that is not repeatable: to send it twice is to do it twice.
+    const key = isRepeatable ? (idempotencyKey ?? crypto.randomUUID()) : null
     const sent: Sent = { method, url, body, idempotencyKey: key, signal: signal ?? null }
     const answer = await this.#tryAgain(sent, isRead || key !== null)
     // The same key asks for the outcome, and never pays again.
@@ -154,8 +160,9 @@ export class Bursar {
         const problem = await problemOf(response)
         if (!(problem instanceof BursarProblem)) throw problem
         const mayRepeat = isSafe ? again.has(problem.code) : problem.code === 'rate_limited'
-        if (!mayRepeat || failures > retries) throw problem
-        await pause(waitMs(failures, response), sent.signal)
+        const wait = waitMs(failures, problem.problem.retryAfter)
+        if (!mayRepeat || failures > retries || wait > LONGEST_TOLD_MS) throw problem
+        await pause(wait, sent.signal)
       } catch (error) {
         if (!(error instanceof BursarUnreachable) || !isSafe || failures > retries) throw error
         await pause(waitMs(failures), sent.signal)
@@ -171,6 +178,8 @@ export class Bursar {
         method,
         body,
         signal,
+        // A redirect would take the credential and the body elsewhere, or make a GET of a payment.
+        redirect: 'manual',
         // A request with two credentials is refused, and a browser would add its session cookie.
         credentials: Object.keys(credential).length > 0 ? 'omit' : 'same-origin',
         headers: {
@@ -213,6 +222,8 @@ function requestOf(
     const value = rest[name]
     delete rest[name]
     if (typeof value !== 'string' || value === '') throw new TypeError(`${name} is missing.`)
+    // A URL resolves these, and the call would be another operation.
+    if (value === '.' || value === '..') throw new TypeError(`${name} is not an id.`)
     return encodeURIComponent(value)
   })
   const url = new URL(filled, origin)
@@ -250,7 +261,7 @@ function pages(
 async function bodyOf(response: Response): Promise<Answer> {
   const body: unknown = await response.json().catch(() => null)
   if (isRecord(body)) return body
-  throw new BursarUnreachable(`${new URL(response.url).origin} answered with something else than JSON.`)
+  throw new BursarUnreachable('Something else than the gateway answered, and not with JSON.')
 }
 
 async function problemOf(response: Response): Promise<Error> {
@@ -261,10 +272,9 @@ async function problemOf(response: Response): Promise<Error> {
 }
 
 /** What the gateway asks for, or longer after each failure, with chance so that clients do not come back together. */
-function waitMs(failures: number, response?: Response): number {
-  const told = Number(response?.headers.get('retry-after') ?? Number.NaN) * 1000
-  const own = FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random())
-  return Math.min(Number.isFinite(told) ? told : own, LONGEST_WAIT_MS)
+function waitMs(failures: number, toldSeconds?: number): number {
+  if (toldSeconds !== undefined) return toldSeconds * 1000
+  return Math.min(FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random()), LONGEST_WAIT_MS)
 }
 
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {

@@ -6,15 +6,18 @@ export interface StreamedEvent {
   readonly data: string | null
 }
 
-/** Ends when the response ends. */
+/** Ends when the response ends, or breaks. */
 export async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent> {
   if (response.body === null) return
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   try {
     for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
+      const value = await reader.read().then(
+        (read) => read.value,
+        () => undefined,
+      )
+      if (value === undefined) return
       const blocks = (rest + value).split(/\r?\n\r?\n/)
       rest = blocks.pop() ?? ''
       for (const block of blocks) {

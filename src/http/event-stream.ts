@@ -22,6 +22,7 @@ import type { HttpContext } from './request.ts'
 /** Time until a comment, so that proxies do not close an idle stream. */
 const QUIET_MS = 15_000
 const PAGE = 100
+const headers = { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no', Vary: 'Accept' }
 
 /** True if the tool has a stream and the client prefers it. */
 export function wantsStream(c: HttpContext, tool: Tool): boolean {
@@ -39,6 +40,7 @@ export function withLastEventId(c: HttpContext, raw: unknown): unknown {
 
 /**
  * Opens the stream for a call that has passed the gates. It ends with the client, the process, the credential or its scope.
+ * HEAD has the fields alone: a body that is never read is never cancelled either, and would count as a stream for ever.
  * @throws Failure `rate_limited` when the account has too many streams here; `invalid_request`.
  */
 export async function openEventStream(
@@ -48,7 +50,8 @@ export async function openEventStream(
     tool,
     raw,
     ending,
-  }: { principal: Principal; tool: Tool; raw: unknown; ending: AbortSignal },
+    isHead,
+  }: { principal: Principal; tool: Tool; raw: unknown; ending: AbortSignal; isHead: boolean },
 ): Promise<Response> {
   const { database, eventWatches, log } = services
   const principal = callerOf({ principal: given })
@@ -57,6 +60,7 @@ export async function openEventStream(
     accountId: principal.account.id,
     keyId: principal.kind === 'key' ? principal.key.id : null,
   }
+  if (isHead) return new Response(null, { headers })
   const watch = eventWatches.open(reader.accountId)
   if (watch === undefined)
     throw new Failure('rate_limited', 'The account has too many open streams of events.', {
@@ -80,6 +84,7 @@ export async function openEventStream(
 
   /** The next text to send; null: the stream is over. */
   async function next(): Promise<string | null> {
+    const quietAt = performance.now() + QUIET_MS
     while (!signal.aborted) {
       const head = watch?.head() ?? 0n
       const page = await readEvents(database, reader, { after: sequence, types, limit: PAGE })
@@ -90,41 +95,38 @@ export async function openEventStream(
         return page.map((event) => blockOf(viewEvent(event))).join('')
       }
       if (head > sequence) sequence = head
-      await watch?.wait(sequence, QUIET_MS, signal)
-      if (signal.aborted || (watch?.head() ?? 0n) > sequence) continue
+      // Events that this reader does not see wake it, and are no sign of life to it.
+      await watch?.wait(sequence, quietAt - performance.now(), signal)
+      if (signal.aborted || performance.now() < quietAt) continue
       return (await isStillAllowed(services, principal, tool)) ? ': quiet\n\n' : null
     }
     return null
   }
 
   // A stream that its client left is closed already.
-  let isLeft = false
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
         try {
           const text = ahead ?? (await next())
           ahead = null
-          if (isLeft) return
+          // A client that went away has closed it.
+          if (closed.signal.aborted) return
           if (text !== null) return controller.enqueue(encoder.encode(text))
           end()
           controller.close()
         } catch (err) {
+          if (closed.signal.aborted) return
           end()
           log.warn({ err }, 'a stream of events failed; its client reconnects')
-          if (!isLeft) controller.close()
+          controller.close()
         }
       },
-      cancel: () => {
-        isLeft = true
-        end()
-      },
+      cancel: end,
     },
     { highWaterMark: 1 },
   )
-  return new Response(body, {
-    headers: { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no', Vary: 'Accept' },
-  })
+  return new Response(body, { headers })
 }
 
 /** The position after which the stream begins: the given one, or the end. */

@@ -67,7 +67,8 @@ function routePath(
     const isStream = wantsStream(c, tool)
     const raw = isStream ? withLastEventId(c, rawInputOf(c, fixed)) : rawInputOf(c, fixed)
     const { body, replayed, decisionId } = await run(tool, { ...callFacts(services, c), principal }, raw)
-    if (isStream) return openEventStream(services, { principal, tool, raw, ending })
+    const isHead = c.req.method === 'HEAD'
+    if (isStream) return openEventStream(services, { principal, tool, raw, ending, isHead })
     if (decisionId !== null) c.set('decisionId', decisionId)
     if (tool.closesSession === true)
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))

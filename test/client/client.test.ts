@@ -1,4 +1,6 @@
 /** The published client against a real gateway: the whole money journey, and calls that fail on the way. */
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Bursar, BursarProblem, BursarUnreachable, PaymentRequired } from '../../src/client/index.ts'
 import { newKey } from '../../src/commands/key-file.ts'
@@ -22,6 +24,77 @@ async function problemOf(call: PromiseLike<unknown>): Promise<BursarProblem> {
   }
   throw new Error('The call was not refused.')
 }
+
+/** Serves until the test file ends. @returns the origin, and the requests that came, such as `POST /api/auth/guest`. */
+async function serve(answer: (url: string, response: ServerResponse) => void) {
+  const requests: string[] = []
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`)
+    answer(request.url ?? '', response)
+  })
+  await once(server.listen(0, '127.0.0.1').unref(), 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  return { origin: `http://127.0.0.1:${address.port}`, requests }
+}
+
+describe('the client and what stands before the gateway', () => {
+  it('follows no redirect: neither credential nor payment goes elsewhere, and no GET stands for a payment', async () => {
+    const elsewhere = await serve((_, response) => response.end('{"status":"confirmed"}'))
+    for (const status of [301, 302, 303, 307, 308]) {
+      const moved = await serve((url, response) =>
+        response.writeHead(status, { location: `${elsewhere.origin}${url}` }).end(),
+      )
+      const client = new Bursar({ url: moved.origin, apiKey: 'bsk_x', retries: 0 })
+      await expect(client.wallets.transfer({ destination: PAYEE, amount: '1' })).rejects.toBeInstanceOf(
+        BursarUnreachable,
+      )
+      expect(moved.requests).toEqual(['POST /api/wallets/transfer'])
+    }
+    expect(elsewhere.requests).toEqual([])
+  })
+
+  it('takes no id that changes the path, and gives no key to an operation that knows none', async () => {
+    const { origin, requests } = await serve((_, response) => response.destroy())
+    const client = new Bursar({ url: origin, apiKey: 'bsk_x', retries: 1 })
+    for (const id of ['.', '..', ''])
+      await expect(client.agents.keys.pause({ id })).rejects.toBeInstanceOf(TypeError)
+    expect(requests).toEqual([])
+    await expect(client.auth.guest({}, { idempotencyKey: 'once' })).rejects.toBeInstanceOf(BursarUnreachable)
+    expect(requests).toEqual(['POST /api/auth/guest'])
+  })
+
+  it('waits as long as it is told, up to a minute', async () => {
+    let retryAfter = 1
+    const { origin, requests } = await serve((_, response) =>
+      response
+        .writeHead(429, { 'retry-after': String(retryAfter) })
+        .end(JSON.stringify({ code: 'rate_limited', status: 429, detail: 'Too many.', retryAfter })),
+    )
+    const client = new Bursar({ url: origin, retries: 1 })
+    const began = performance.now()
+    expect((await problemOf(client.rails.list())).code).toBe('rate_limited')
+    expect(performance.now() - began).toBeGreaterThan(990)
+    expect(requests).toHaveLength(2)
+    retryAfter = 61
+    expect((await problemOf(client.rails.list())).problem.retryAfter).toBe(61)
+    expect(requests).toHaveLength(3)
+  })
+
+  it('says that its key is bad, and comes back ever later to what is no stream', async () => {
+    const { origin, requests } = await serve((_, response) => response.end('<p>Come back soon</p>'))
+    const agentKey = { keyId: 'x', privateKey: { kty: 'OKP', crv: 'Ed25519', x: 'x', d: 'x' } }
+    await expect(new Bursar({ url: origin, agentKey }).listen().next()).rejects.toThrow()
+    expect(requests).toEqual([])
+    const signal = AbortSignal.timeout(3_000)
+    expect(await new Bursar({ url: origin }).listen({ signal }).next()).toEqual({
+      done: true,
+      value: undefined,
+    })
+    // After 0.25 to 0.75, 0.5 to 1.5, 1 to 3 seconds.
+    expect(requests.length).toBeLessThan(5)
+  })
+})
 
 describe('the client', () => {
   let gateway: Gateway

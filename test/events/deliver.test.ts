@@ -4,7 +4,12 @@ import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { publishEvents } from '../../src/events/publish.ts'
 import { claimEndpoints, type DeliveryParts, deliverTo } from '../../src/events/webhooks/deliver.ts'
-import { changeEndpoint, createEndpoint, findEndpoint } from '../../src/events/webhooks/endpoints.ts'
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  findEndpoint,
+} from '../../src/events/webhooks/endpoints.ts'
 import { fetchPublic } from '../../src/providers/public-fetch.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
@@ -12,11 +17,12 @@ import { freePort } from '../free-port.ts'
 import { openAccount, openKey } from '../spending/scene.ts'
 
 const HOUR_MS = 3_600_000
+const NOON = new Date('2026-11-20T12:00:00.000Z').getTime()
 const settings = { mode: 'sandbox', dataKey: Buffer.alloc(32, 7) } as const
 
 onBothEngines('an endpoint that does not answer', (database) => {
   async function openScene(events: number) {
-    let now = new Date('2026-11-20T12:00:00.000Z').getTime()
+    let now = NOON
     const clock = () => new Date(now)
     const parts: DeliveryParts = {
       database: database(),
@@ -88,6 +94,22 @@ onBothEngines('an endpoint that does not answer', (database) => {
     expect(await round()).toEqual({ requests: 0, ended: 'idle' })
   })
 
+  it('is tried at once with all that is open when its owner activates it or gives it another URL', async () => {
+    const { accountId, endpoint, later, round } = await openScene(12)
+    expect(await round()).toEqual({ requests: 12, ended: 'done' })
+    later(1_000)
+    for (const to of [{ status: 'active' }, { url: `http://127.0.0.1:${await freePort()}/` }] as const) {
+      expect(await round()).toEqual({ requests: 0, ended: 'idle' })
+      const found = await findEndpoint(database(), { accountId, id: endpoint.id })
+      if (found === undefined) throw new Error('the endpoint is gone')
+      await changeEndpoint({ database: database(), settings }, found, to, new Date(NOON + 1_000))
+      // Eight side by side, then the pause.
+      expect((await round()).requests).toBeGreaterThan(8)
+    }
+    // The other scenes claim what is due in the same database.
+    await deleteEndpoint(database(), endpoint.id)
+  })
+
   it('is not given up when its owner disables it, and begins anew when it is activated', async () => {
     const { accountId, endpoint, later, round } = await openScene(12)
     await round()
@@ -95,7 +117,12 @@ onBothEngines('an endpoint that does not answer', (database) => {
     const set = async (status: 'active' | 'disabled') => {
       const found = await findEndpoint(database(), { accountId, id: endpoint.id })
       if (found === undefined) throw new Error('the endpoint is gone')
-      await changeEndpoint({ database: database(), settings }, found, { status })
+      await changeEndpoint(
+        { database: database(), settings },
+        found,
+        { status },
+        new Date(NOON + 49 * HOUR_MS),
+      )
     }
     await set('disabled')
     expect(await round()).toEqual({ requests: 0, ended: 'idle' })

@@ -101,6 +101,15 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
   it('are streamed to a bounded number of clients of an account, and a closed one makes room', async () => {
     const ada = await newGuest(first.origin)
     const open = () => openStream(`${first.origin}/api/events`, ada.token)
+    // The fields alone are no stream.
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${ada.token}` }
+    for (let count = 0; count < 20; count += 1) {
+      const { status, headers: fields } = await fetch(`${first.origin}/api/events`, {
+        method: 'HEAD',
+        headers,
+      })
+      expect([status, fields.get('content-type')]).toEqual([200, 'text/event-stream'])
+    }
     const streams = await Promise.all(Array.from({ length: 20 }, open))
     expect(streams.map(({ response }) => response.status)).toEqual(streams.map(() => 200))
     expect((await open()).response.status).toBe(429)
@@ -111,6 +120,9 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
       expect(more.response.status).toBe(200)
     }, GENEROUS)
     streams[0]?.close()
+    await streams[0]?.ended
+    // Clients that go away are nothing to warn of.
+    expect(first.output()).not.toContain('a stream of events failed')
   })
 
   it('end their streams when the gateway drains', async () => {

@@ -29,7 +29,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     return admin
   }
 
-  it('lists every credential of the account, and pauses its keys until the owner resumes them', async () => {
+  it('lists every credential of the account, pauses its keys until the owner resumes them, and disables webhooks', async () => {
     const owner = await signInByEmail(gateway().origin, 'grace@example.com')
     const agent = await newAgent()
     const policy = {
@@ -40,6 +40,10 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     const grant = { name: 'Bot', scopes: ['wallets:read', 'wallets:transfer'], policy }
     const { body: bot } = await owner.send('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
     const { body: key } = await owner.send('POST', '/api/developer/keys', { ...grant, name: 'Key' })
+    const { body: endpoint } = await owner.send('POST', '/api/webhook-endpoints', {
+      url: 'http://127.0.0.1:9/',
+    })
+    expect(endpoint.status).toBe('active')
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
     const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
     const made = device.create(registration.publicKey)
@@ -66,6 +70,8 @@ overBothEngines('recovery', {}, ({ gateway }) => {
       return z.array(z.looseObject({ status: z.string() })).parse(keys)[0]?.status
     }
     expect(await statusOf()).toBe('paused')
+    const { body: receiver } = await again.send('GET', `/api/webhook-endpoints/${String(endpoint.id)}`)
+    expect(receiver.status).toBe('disabled')
     const resume = await again.send('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
     expect([resume.status, await statusOf()]).toEqual([200, 'active'])
   })

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { publishEvents } from '../../src/events/publish.ts'
 import {
   createEndpoint,
   endpointMembers,
@@ -30,8 +29,6 @@ export default defineTool({
   example: { url: 'https://example.com/bursar-events', types: ['transfer.confirmed'] },
   run: async (context, { url, types = [], description = null }) => {
     const accountId = personOf(context).account.id
-    // It receives what happens from now on: earlier events are published without it.
-    await publishEvents(context.database, context.now)
     const { endpoint, secret } = await createEndpoint(context, {
       accountId,
       url,

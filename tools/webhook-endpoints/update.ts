@@ -38,7 +38,7 @@ export default defineTool({
     // Earlier events go where it was set to receive them. Before its row is locked: publishers lock rows under their own lock.
     await publishEvents(context.database, context.now)
     const endpoint = await requireEndpoint(context.database, { accountId, id, isLocked: true })
-    const changed = await changeEndpoint(context, endpoint, to)
+    const changed = await changeEndpoint(context, endpoint, to, context.now)
     const stateOf = ({ url, types, status }: typeof endpoint) => ({ host: new URL(url).host, types, status })
     await recordChange(context, {
       action: 'webhook_endpoint.updated',

@@ -7,6 +7,7 @@ import { Failure } from '../../failures/failure.ts'
 import { readPublicUrl } from '../../providers/public-url.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { eventType } from '../catalogue.ts'
+import { publishEvents } from '../publish.ts'
 
 /** Endpoints of an account at most. */
 const MAX_ENDPOINTS = 10
@@ -75,15 +76,20 @@ const lock: Statement = {
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
 }
 
-/** Call within a transaction. @throws Failure `url_not_allowed`; `conflict` at the limit. */
+/**
+ * Creates an endpoint, which receives what happens from now on. Call within a transaction.
+ * @throws Failure `url_not_allowed`; `conflict` at the limit.
+ */
 export async function createEndpoint(
   { database, settings, newId }: EndpointParts & { readonly newId: NewId },
   given: { accountId: string; url: string; types: readonly string[]; description: string | null; at: Date },
 ): Promise<{ endpoint: Endpoint; secret: string }> {
   const { accountId, types, description, at } = given
   const url = requireUrl(settings, given.url)
-  // Concurrent calls stay within the limit.
+  // Concurrent calls stay within the limit. The account is locked first: all publishers wait for one that waits.
   await database.call(lock, [accountId])
+  // Earlier events are published without it.
+  await publishEvents(database, at)
   const { count } = await database.kysely
     .selectFrom('webhook_endpoint')
     .select(({ fn }) => fn.countAll<bigint>().as('count'))
@@ -151,8 +157,8 @@ export async function listEndpoints({ kysely }: Connection, accountId: string): 
 }
 
 /**
- * Changes an endpoint. Activating it forgets its failures. A disabled one delivers nothing more, and its open deliveries
- * fail. @throws Failure `url_not_allowed`.
+ * Changes an endpoint. Activating it, also an active one, or another URL forgets its failures, and its open deliveries are due
+ * at once. A disabled one delivers nothing more, and its open deliveries fail. @throws Failure `url_not_allowed`.
  */
 export async function changeEndpoint(
   { database, settings }: EndpointParts,
@@ -163,6 +169,7 @@ export async function changeEndpoint(
     description?: string | null | undefined
     status?: 'active' | 'disabled' | undefined
   },
+  at: Date,
 ): Promise<Endpoint> {
   const {
     url = endpoint.url,
@@ -170,14 +177,16 @@ export async function changeEndpoint(
     description = endpoint.description,
     status = endpoint.status,
   } = to
-  if (status === 'disabled')
+  if (status === 'disabled') await failOpenDeliveries(database, endpoint.id)
+  const isNew = to.status !== undefined || url !== endpoint.url
+  const isDue = isNew && status === 'active'
+  if (isDue)
     await database.kysely
       .updateTable('webhook_delivery')
-      .set({ status: 'failed', next_attempt_at: null })
+      .set({ next_attempt_at: at })
       .where('endpoint_id', '=', endpoint.id)
       .where('status', '=', 'pending')
       .execute()
-  const isNew = status !== endpoint.status || url !== endpoint.url
   return database.kysely
     .updateTable('webhook_endpoint')
     .set({
@@ -186,11 +195,33 @@ export async function changeEndpoint(
       description,
       status,
       ...(isNew ? { failures: 0, failing_since: null, paused_until: null } : {}),
+      ...(isDue ? { due_at: at } : {}),
       ...(status === 'disabled' ? { due_at: null } : {}),
     })
     .where('id', '=', endpoint.id)
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+/** Disables all endpoints of a recovered account, because an intruder may have created some. */
+export async function disableEndpoints(database: Connection, accountId: string): Promise<void> {
+  const disabled = await database.kysely
+    .updateTable('webhook_endpoint')
+    .set({ status: 'disabled', due_at: null, paused_until: null })
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'active')
+    .returning('id')
+    .execute()
+  for (const { id } of disabled) await failOpenDeliveries(database, id)
+}
+
+async function failOpenDeliveries({ kysely }: Connection, endpointId: string): Promise<void> {
+  await kysely
+    .updateTable('webhook_delivery')
+    .set({ status: 'failed', next_attempt_at: null })
+    .where('endpoint_id', '=', endpointId)
+    .where('status', '=', 'pending')
+    .execute()
 }
 
 /** Deletes an endpoint with its deliveries. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { disableEndpoints } from '../../../src/events/webhooks/endpoints.ts'
 import { codeVerification } from '../../../src/identity/codes/code-fields.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
 import { listAllKeys } from '../../../src/identity/keys/owned-keys.ts'
@@ -21,7 +22,7 @@ export default defineTool({
   title: 'Recover an account',
   summary: 'Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one.',
   description:
-    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked (423). The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others.',
+    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked (423). The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others. Webhook endpoints are disabled: activate yours.',
   route: 'POST /api/auth/recovery/complete',
   who: 'public',
   scopes: [],
@@ -72,6 +73,7 @@ export default defineTool({
 async function recovered(context: Context, session: z.input<typeof sessionAnswer>) {
   const accountId = session.account.id
   context.afterCommit(() => cancelStoppedOrders(context, accountId))
+  await disableEndpoints(context.database, accountId)
   await recordChange(context, {
     accountId,
     action: 'account.recovered',

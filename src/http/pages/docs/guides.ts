@@ -34,6 +34,7 @@ export const guideGroups = [
     'Programs',
     [
       ['client', 'The client'],
+      ['cli', 'The command line'],
       ['events', 'Events and webhooks'],
     ],
   ],
