@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { policyAssets, spendPolicy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { assetDecimals } from '../../src/money/money.ts'
+import { dereferenced } from '../dereferenced.ts'
 
 const plain = {
   perTransaction: { max: 50 },
@@ -86,7 +87,7 @@ describe('spendPolicy', () => {
   })
 
   it('shows both forms of an amount, and a description of every field, in its JSON Schema', () => {
-    const schema = z.toJSONSchema(spendPolicy, { io: 'input' })
+    const schema = dereferenced(z.toJSONSchema(spendPolicy, { io: 'input' }))
     expect(schema).toMatchObject({
       additionalProperties: false,
       required: ['perTransaction', 'dailyBudget', 'categories'],
@@ -98,7 +99,8 @@ describe('spendPolicy', () => {
         },
       },
     })
-    for (const field of Object.values(schema.properties ?? {})) expect(field).toHaveProperty('description')
+    const { properties } = z.looseObject({ properties: z.record(z.string(), z.unknown()) }).parse(schema)
+    for (const field of Object.values(properties)) expect(field).toHaveProperty('description')
   })
 })
 
