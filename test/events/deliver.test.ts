@@ -1,4 +1,5 @@
 /** Deliveries to an endpoint that does not answer: pauses, one delivery at a time, and its end after two days. */
+import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -108,6 +109,25 @@ onBothEngines('an endpoint that does not answer', (database) => {
     }
     // The other scenes claim what is due in the same database.
     await deleteEndpoint(database(), endpoint.id)
+  })
+
+  it('leaves its worker to others after half a minute, and goes on in its turn', async () => {
+    const { endpoint, later, round } = await openScene(40)
+    const receiver = createServer((request, response) => {
+      // The receiver answers just in time; eight requests side by side last as long as one.
+      later(9_900 / 8)
+      request.resume().on('end', () => response.writeHead(204).end())
+    })
+    receiver.listen(Number(new URL(endpoint.url).port), '127.0.0.1')
+    try {
+      const rounds = [await round(), await round(), await round()].map(({ requests }) => requests)
+      expect(rounds[0]).toBeLessThan(40)
+      expect(rounds.reduce((sum, requests) => sum + requests)).toBe(40)
+      const deliveries = await deliveriesOf(database(), endpoint.id)
+      expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['delivered']))
+    } finally {
+      receiver.close()
+    }
   })
 
   it('is not given up when its owner disables it, and begins anew when it is activated', async () => {

@@ -38,6 +38,9 @@ const claimStatement: Statement = {
   text: 'select id, account_id, failures from webhook_claim($1, $2, $3)',
 }
 
+/** Then a busy endpoint goes behind those that wait: slow receivers never hold every worker for good. */
+const TURN_MS = 30_000
+
 /** An endpoint that this gateway delivers to. */
 export interface ClaimedEndpoint {
   readonly id: string
@@ -90,7 +93,10 @@ const recordStatement: Statement = {
   text: 'select webhook_record($1, $2::jsonb, $3, $4, $5, $6) as status',
 }
 
-/** Delivers to a claimed endpoint until nothing is due, or it is paused. @returns `given_up` if it disabled the endpoint. */
+/**
+ * Delivers to a claimed endpoint until nothing is due, it is paused, or others have waited for long enough. @returns `given_up` if it
+ * disabled the endpoint.
+ */
 export async function deliverTo(
   parts: DeliveryParts,
   endpoint: ClaimedEndpoint,
@@ -98,6 +104,7 @@ export async function deliverTo(
 ): Promise<'given_up' | 'done'> {
   const { database, clock } = parts
   let { failures } = endpoint
+  const leavesAt = clock().getTime() + TURN_MS
   while (!signal.aborted) {
     const isPaused = failures >= MANY_FAILURES
     const due = await database.call<DueRow>(dueStatement, [endpoint.id, clock(), isPaused ? 1 : SIDE_BY_SIDE])
@@ -106,7 +113,7 @@ export async function deliverTo(
     const isReached = results.some(({ is_delivered }) => is_delivered)
     failures = isReached ? 0 : failures + results.length
     const isPausing = failures >= MANY_FAILURES
-    const isOver = due.length === 0 || isPausing
+    const isOver = due.length === 0 || isPausing || now.getTime() >= leavesAt
     const { status } = await callForRow<{ status: 'active' | 'disabled' | 'given_up' | null }>(
       database,
       recordStatement,
