@@ -6,6 +6,7 @@
 import { Hono, type Context as HonoContext } from 'hono'
 import { compress } from 'hono/compress'
 import { matchedRoutes, routePath } from 'hono/route'
+import { lazy } from '../base/lazy.ts'
 import { matchOriginName } from '../base/origins.ts'
 import { Failure } from '../failures/failure.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
@@ -94,12 +95,12 @@ export function createApp(parts: AppParts): Hono<Env> {
   })
   routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)
-  const described = openApiDocument(catalogue, services)
-  const document = JSON.stringify(described)
+  const described = lazy(() => openApiDocument(catalogue, services))
+  const document = lazy(() => JSON.stringify(described()))
   // Public, equal for all readers: compression tells nothing about a secret.
   app.use('/api/openapi.json', compress())
   app.use('/assets/*', compress())
-  app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
+  app.get('/api/openapi.json', (c) => c.body(document(), 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit, ending })
   routeWebhooks(app, services)
   routePages(app, services)

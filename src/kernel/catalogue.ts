@@ -1,5 +1,6 @@
-/** The tools with their JSON Schemas, converted once at startup for OpenAPI and MCP. */
+/** The tools with their JSON Schemas for OpenAPI and MCP, each converted once, when it is first asked for. */
 import { z } from 'zod'
+import { lazy } from '../base/lazy.ts'
 import type { Settings } from './context.ts'
 import type { Tool } from './tool.ts'
 
@@ -24,8 +25,21 @@ export function catalogueOf(
   return tools
     .filter(({ only }) => only === undefined || exists[only])
     .map((tool) => {
-      const named = { input: schemaOf(tool.input), output: schemaOf(tool.output) }
-      return { tool, input: inlined(named.input), output: inlined(named.output), named }
+      const named = lazy(() => ({ input: schemaOf(tool.input), output: schemaOf(tool.output) }))
+      const input = lazy(() => inlined(named().input))
+      const output = lazy(() => inlined(named().output))
+      return {
+        tool,
+        get input() {
+          return input()
+        },
+        get output() {
+          return output()
+        },
+        get named() {
+          return named()
+        },
+      }
     })
 }
 

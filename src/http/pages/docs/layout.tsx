@@ -3,7 +3,7 @@ import { Document } from '../shell.tsx'
 import { type Guide, guideGroups } from './guides.ts'
 import type { Tag } from './operations.ts'
 
-/** Everything that the pages show; read once at start. */
+/** Everything that the pages show; read when the first of them is. */
 export interface Site {
   readonly origin: string
   readonly isSandbox: boolean

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Hono } from 'hono'
 import { compress } from 'hono/compress'
+import { lazy } from '../../../base/lazy.ts'
 import { projectRoot } from '../../../base/project-root.ts'
 import { Failure, isFailureCode } from '../../../failures/failure.ts'
 import type { CatalogueEntry } from '../../../kernel/catalogue.ts'
@@ -27,43 +28,45 @@ export function routeDocs(
     catalogue,
     services,
   }: {
-    readonly document: Record<string, unknown>
+    readonly document: () => Record<string, unknown>
     readonly catalogue: readonly CatalogueEntry[]
     readonly services: Pick<Services, 'settings' | 'identityProviders'>
   },
 ): void {
   const { origin, mode } = services.settings
   const deployment = { origin, isSandbox: mode === 'sandbox' }
-  const site: Site = {
-    ...deployment,
-    guides: readGuides(deployment),
-    tags: readReference(document, catalogue, services),
-  }
-  const index = JSON.stringify(searchIndex(site.guides, site.tags))
+  const site = lazy(
+    (): Site => ({
+      ...deployment,
+      guides: readGuides(deployment),
+      tags: readReference(document(), catalogue, services),
+    }),
+  )
+  const index = lazy(() => JSON.stringify(searchIndex(site().guides, site().tags)))
   // Public, equal for all readers: compression tells nothing about a secret.
   app.use('/docs/*', compress())
-  app.get('/docs', (c) => page(c, <HomePage site={site} />))
-  app.get('/docs/search.json', (c) => file(c, index, 'application/json'))
+  app.get('/docs', (c) => page(c, <HomePage site={site()} />))
+  app.get('/docs/search.json', (c) => file(c, index(), 'application/json'))
   app.get('/docs/reference', (c) => c.redirect('/docs#reference', 302))
   app.get('/docs/:guide', (c) => {
-    const guide = found(site.guides.find(({ slug }) => slug === c.req.param('guide')))
-    return page(c, <GuidePage site={site} guide={guide} />)
+    const guide = found(site().guides.find(({ slug }) => slug === c.req.param('guide')))
+    return page(c, <GuidePage site={site()} guide={guide} />)
   })
   app.get('/docs/reference/:tag', (c) => {
-    const tag = found(site.tags.find(({ slug }) => slug === c.req.param('tag')))
-    return page(c, <TagPage site={site} tag={tag} />)
+    const tag = found(site().tags.find(({ slug }) => slug === c.req.param('tag')))
+    return page(c, <TagPage site={site()} tag={tag} />)
   })
   app.get('/docs/reference/:tag/:operation', (c) => {
-    const tag = found(site.tags.find(({ slug }) => slug === c.req.param('tag')))
+    const tag = found(site().tags.find(({ slug }) => slug === c.req.param('tag')))
     const operation = found(tag.operations.find(({ slug }) => slug === c.req.param('operation')))
-    return page(c, <OperationPage site={site} operation={operation} />)
+    return page(c, <OperationPage site={site()} operation={operation} />)
   })
-  app.get('/errors', (c) => page(c, <ErrorsPage site={site} />))
+  app.get('/errors', (c) => page(c, <ErrorsPage site={site()} />))
   app.get('/errors/:code', (c) => {
     const code = c.req.param('code')
     if (!isFailureCode(code))
       throw new Failure('not_found', 'No error has this code.', { hint: 'GET /errors lists them.' })
-    return page(c, <ErrorPage site={site} code={code} />)
+    return page(c, <ErrorPage site={site()} code={code} />)
   })
   app.get('/assets/docs.css', (c) => file(c, docsStyle, 'text/css'))
   for (const name of modules) {
