@@ -62,7 +62,7 @@ export const decimalAmount = z
     (value) => (typeof value === 'number' || isNumberText(value) ? plainDecimal(value.toString()) : value),
     z.union(
       [
-        z.string().max(64).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d+)?$' }),
+        z.string().max(64, { abort: true }).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d+)?$' }),
         z.number().meta({ exclusiveMinimum: 0, maximum: 1e12 }),
       ],
       { error: 'must be a decimal string or a number' },

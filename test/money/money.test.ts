@@ -40,6 +40,16 @@ const written = (text: string): readonly [form: string, value: unknown][] => [
 ]
 
 describe('money', () => {
+  it('lets no later check see a text that is no amount', () => {
+    const seen: unknown[] = []
+    const order = z.strictObject({ amount: decimalAmount }).superRefine((checked) => {
+      seen.push(checked.amount)
+    })
+    for (const wrong of ['x'.repeat(65), '1'.repeat(65), '-1', '1e5', '', null, {}])
+      expect(order.safeParse({ amount: wrong }).success).toBe(false)
+    expect(seen.filter((one) => typeof one !== 'string' || !/^\d+(\.\d+)?$/.test(one))).toEqual([])
+  })
+
   it('round-trips a decimal, except for trailing zeros', () => {
     fc.assert(
       fc.property(fitting, ({ asset, text }) => {
