@@ -56,7 +56,7 @@ export async function markSent({ kysely }: Connection, events: Claimed, at: Date
   const { hash, sequences } = rowsOf(events)
   await kysely
     .updateTable('owner_mail')
-    .set({ sent_at: at, tries: events[0].tries + 1 })
+    .set({ sent_at: at })
     .where('destination_hash', '=', hash)
     .where('sequence', 'in', sequences)
     .execute()

@@ -23,10 +23,9 @@ begin
     -- Read after the lock: another gateway may have claimed them until now.
     for v_type in
       select m.type,
-        count(distinct m.sent_at) filter (where m.sent_at > p_at - interval '1 hour') < 6
-          and coalesce(max(m.sent_at) <= p_at - interval '30 seconds', true) as is_free
+        count(distinct m.sent_at) < 6 and coalesce(max(m.sent_at) <= p_at - interval '30 seconds', true) as is_free
       from owner_mail m
-      where m.destination_hash = v_address.destination_hash
+      where m.destination_hash = v_address.destination_hash and (m.sent_at is null or m.sent_at > p_at - interval '1 hour')
       group by m.type
       having bool_or(m.sent_at is null and m.due_at <= p_at) and not bool_or(m.sent_at is null and m.held_until > p_at)
     loop
