@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { spendPolicy } from '../../policies/policy.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
+import { readOwnerCap } from '../spending/owner-cap.ts'
 import { showUsage } from '../spending/usage.ts'
 import type { Connection } from '../storage/database.ts'
 import { quoteText } from './quote-text.ts'
@@ -36,7 +37,7 @@ const facts = z.looseObject({
 
 /**
  * Writes the mail about all requests of an account that are open, the told ones too, with one link.
- * @param isAsked ids of the requests that cause the mail. @param pageOf page of a request; null: of all requests.
+ * @param asked ids of the requests that cause the mail. @param pageOf page of a request; null: of all requests.
  * @returns null if none of the requests that cause it is open any more.
  */
 export async function writeApprovalMail(
@@ -78,12 +79,13 @@ export async function writeApprovalMail(
     .execute()
   const [first] = open
   if (first === undefined || !asked.has(first.id)) return null
+  const shared = await sharedBudgetLeft(database, accountId, now)
   const budgets = new Map<string, string>()
   for (const { keyId, policy } of open)
     if (!budgets.has(keyId)) budgets.set(keyId, await budgetLeft(database, { keyId, policy }, now))
   const total = Number(first.total)
   const described = open.map((approval) =>
-    describeApproval({ ...approval, budget: budgets.get(approval.keyId) ?? '' }),
+    describeApproval({ ...approval, budget: [budgets.get(approval.keyId), ...shared].join(', ') }),
   )
   if (total === 1)
     return {
@@ -136,4 +138,19 @@ async function budgetLeft(
     ...(week.remaining === null ? [] : [`${week.remaining} USD this week`]),
     ...(month.remaining === null ? [] : [`${month.remaining} USD this month`]),
   ].join(', ')
+}
+
+/** Amounts left of the owner's caps over all keys. */
+async function sharedBudgetLeft(database: Connection, accountId: string, now: Date): Promise<string[]> {
+  const cap = await readOwnerCap(database, { accountId, isLocked: false, now })
+  const periods = [
+    [cap.day, 'today'],
+    [cap.week, 'this week'],
+    [cap.month, 'this month'],
+  ] as const
+  return periods.flatMap(([{ maxMicros, usedMicros }, period]) => {
+    if (maxMicros === null) return []
+    const left = maxMicros > usedMicros ? maxMicros - usedMicros : 0n
+    return [`${usdOfMicros(left)} USD ${period} for all agents together`]
+  })
 }

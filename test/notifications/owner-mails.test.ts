@@ -15,6 +15,7 @@ import { run } from '../../src/kernel/run.ts'
 import { claimMails } from '../../src/notifications/queue.ts'
 import { createSmtpMessages } from '../../src/providers/messages/smtp.ts'
 import createKey from '../../tools/agents/keys/create.ts'
+import setCaps from '../../tools/agents/policy/set.ts'
 import request from '../../tools/approvals/request.ts'
 import withdraw from '../../tools/approvals/withdraw.ts'
 import guest from '../../tools/auth/guest.ts'
@@ -98,6 +99,7 @@ onBothEngines('a mail to an owner', (database) => {
       .execute()
 
   it('says who asks for what, what is left, and why, with one link', async () => {
+    await owner.call(setCaps, { dailyBudget: { max: '80' } })
     const id = await ask(await register())
     await round(1)
     expect(await mails()).toEqual([
@@ -105,7 +107,7 @@ onBothEngines('a mail to an owner', (database) => {
         'Agent “Invoice bot” asks for your approval: transfer from the wallet.',
         'Amount: 120.5 USDC (120.5 USD)',
         `To: ${payee}`,
-        'Budget left: 100 USD today, 300 USD this week',
+        'Budget left: 100 USD today, 300 USD this week, 80 USD today for all agents together',
         'The agent’s reason, in its own words: “Invoice 17 is due today.”',
         'Expires: 2026-11-21T12:00:00.000Z',
         '',
