@@ -1,7 +1,8 @@
 /**
  * Mails to owners about events of their accounts. Publishing an event writes its mails in the same transaction; this folder claims
  * them, writes their text, and records the outcome. May import base, money, the ports and spending. Invariants: an event is mailed
- * once to each e-mail address, except that a crash between sending and recording repeats it; no text of an agent is a link.
+ * once to each e-mail address, except that a crash between sending and recording, or a lost answer of the mail server, repeats it; no
+ * text of an agent is a link.
  */
 import type { Connection, Statement } from '../storage/database.ts'
 
