@@ -76,6 +76,8 @@ import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
 import investingPortfolio from './investing/portfolio.ts'
+import notificationsSettingsGet from './notifications/settings/get.ts'
+import notificationsSettingsUpdate from './notifications/settings/update.ts'
 import policySimulate from './policy/simulate.ts'
 import purchasesBuy from './purchases/buy.ts'
 import purchasesEvidence from './purchases/evidence.ts'
@@ -195,6 +197,8 @@ export const tools: readonly Tool[] = [
   investingOrdersCancel,
   investingOrdersList,
   investingPortfolio,
+  notificationsSettingsGet,
+  notificationsSettingsUpdate,
   policySimulate,
   purchasesBuy,
   purchasesEvidence,

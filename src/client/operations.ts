@@ -2260,6 +2260,11 @@ export type Kyc = {
   reviewedAt: string | null
 }
 
+export type NotificationSettings = {
+  /** Mails about requests for approval: `immediately` (the default), `daily` (one mail at 08:00 UTC) or `off`. Mails about the security of the account are always sent. */
+  approvals: 'immediately' | 'daily' | 'off'
+}
+
 export type Offer = {
   /** Payment protocol. */
   protocol: 'x402-v2' | 'x402-v1' | 'mpp'
@@ -4331,6 +4336,14 @@ export interface Operations {
       InvestingPortfolioResponse
     >
   }
+  readonly notifications: {
+    readonly settings: {
+      /** Read how the owner is told of requests for approval. */
+      readonly get: Call<Record<never, never>, NotificationSettings>
+      /** Choose how the owner is told of requests for approval: by a mail at once, once a day, or not at all. */
+      readonly update: Call<NotificationSettings, NotificationSettings>
+    }
+  }
   readonly policy: {
     /** Ask whether a spend would be allowed, without spending, holding or counting anything. */
     readonly simulate: Call<PolicySimulateRequest, PolicySimulateResponse>
@@ -4714,6 +4727,8 @@ export const routes: Readonly<
   'investing.orders.cancel': ['DELETE', '/api/investing/orders/{id}', true, ''],
   'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders cursor'],
   'investing.portfolio': ['GET', '/api/investing/portfolio', false, ''],
+  'notifications.settings.get': ['GET', '/api/notifications/settings', false, ''],
+  'notifications.settings.update': ['PATCH', '/api/notifications/settings', true, ''],
   'policy.simulate': ['POST', '/api/agents/policies/simulate', true, ''],
   'purchases.buy': ['POST', '/api/purchases', true, ''],
   'purchases.list': ['GET', '/api/purchases', false, 'purchases cursor'],

@@ -18,7 +18,6 @@ const events = {
   device_allowed: 'A program on another device was signed in to',
   agent_revoked: 'An agent’s key was revoked for',
   api_key_revoked: 'An API key was revoked for',
-  webhook_disabled: 'A webhook endpoint that failed for two days was disabled for',
 } as const
 
 export interface NoticeParts {
@@ -36,10 +35,7 @@ export async function sendSecurityNotice(
 ): Promise<void> {
   const { messages, settings, log, afterCommit } = parts
   const [page = ''] = settings.webOrigins
-  const advice =
-    notice === 'webhook_disabled'
-      ? 'What happened since is at GET /api/events; activate the endpoint to receive events again.'
-      : `If that was not you, lock the account and recover it at ${page}/sign-in.`
+  const advice = `If that was not you, lock the account and recover it at ${page}/sign-in.`
   const text = `${events[notice]} your Bursar account on ${at.toISOString()}. ${advice}`
   const addresses = (await addressesOf(parts, accountId)).filter(({ channel }) =>
     messages.channels.includes(channel),

@@ -1,6 +1,5 @@
 /** Delivers events to webhook endpoints. Each endpoint has a worker of its own, so that none waits for another. */
 import { type ClaimedEndpoint, claimEndpoints, deliverTo } from '../events/webhooks/deliver.ts'
-import { sendSecurityNotice } from '../identity/security-notices.ts'
 import type { Services } from '../kernel/context.ts'
 import { fetchPublic } from '../providers/public-fetch.ts'
 
@@ -9,26 +8,19 @@ const MAX_WORKERS = 256
 
 export function createDeliverWebhooks(services: Services): (signal: AbortSignal) => Promise<number> {
   const parts = { ...services, fetch: fetchPublic }
-  const { clock, log } = services
+  const { log } = services
   let workers = 0
 
   async function work(endpoint: ClaimedEndpoint, signal: AbortSignal): Promise<void> {
     workers += 1
     try {
-      if ((await deliverTo(parts, endpoint, signal)) === 'given_up') await tellOwner(endpoint)
+      await deliverTo(parts, endpoint, signal)
     } catch (err) {
       // The claim ends by itself, and another worker goes on.
       if (!signal.aborted) log.error({ err, endpointId: endpoint.id }, 'deliveries to an endpoint failed')
     } finally {
       workers -= 1
     }
-  }
-
-  async function tellOwner({ account_id: accountId }: ClaimedEndpoint): Promise<void> {
-    const later: (() => Promise<void>)[] = []
-    const notice = { accountId, notice: 'webhook_disabled', at: clock() } as const
-    await sendSecurityNotice({ ...services, afterCommit: (send) => later.push(send) }, notice)
-    for (const send of later) await send()
   }
 
   return async (signal) => {

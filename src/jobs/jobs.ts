@@ -13,6 +13,7 @@ import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
+import { mailOwners } from './mail-owners.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
 import { publishNewEvents } from './publish-events.ts'
@@ -52,6 +53,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
   { name: 'publish-events', everyMs: 100, round: publishNewEvents },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
+  { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays },

@@ -1,6 +1,6 @@
 /**
  * Deletes expired rows: nonces, challenges, agents' registrations, device sign-ins, idempotency keys older than a day, intents, quotes,
- * MCP sessions, events older than their retention, what sellers delivered a day ago, and rate-limit windows.
+ * MCP sessions, events older than their retention, sent mails, what sellers delivered a day ago, and rate-limit windows.
  */
 
 import type { Clock } from '../base/clock.ts'
@@ -12,6 +12,7 @@ import { sweepRegistrations } from '../identity/keys/registrations.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
+import { sweepOwnerMails } from '../notifications/queue.ts'
 import { deleteOldDeliveries } from '../purchases/store.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
@@ -42,6 +43,7 @@ export async function sweep({
   await sweepEvents(database, { now, days: settings.eventDays })
   const closed = new Date(now.getTime() - WINDOW_MS)
   await deleteOldDeliveries(database, closed)
+  await sweepOwnerMails(database, closed)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
   await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()

@@ -58,6 +58,7 @@ export interface Schema {
   openid_record: OpenidRecordTable
   outflow_slot: OutflowSlotTable
   owed_mint: OwedMintTable
+  owner_mail: OwnerMailTable
   passkey: PasskeyTable
   payee: PayeeTable
   payment: PaymentTable
@@ -124,6 +125,7 @@ export interface AccountTable {
   agent_weekly_max_micros: bigint | null
   agent_monthly_max_micros: bigint | null
   country: string | null
+  approval_mails: Generated<'immediately' | 'daily' | 'off'>
 }
 
 export interface AgentRegistrationTable {
@@ -638,6 +640,21 @@ export interface OwedMintTable {
   address: string
   units: bigint
   tried_at: Date
+}
+
+export interface OwnerMailTable {
+  destination_hash: string
+  sequence: bigint
+  account_id: string
+  type: string
+  object_id: string
+  data: JsonColumn
+  at: Date
+  due_at: Date
+  held_until: Date
+  tries: Generated<number>
+  expires_at: Date
+  sent_at: Date | null
 }
 
 export interface PasskeyTable {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Agent, newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { enrollMfa, newGuest, type Person } from './people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 let gateway: Gateway
 let owner: Person
@@ -168,5 +168,44 @@ describe('an agent that follows hints', () => {
       reason: 'x',
     })
     expect(asked).toMatchObject({ isError: true, body: { code: 'insufficient_scope' } })
+  })
+
+  it('causes a mail to its owner within seconds, who may turn these mails off', async () => {
+    const { origin } = gateway
+    const grace = await signInByEmail(origin, 'grace@example.com')
+    const own = await newAgent()
+    const policy = {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '9' },
+      categories: { allow: ['transfer'] },
+    }
+    const grant = { name: 'Bot', publicKey: own.jwk, scopes: ['wallets:transfer'], policy }
+    expect((await grace.send('POST', '/api/agents/keys', grant)).status).toBe(200)
+    const ask = async (amount: string) => {
+      const body = JSON.stringify({
+        operation: 'wallets.transfer',
+        input: { ...invoice, amount },
+        reason: 'Rent is due.\nhttps://evil.example',
+      })
+      const response = await own.fetch({ method: 'POST', url: `${origin}/api/approvals`, body })
+      return z.looseObject({ approvalUrl: z.string() }).parse(await response.json()).approvalUrl
+    }
+    const outbox = z.looseObject({
+      messages: z.array(z.looseObject({ destination: z.string(), code: z.string(), text: z.string() })),
+    })
+    const mails = async () =>
+      outbox
+        .parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
+        .messages.filter(({ destination, code }) => destination === 'grace@example.com' && code === '')
+        .map(({ text }) => text)
+    const url = await ask('8.25')
+    await expect.poll(mails, { timeout: 10_000 }).toHaveLength(1)
+    const [mail] = await mails()
+    expect(mail).toContain('Amount: 8.25 USDC (8.25 USD)')
+    expect(mail).toContain('“Rent is due. https[:]//evil[.]example”')
+    expect(mail).toContain(`Approve or reject it: ${url}\n`)
+    const settings = '/api/notifications/settings'
+    expect((await grace.send('PATCH', settings, { approvals: 'off' })).body).toEqual({ approvals: 'off' })
+    expect((await grace.send('GET', settings)).body).toEqual({ approvals: 'off' })
   })
 })

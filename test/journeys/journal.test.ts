@@ -50,7 +50,7 @@ const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), 
 /** The newest code that was sent to an address. */
 async function codeFor(origin: string, destination: string): Promise<string | undefined> {
   const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
-  return messages.find((message) => message.destination === destination)?.code
+  return messages.find((message) => message.destination === destination && message.code !== '')?.code
 }
 
 /** A person with a name on the sandbox's sanctions list. */

@@ -62,7 +62,7 @@ function clientOf(gateway: () => Gateway) {
     /** Requests a code and reads it from the outbox. */
     codeFor: async (kind: 'otp' | 'recovery', destination: string) => {
       const { challengeId } = await requestCode(kind, destination)
-      const message = (await messages()).find((sent) => sent.destination === destination)
+      const message = (await messages()).find((sent) => sent.destination === destination && sent.code !== '')
       return { challengeId, code: message?.code ?? '' }
     },
     show: (kind: 'otp' | 'recovery', shown: object, headers: Record<string, string> = {}) =>

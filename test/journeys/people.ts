@@ -73,7 +73,7 @@ export async function signInByEmail(origin: string, destination: string): Promis
   })
   const { challengeId } = started
   const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
-  const code = messages.find((message) => message.destination === destination)?.code
+  const code = messages.find((message) => message.destination === destination && message.code !== '')?.code
   const { body } = await requestJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
   return personFrom(origin, body)
 }

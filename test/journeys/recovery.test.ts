@@ -16,7 +16,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
   const begin = async (destination: string) => {
     const { body } = await send('POST', '/api/auth/recovery/start', { channel: 'email', destination })
     const { messages } = outbox.parse((await send('GET', '/sandbox/outbox')).body)
-    const code = messages.find((message) => message.destination === destination)?.code
+    const code = messages.find((message) => message.destination === destination && message.code !== '')?.code
     return { challengeId: body.challengeId, publicKey: body.publicKey, code }
   }
   const recover = async (destination: string) => {

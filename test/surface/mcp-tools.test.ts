@@ -8,6 +8,7 @@ const signIn = 'Signing in is for persons; an agent has a key.'
 const newcomers = 'An agent without a key cannot connect; the command line asks for it.'
 const security = 'The security of the account is its owner’s.'
 const builders = 'Where events go is the owner’s decision; a program of the owner receives them.'
+const notices = 'No key decides what its owner is told.'
 const sandbox = 'Plays an outside party or prepares a test; not a part of the product.'
 
 const leftOut: Readonly<Record<string, string>> = {
@@ -65,6 +66,8 @@ const leftOut: Readonly<Record<string, string>> = {
   'events.list':
     'For programs that follow an account; an agent sees what happened with `activity_list`, in fewer tokens.',
   'docs.feedback': 'For readers of the documentation, without an account.',
+  'notifications.settings.get': notices,
+  'notifications.settings.update': notices,
   'purchases.evidence': 'A document for auditors; an agent reads the purchase.',
   'rails.controls.get': admins,
   'rails.controls.set': admins,

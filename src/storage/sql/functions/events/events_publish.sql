@@ -1,7 +1,8 @@
 -- Moves events of committed transactions from the outbox to the readers, and numbers them by account: what an account's readers have
 -- seen stays the beginning of what they will see. Returns the accounts with new events, and how many events there were.
 --
--- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint.
+-- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint. Every e-mail address of
+-- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily.
 --
 -- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
@@ -26,13 +27,25 @@ begin
     select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
       m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at
     from moved m join head h on h.account_id = m.account_id
-    returning event.id, event.account_id, event.sequence, event.type, event.object_id
+    returning event.id, event.account_id, event.sequence, event.type, event.object_id, event.data, event.at
   ), deliveries as (
     insert into webhook_delivery (id, endpoint_id, event_id, account_id, sequence, type, status, attempts, created_at, next_attempt_at)
     select replace(event_id(p_at), 'evt_', 'whd_'), e.id, p.id, p.account_id, p.sequence, p.type, 'pending', '[]', p_at, p_at
     from published p join webhook_endpoint e on e.account_id = p.account_id and e.status = 'active'
     where case p.type when 'ping' then p.object_id = e.id else cardinality(e.types) = 0 or p.type = any(e.types) end
     returning endpoint_id
+  ), mails as (
+    insert into owner_mail (destination_hash, sequence, account_id, type, object_id, data, at, due_at, held_until, expires_at)
+    select d.destination_hash, p.sequence, p.account_id, p.type, p.object_id, p.data, p.at, t.due_at, p_at, t.due_at + interval '1 day'
+    from published p
+      join account a on a.id = p.account_id collate "default"
+      join login_destination d on d.account_id = a.id and d.channel = 'email'
+      cross join lateral (select case when p.type = 'approval.requested' and a.approval_mails = 'daily'
+        then (date_trunc('day', p_at at time zone 'UTC' - interval '8 hours') + interval '32 hours') at time zone 'UTC'
+        else p_at end as due_at) t
+    where p.type in ('security.locked', 'security.unlocked', 'wallet.shortfall', 'webhook.disabled')
+      or p.type = 'approval.requested' and a.approval_mails <> 'off'
+      or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), due as (
     update webhook_endpoint e set due_at = p_at
     where e.id in (select d.endpoint_id from deliveries d) and e.paused_until is null and (e.due_at is null or e.due_at > p_at)

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { notificationSettings, readNotificationSettings } from '../../../src/notifications/settings.ts'
+
+export default defineTool({
+  name: 'notifications.settings.get',
+  title: 'Notification settings',
+  summary: 'Read how the owner is told of requests for approval.',
+  route: 'GET /api/notifications/settings',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({}),
+  output: notificationSettings,
+  failures: [],
+  example: {},
+  run: (context) => readNotificationSettings(context.database, personOf(context).account.id),
+})
