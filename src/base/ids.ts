@@ -34,6 +34,10 @@ export type IdPrefix =
   | 'swp'
   | 'whk'
   | 'whd'
+  | 'push'
+  | 'rcp'
+  | 'out'
+  | 'ret'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

@@ -24,7 +24,7 @@ export interface Session {
   readonly tokenHolder: 'client' | 'browser'
   /** Expiry of the presented token. */
   readonly tokenExpiresAt: Date
-  /** Final expiry; renewals cannot extend it. */
+  /** Final expiry; renewals of the token cannot extend it. */
   readonly expiresAt: Date
 }
 

@@ -8,9 +8,11 @@ import { urlsOfHosts } from '../base/host-urls.ts'
 import { silentLog } from '../base/log.ts'
 import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
+import { chainFacts } from '../money/chains.ts'
 import { chainOwnerOf, countInRedis, loadChainInspection, openDatabase } from '../runtime.ts'
 import { dataKeyOf } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
+import { checkVendor, vendorReads } from './doctor-vendors.ts'
 
 /** @property note records another clock's time. */
 export interface CheckContext {
@@ -116,7 +118,7 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
 
 /** Checks that the chain is reachable and correct, and that its sponsor has funds. */
 export async function checkChain({ config, signal, note }: CheckContext): Promise<Finding> {
-  const { kind, rpcUrl, anvilBinary, sponsorKey } = config.chain
+  const { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey } = config.chain
   const look = await loadChainInspection()
   if (kind === 'simulated') return ok('chain', 'simulated, in memory')
   if (kind === 'anvil') {
@@ -131,48 +133,41 @@ export async function checkChain({ config, signal, note }: CheckContext): Promis
   const { host } = new URL(rpcUrl ?? '')
   const at = `${host}`
   try {
-    const sight = await look.inspectChain({ url: rpcUrl ?? '', sponsorKey }, signal)
+    const sight = await look.inspectChain({ name, url: rpcUrl ?? '', sponsorKey }, signal)
     note(`the node at ${host}`, sight.date)
     if (sight.chainId !== sight.expectedChainId)
       return fail(
         'chain',
         `${at} is chain ${sight.chainId}`,
-        `Set CHAIN_RPC_URL to a node of chain ${sight.expectedChainId}.`,
+        `Set ${rpcVariable} to a node of chain ${sight.expectedChainId}.`,
       )
     if (sight.isDevelopment) return ok('chain', `${at}, a development node at block ${sight.blockNumber}`)
     if (!sight.hasEntryPoint)
       return fail(
         'chain',
         `${at} has no EntryPoint`,
-        'ERC-4337 requires EntryPoint v0.7 on the chain: check CHAIN_RPC_URL.',
+        `ERC-4337 requires EntryPoint v0.7 on the chain: check ${rpcVariable}.`,
       )
     if (sight.sponsorBalance === null) return fail('chain', `${at}, no gas sponsor`, 'Set CHAIN_SPONSOR_KEY.')
     const ether = (Number(sight.sponsorBalance) / 1e18).toFixed(4)
-    const detail = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ETH`
+    const detail = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ${chainFacts(name).gasSymbol}`
     if (sight.sponsorBalance === 0n)
       return fail('chain', detail, 'Fund the sponsor: transactions cannot be sent without gas.')
     return sight.sponsorBalance < 10n ** 16n
       ? warn('chain', detail, 'Fund the sponsor before it runs out.')
       : ok('chain', detail)
   } catch (error) {
-    return fail('chain', `${at}: ${rootCause(error)}`, 'Start the node, or correct CHAIN_RPC_URL.')
+    return fail('chain', `${at}: ${rootCause(error)}`, `Start the node, or correct ${rpcVariable}.`)
   }
 }
 
-/** Checks that the configured providers are reachable, one line each. */
+/** Checks that the configured providers are reachable, and that vendors answer the credentials; one line each. */
 export async function checkProviders({ config, signal, note }: CheckContext): Promise<Finding[]> {
-  const { alpaca, sumsub, screening, twilio, cards, banking, x402, smtp, mode } = config
+  const { screening, smtp, mode } = config
   const web: readonly (readonly [name: string, url: string | null | undefined])[] = [
-    ['facilitator', x402.facilitatorUrl],
     ['rail controls', config.railControlsUrl],
     ['rates', config.fxRatesUrl],
-    ['screening', screening?.url],
-    ['identity review', sumsub?.url],
-    ['broker', alpaca?.url],
-    ['broker’s data', alpaca?.dataUrl],
-    ['card processor', cards.apiKey === null ? null : cards.url],
-    ['banking', banking.apiKey === null ? null : banking.url],
-    ['SMS', twilio?.url],
+    ['screening', screening?.apiKey === null ? screening.url : null],
     ['collector of traces', config.tracesTo],
     ...(config.swapAggregators ?? []).map(({ name, url }) => [`swaps by ${name}`, url] as const),
     ...config.identityProviders.map(({ name, issuer }) => [`sign-in by ${name}`, issuer] as const),
@@ -192,7 +187,12 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
       )
     }
   })
-  const findings = await Promise.all([...probes, ...(smtp === null ? [] : [checkMail(smtp.url, signal)])])
+  const vendors = (await vendorReads(config)).map((read) => checkVendor(read, { signal, note }))
+  const findings = await Promise.all([
+    ...probes,
+    ...vendors,
+    ...(smtp === null ? [] : [checkMail(smtp.url, signal)]),
+  ])
   if (mode === 'sandbox')
     return findings.length > 0 ? findings : [ok('providers', 'all simulated by the sandbox')]
   return [...findings, ...absentOf(config)]

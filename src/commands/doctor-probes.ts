@@ -33,12 +33,16 @@ export interface Moment {
   readonly ours: Date
 }
 
-/** Sends a GET; any response counts. @returns its status and clock. @throws when the server does not respond. */
+/**
+ * Sends a GET; any response counts. @param headers credentials, which a redirect does not get.
+ * @returns its status and clock. @throws when the server does not respond.
+ */
 export async function probeWeb(
   url: string,
   signal: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; date: Date | null; text: string }> {
-  const response = await fetch(url, { signal, redirect: 'manual' })
+  const response = await fetch(url, { signal, redirect: 'manual', headers })
   const date = response.headers.get('date')
   return {
     status: response.status,

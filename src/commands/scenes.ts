@@ -1,5 +1,6 @@
 /** Scenes of `bursar trigger`: by type of event, the calls that cause it in the sandbox, or why it cannot be played. */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../base/clock.ts'
 import { randomToken } from '../base/ids.ts'
 import { Bursar, BursarProblem, type SandboxCredentialsResponse } from '../client/index.ts'
@@ -19,6 +20,8 @@ type Scene = (stage: Stage) => Promise<void>
 /** An address without an owner. */
 const STRANGER = '0x000000000000000000000000000000000000dEaD'
 const CENTS = 100
+const MAX_READS = 40
+const READ_EVERY_MS = 250
 
 const transfer: Scene = async ({ bursar, step }) => {
   const { transferId, amount } = await bursar.wallets.transfer({
@@ -96,6 +99,31 @@ const paid =
     }
     await pay(stage, cardId, clear)
     await cancel(stage, cardId)
+  }
+
+/** A payout of 1 USD to a new recipient, whose outcome is decided once the bank has it. */
+const payOut =
+  (outcome: 'paid' | 'returned'): Scene =>
+  async ({ bursar, step }) => {
+    const recipient = await bursar.banking.recipients.create({
+      currency: 'USD',
+      name: 'Trigger',
+      country: 'US',
+      // Payouts to a number that ends in 0000 wait for a decision.
+      account: { routingNumber: '021000021', accountNumber: '123450000' },
+    })
+    step(`added a recipient: ${recipient.id}`)
+    const { id } = await bursar.banking.payouts.create({ recipientId: recipient.id, amount: '1' })
+    step(`pays out 1.00 USD: ${id}`)
+    for (let tries = 0; tries < MAX_READS; tries += 1) {
+      const { status } = await bursar.banking.payouts.get({ id })
+      if (status !== 'pending') break
+      await pause(READ_EVERY_MS)
+    }
+    await bursar.sandbox.payouts({ payoutId: id, outcome })
+    step(`the bank reports ${id} as ${outcome}`)
+    await bursar.banking.recipients.remove({ id: recipient.id })
+    step(`removed ${recipient.id}`)
   }
 
 /** Runs a scene with a new key that may transfer at most 0.01 USDC, and revokes it. */
@@ -211,6 +239,9 @@ export const scenes: Readonly<Record<string, Scene>> = {
   'order.canceled': limitOrder,
   'purchase.delivered': buy('weather'),
   'purchase.undelivered': buy('times-out'),
+  'payout.sent': payOut('paid'),
+  'payout.paid': payOut('paid'),
+  'payout.returned': payOut('returned'),
   'key.created': withKey(async () => undefined),
   'key.paused': withKey(async ({ bursar, step }, { id }) => {
     await bursar.developer.keys.update({ id, status: 'paused' })
@@ -246,9 +277,6 @@ export const reasons: Readonly<Record<string, string>> = {
   'approval.expired': 'a request expires only when its time is over.',
   'order.expired': 'an order expires only when the market closes.',
   'purchase.failed': 'the gateway signs no payment that it expects to fail.',
-  'payout.sent': 'the sandbox has no payouts yet.',
-  'payout.paid': 'the sandbox has no payouts yet.',
-  'payout.returned': 'the sandbox has no payouts yet.',
   'key.updated': 'scopes and policies of agents are changed by their owner, on PATCH /api/agents/keys/{id}.',
   'security.factor_added': 'it would change how you sign in; add a passkey in the browser.',
   'security.factor_removed': 'it would change how you sign in; remove a passkey in the browser.',

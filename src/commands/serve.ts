@@ -152,6 +152,7 @@ function openFxPaywall(
     price: settings.fxPrice,
     origin: settings.origin,
     facilitatorUrl: x402.facilitatorUrl,
+    facilitatorKey: x402.facilitatorKey,
     clock,
     newId,
     log,

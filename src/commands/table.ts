@@ -146,6 +146,20 @@ export const commands: readonly Command[] = [
     required: ['out'],
     optional: ['jwks'],
   },
+  {
+    name: 'chain check',
+    about: 'compare every contract that money depends on with what is expected',
+    optional: ['json'],
+    details: 'Reads the node only. The exit code is 1 if one is missing or different.',
+    examples: ['CHAINS=base CHAIN_RPC_URL_BASE=https://node.example bursar chain check'],
+  },
+  {
+    name: 'chain deploy',
+    about: 'deploy our own contracts where they are missing, paid by the sponsor',
+    optional: ['json'],
+    details:
+      'Their code determines their address, which is the same on every chain. Repeating it changes nothing.',
+  },
   { name: 'admin grant', parameters: 'ACCOUNT', about: 'make a sandbox account an administrator' },
   {
     name: 'doctor',

@@ -14,6 +14,7 @@ export const cardVariables = {
   LITHIC_API_URL: url.default('https://api.lithic.com'),
   LITHIC_API_KEY: apiKey.optional(),
   LITHIC_WEBHOOK_SECRET: webhookSecret.optional(),
+  LITHIC_EVENTS_SECRET: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_PREVIOUS: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_ROTATED_AT: z.iso.datetime().optional(),
   CARD_TREASURY: address.optional(),
@@ -47,7 +48,10 @@ export interface CardConfig {
   readonly cards: {
     readonly url: string
     readonly apiKey: string | null
+    /** Signs the authorization stream. */
     readonly webhookSecret: string | null
+    /** Signs the event subscription; null: the same secret as the stream. */
+    readonly eventsSecret: string | null
     /** The previous secret, accepted for a day after the rotation. */
     readonly previous: { readonly secret: string; readonly rotatedAt: Date } | null
     /** Chain address that receives spent stablecoins. */
@@ -69,6 +73,7 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
       url: settings.LITHIC_API_URL,
       apiKey: settings.LITHIC_API_KEY ?? null,
       webhookSecret: settings.LITHIC_WEBHOOK_SECRET ?? null,
+      eventsSecret: settings.LITHIC_EVENTS_SECRET ?? null,
       // Without the time of the rotation, the previous secret is not accepted.
       previous:
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
@@ -95,4 +100,13 @@ export function webhookSecretsOf(
     const isOver = previous !== null && now.getTime() - previous.rotatedAt.getTime() > ROTATION_MS
     return [...(current === null ? [] : [current]), ...(previous === null || isOver ? [] : [previous.secret])]
   }
+}
+
+/** Secrets of events valid at a given time; without one of their own, those of the authorization stream. */
+export function eventSecretsOf(
+  cards: CardConfig['cards'],
+  sandbox: string | null,
+): (now: Date) => readonly string[] {
+  const { eventsSecret } = cards
+  return eventsSecret === null ? webhookSecretsOf(cards, sandbox) : () => [eventsSecret]
 }

@@ -8,13 +8,9 @@ export const investingVariables = {
   SANDBOX_MARKET_HOURS: z.enum(['always', 'nyse']).default('always'),
   ALPACA_API_KEY: secret.optional(),
   ALPACA_API_SECRET: secret.optional(),
-  ALPACA_ACCOUNT_ID: z
+  ALPACA_FIRM_ACCOUNT_ID: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be an account id')
-    .optional(),
-  ALPACA_ACCOUNT_OWNER: z
-    .string()
-    .regex(/^acct_[0-9a-z]{26}$/, 'must be an account of this gateway, such as acct_…')
     .optional(),
   ALPACA_URL: url.default('https://broker-api.alpaca.markets'),
   ALPACA_DATA_URL: url.default('https://data.alpaca.markets'),
@@ -43,9 +39,8 @@ export interface InvestingConfig {
     readonly dataUrl: string
     readonly apiKey: string
     readonly apiSecret: string
-    readonly accountId: string
-    /** Account of this gateway that owns the brokerage account; null disables trading. */
-    readonly owner: string | null
+    /** The firm's account, which pays for purchases. */
+    readonly firmAccountId: string
   } | null
   /** Null uses the sandbox's aggregators, and none in production. */
   readonly swapAggregators: readonly SwapAggregatorConfig[] | null
@@ -58,7 +53,7 @@ export interface SwapAggregatorConfig {
 }
 
 /** Variables that must be set together. */
-export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_ACCOUNT_ID']] as const
+export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_FIRM_ACCOUNT_ID']] as const
 
 export function investingOf(settings: z.output<typeof variables>): InvestingConfig {
   const endpoints = {
@@ -67,7 +62,8 @@ export function investingOf(settings: z.output<typeof variables>): InvestingConf
     '0x': { url: settings.ZEROX_URL, apiKey: settings.ZEROX_API_KEY },
     across: { url: settings.ACROSS_URL, apiKey: settings.ACROSS_API_KEY },
   }
-  const { ALPACA_API_KEY: apiKey, ALPACA_API_SECRET: apiSecret, ALPACA_ACCOUNT_ID: accountId } = settings
+  const { ALPACA_API_KEY: apiKey, ALPACA_API_SECRET: apiSecret } = settings
+  const firmAccountId = settings.ALPACA_FIRM_ACCOUNT_ID
   return {
     marketHours: settings.SANDBOX_MARKET_HOURS,
     swapAggregators:
@@ -77,15 +73,14 @@ export function investingOf(settings: z.output<typeof variables>): InvestingConf
         apiKey: endpoints[name].apiKey ?? null,
       })) ?? null,
     alpaca:
-      apiKey === undefined || apiSecret === undefined || accountId === undefined
+      apiKey === undefined || apiSecret === undefined || firmAccountId === undefined
         ? null
         : {
             url: settings.ALPACA_URL,
             dataUrl: settings.ALPACA_DATA_URL,
             apiKey,
             apiSecret,
-            accountId,
-            owner: settings.ALPACA_ACCOUNT_OWNER ?? null,
+            firmAccountId,
           },
   }
 }

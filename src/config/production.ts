@@ -1,12 +1,14 @@
 /** Checks required and contradictory variables of production, and reports all problems at once before startup. */
 
+import { nodeVariable } from './chains.ts'
+
 type Given = Readonly<Record<string, string | undefined>>
 
 /** Variables without a default in production. */
-const needs = [
+const needs = (given: Given) => [
   'PUBLIC_ORIGIN',
   'DATABASE_URL',
-  'CHAIN_RPC_URL',
+  nodeVariable(given),
   'CHAIN_SPONSOR_KEY',
   'CHAIN_OWNER_KEY',
   'X402_PAY_TO',
@@ -14,14 +16,14 @@ const needs = [
   'DATA_KEY',
   'LITHIC_WEBHOOK_SECRET',
   'BRIDGE_WEBHOOK_PUBLIC_KEY',
-] as const
+]
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** One line per missing or contradictory variable in production; empty in the sandbox. */
 export function productionErrors(given: Given): string[] {
   if (given.MODE !== 'production') return []
-  const missing = needs
+  const missing = needs(given)
     .filter((name) => given[name] === undefined)
     .map((name) => `${name}: missing; it has no default in production`)
   return [...missing, ...contradictions(given)]
@@ -43,7 +45,9 @@ function contradictions(given: Given): string[] {
     isSame(sponsor, owner)
       ? 'CHAIN_OWNER_KEY: must differ from CHAIN_SPONSOR_KEY: one owns wallets, the other pays gas'
       : [],
-    chain === undefined ? [] : `CHAIN: "${chain}" is a sandbox chain; production uses CHAIN_RPC_URL`,
+    chain === undefined
+      ? []
+      : `CHAIN: "${chain}" is a sandbox chain; production uses CHAINS and CHAIN_RPC_URL_…`,
     given.SANDBOX_MARKET_HOURS === undefined
       ? []
       : 'SANDBOX_MARKET_HOURS: applies to the sandbox only; production uses the broker’s hours',

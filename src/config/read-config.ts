@@ -6,9 +6,11 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
 import { urlsOfHosts } from '../base/host-urls.ts'
+import { jwtKeyOf } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
 import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
+import { type ChainConfig, chainErrors, chainOf, chainVariables } from './chains.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
 import { type EventConfig, eventsOf, eventVariables } from './events.ts'
 import { type HttpConfig, httpOf, httpVariables } from './http.ts'
@@ -61,20 +63,19 @@ const environment = z.object({
     .optional(),
   DATABASE_POOLER_URL: url(/^postgres(ql)?$/).optional(),
   REDIS_URL: url(/^rediss?$/).optional(),
-  CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
-  CHAIN_RPC_URL: url(/^https?$/).optional(),
-  CHAIN_SPONSOR_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/)
-    .optional(),
-  CHAIN_OWNER_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/)
-    .optional(),
-  ANVIL_BIN: z.string().optional(),
   X402_PAY_TO: address.optional(),
   X402_FX_PRICE: decimalAmount.superRefine(refuseMismatch).default('0.01'),
   X402_FACILITATOR_URL: url(/^https?$/).optional(),
+  CDP_API_KEY_ID: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+    .optional(),
+  CDP_API_KEY_SECRET: z
+    .string()
+    // Most environments hold one line, with `\n` in place of line breaks.
+    .transform((text) => text.replaceAll('\\n', '\n'))
+    .refine(isSigningKey, 'must be an EC key (P-256) in PEM, or an Ed25519 key: base64 of 64 bytes')
+    .optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
   FX_RATES_URL: url(/^https?$/).optional(),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
@@ -111,6 +112,7 @@ const environment = z.object({
     })
     .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...chainVariables,
   ...complianceVariables,
   ...investingVariables,
   ...cardVariables,
@@ -123,7 +125,8 @@ const environment = z.object({
 export type RateSettings = Readonly<Record<string, string>>
 
 export interface Config
-  extends ComplianceConfig,
+  extends ChainConfig,
+    ComplianceConfig,
     InvestingConfig,
     CardConfig,
     HttpConfig,
@@ -139,17 +142,12 @@ export interface Config
   /** A pooler in transaction mode before the database of `databaseUrl`; null: none. */
   readonly databasePoolerUrl: string | null
   readonly redisUrl: string | null
-  readonly chain: {
-    readonly kind: 'anvil' | 'simulated' | 'rpc'
-    readonly rpcUrl: string | null
-    readonly sponsorKey: string | null
-    readonly ownerKey: string | null
-    readonly anvilBinary: string | null
-  }
   readonly x402: {
     readonly payTo: string | null
     readonly price: Money
     readonly facilitatorUrl: string | null
+    /** Signs a token for each request to the facilitator. */
+    readonly facilitatorKey: { readonly id: string; readonly secret: string } | null
   }
   readonly railControlsUrl: string | null
   /** URL of the ECB's daily rates; null uses the sandbox's snapshot, or the ECB itself in production. */
@@ -195,11 +193,33 @@ export function readConfig(
     ...files.complaints,
     ...productionErrors(given),
     ...incomplete(given),
+    ...chainErrors(given),
     ...(config === null ? [] : judge(config)),
   ]
-  if (config === null || problems.length > 0)
-    throw new Error(`The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`)
+  if (config === null || problems.length > 0) throw invalidConfiguration(problems)
   return config
+}
+
+/** Reads the chain alone, for commands that need nothing else. @throws Error as {@link readConfig}. */
+export function readChainConfig(env: Readonly<Record<string, string | undefined>>): ChainConfig['chain'] {
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  )
+  const files = secretsFromFiles(set)
+  const given = { ...set, ...files.read }
+  const parsed = z.object(chainVariables).safeParse(given)
+  const problems = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...files.complaints,
+    // A command moves no money, so it may ask the node of any chain.
+    ...chainErrors({ ...given, MODE: 'production' }),
+  ]
+  if (!parsed.success || problems.length > 0) throw invalidConfiguration(problems)
+  return chainOf(parsed.data).chain
+}
+
+function invalidConfiguration(problems: readonly string[]): Error {
+  return new Error(`The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`)
 }
 
 function configOf(
@@ -215,17 +235,14 @@ function configOf(
     databaseUrl: settings.DATABASE_URL ?? null,
     databasePoolerUrl: settings.DATABASE_POOLER_URL ?? null,
     redisUrl: settings.REDIS_URL ?? null,
-    chain: {
-      kind: settings.CHAIN_RPC_URL === undefined ? settings.CHAIN : 'rpc',
-      rpcUrl: settings.CHAIN_RPC_URL ?? null,
-      sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
-      ownerKey: settings.CHAIN_OWNER_KEY ?? null,
-      anvilBinary: settings.ANVIL_BIN ?? null,
-    },
     x402: {
       payTo: settings.X402_PAY_TO ?? null,
       price: moneyOf('USDC', settings.X402_FX_PRICE),
       facilitatorUrl: settings.X402_FACILITATOR_URL ?? null,
+      facilitatorKey:
+        settings.CDP_API_KEY_ID === undefined || settings.CDP_API_KEY_SECRET === undefined
+          ? null
+          : { id: settings.CDP_API_KEY_ID, secret: settings.CDP_API_KEY_SECRET },
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     fxRatesUrl: settings.FX_RATES_URL ?? null,
@@ -254,6 +271,7 @@ function configOf(
     ),
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
+    ...chainOf(settings),
     ...complianceOf(settings),
     ...investingOf(settings),
     ...cardsOf(settings),
@@ -268,12 +286,25 @@ function configOf(
   }
 }
 
+function isSigningKey(secret: string): boolean {
+  try {
+    jwtKeyOf(secret)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Reports variables that must be set together and are incomplete. */
 function incomplete(given: Readonly<Record<string, string | undefined>>): string[] {
   const names = providerNames(given.IDENTITY_PROVIDERS ?? (given.MODE === 'production' ? '' : undefined))
-  const together = [
+  const optional = [
     ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
+    ['CDP_API_KEY_ID', 'CDP_API_KEY_SECRET'],
     ...investingGroups,
+  ]
+  const together = [
+    ...optional,
     ...names.map((name) =>
       ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${providerVariablePrefix(name)}${member}`),
     ),
@@ -281,7 +312,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
   const isProduction = given.MODE === 'production'
   const half = together.flatMap((group, at) => {
     const absent = group.filter((name) => given[name] === undefined)
-    const isNeeded = absent.length < group.length || (at > investingGroups.length && isProduction)
+    const isNeeded = absent.length < group.length || (at >= optional.length && isProduction)
     return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} must be set together`) : []
   })
   const issuers = names

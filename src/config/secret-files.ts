@@ -1,5 +1,6 @@
 /** Reads secrets from files that orchestrators mount: `SESSION_SECRET_FILE` names the file with `SESSION_SECRET`. */
 import { readFileSync } from 'node:fs'
+import { rpcVariables } from './chains.ts'
 
 const SUFFIX = '_FILE'
 
@@ -9,6 +10,7 @@ const secrets: ReadonlySet<string> = new Set([
   'ALPACA_API_SECRET',
   'BRIDGE_API_KEY',
   'BRIDGE_WEBHOOK_PUBLIC_KEY',
+  'CDP_API_KEY_SECRET',
   'CHAIN_OWNER_KEY',
   'CHAIN_RPC_URL',
   'CHAIN_SPONSOR_KEY',
@@ -16,6 +18,7 @@ const secrets: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATA_KEY',
   'LITHIC_API_KEY',
+  'LITHIC_EVENTS_SECRET',
   'LITHIC_WEBHOOK_SECRET',
   'LITHIC_WEBHOOK_SECRET_PREVIOUS',
   'METRICS_TOKEN',
@@ -39,7 +42,11 @@ export function secretsFromFiles(given: Readonly<Record<string, string | undefin
   const complaints: string[] = []
   for (const [variable, path = ''] of Object.entries(given)) {
     const name = variable.slice(0, -SUFFIX.length)
-    const isSecret = secrets.has(name) || /^OIDC_\w+_CLIENT_SECRET$/.test(name) || /^\w+_API_KEY$/.test(name)
+    const isSecret =
+      secrets.has(name) ||
+      /^OIDC_\w+_CLIENT_SECRET$/.test(name) ||
+      /^\w+_API_KEY$/.test(name) ||
+      rpcVariables.includes(name)
     if (!variable.endsWith(SUFFIX) || !isSecret) continue
     try {
       if (given[name] !== undefined) throw new Error(`${name} is set too; remove one of them`)

@@ -3,15 +3,17 @@
  * use live prices; reference prices only feed the sandbox's aggregators and replace missing prices.
  */
 
+import { type ChainToken, chains } from './chains.ts'
+
 /** Supported chains. Ids are EIP-155 for EVM chains. */
 export const swapChains = {
-  ethereum: { id: 1, isTest: false },
-  base: { id: 8453, isTest: false },
-  arbitrum: { id: 42161, isTest: false },
-  optimism: { id: 10, isTest: false },
-  polygon: { id: 137, isTest: false },
+  ethereum: chains.ethereum,
+  base: chains.base,
+  arbitrum: chains.arbitrum,
+  optimism: chains.optimism,
+  polygon: chains.polygon,
   solana: { id: null, isTest: false },
-  'base-sepolia': { id: 84532, isTest: true },
+  'base-sepolia': chains['base-sepolia'],
 } as const
 
 export type SwapChain = keyof typeof swapChains
@@ -37,10 +39,15 @@ const dollars: ReadonlySet<string> = new Set(['USDC', 'USDT', 'PYUSD', 'DAI'])
 
 const NATIVE = '0x0000000000000000000000000000000000000000'
 
+/** Addresses of the tokens that the table of chains has. */
+function addressesOf({ tokens }: { readonly tokens: Readonly<Record<string, ChainToken>> }) {
+  return Object.fromEntries(Object.entries(tokens).map(([symbol, { address }]) => [symbol, address]))
+}
+
 /** Token addresses. Null: the sandbox deploys the token, and only its own aggregators support it. */
 const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | null>>>> = {
   ethereum: {
-    USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    ...addressesOf(chains.ethereum),
     USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
     EURC: '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c',
     PYUSD: '0x6c3ea9036406852006290770BEdFcAbA0e23A0e8',
@@ -50,15 +57,14 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   base: {
-    USDC: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    ...addressesOf(chains.base),
     USDT: '0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2',
-    EURC: '0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42',
     DAI: '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb',
     WETH: '0x4200000000000000000000000000000000000006',
     ETH: NATIVE,
   },
   arbitrum: {
-    USDC: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    ...addressesOf(chains.arbitrum),
     USDT: '0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9',
     PYUSD: '0x46850aD61C2B7d64d08c9C754F45254596696984',
     DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
@@ -67,7 +73,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   optimism: {
-    USDC: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
+    ...addressesOf(chains.optimism),
     USDT: '0x94b008aA00579c1307B0EF2c499aD98a8ce58e58',
     DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
     WETH: '0x4200000000000000000000000000000000000006',
@@ -75,7 +81,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   polygon: {
-    USDC: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+    ...addressesOf(chains.polygon),
     USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
     DAI: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
     WETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
@@ -90,7 +96,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     SOL: '11111111111111111111111111111111',
   },
   'base-sepolia': {
-    USDC: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    USDC: chains['base-sepolia'].tokens.USDC.address,
     USDT: null,
     EURC: null,
     PYUSD: null,

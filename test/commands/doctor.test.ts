@@ -1,8 +1,8 @@
 /** `bursar doctor` with working parts, broken ones, and none. */
-import { generateKeyPairSync } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer as createWebServer, type RequestListener } from 'node:http'
+import { createServer as createWebServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -120,7 +120,7 @@ describe('bursar doctor', () => {
       SCREENING_URL: `http://${at}/screening`,
       ALPACA_API_KEY: 'k',
       ALPACA_API_SECRET: 'hunter2-secret',
-      ALPACA_ACCOUNT_ID: 'a',
+      ALPACA_FIRM_ACCOUNT_ID: 'a',
       ALPACA_URL: `http://${at}/broker`,
       SWAP_AGGREGATORS: 'lifi',
       LIFI_URL: `http://${at}/lifi`,
@@ -144,6 +144,51 @@ describe('bursar doctor', () => {
     expect(out).not.toContain('hunter2')
     expect(out).not.toContain(production.SESSION_SECRET)
     expect(out).not.toContain(production.CHAIN_SPONSOR_KEY)
+  })
+
+  it('reads from each vendor with its credentials, and says which of them are refused', async () => {
+    const firm = 'firm-1'
+    const [token, secretKey] = ['token', 'sumsub-secret']
+    const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+    const accepts: Readonly<Record<string, (headers: IncomingHttpHeaders) => boolean>> = {
+      [`/broker/v1/trading/accounts/${firm}/account`]: ({ authorization }) =>
+        authorization === basic('k:right'),
+      '/data/v2/stocks/trades/latest?symbols=VTI': ({ authorization }) => authorization === basic('k:right'),
+      '/cards/v1/status': ({ authorization }) => authorization === 'card-key',
+      '/bank/v0/customers?limit=1': (headers) => headers['api-key'] === 'bank-key',
+      '/resources/applicants/-/levels': (headers) =>
+        headers['x-app-token'] === token &&
+        headers['x-app-access-sig'] ===
+          createHmac('sha256', secretKey)
+            .update(`${String(headers['x-app-access-ts'])}GET/resources/applicants/-/levels`)
+            .digest('hex'),
+      '/facilitator/supported': () => true,
+    }
+    const url = await web((request, response) => {
+      const isAccepted = accepts[request.url ?? '']?.(request.headers) ?? false
+      response.writeHead(isAccepted ? 200 : 401).end('{}')
+    })
+    const vendors = {
+      ...{ ALPACA_URL: `${url}/broker`, ALPACA_DATA_URL: `${url}/data`, ALPACA_FIRM_ACCOUNT_ID: firm },
+      ...{ ALPACA_API_KEY: 'k', ALPACA_API_SECRET: 'right', X402_FACILITATOR_URL: `${url}/facilitator` },
+      ...{ LITHIC_API_URL: `${url}/cards`, LITHIC_API_KEY: 'card-key' },
+      ...{ BRIDGE_API_URL: `${url}/bank`, BRIDGE_API_KEY: 'bank-key' },
+      ...{ SUMSUB_URL: url, SUMSUB_APP_TOKEN: token, SUMSUB_SECRET_KEY: secretKey },
+    }
+    const names = ['facilitator', 'identity review', 'broker', 'broker’s data', 'card processor', 'banking']
+    const right = await examined(vendors)
+    for (const name of names) expect([name, right.of(name)?.status]).toEqual([name, 'ok'])
+    const wrong = await examined({
+      ...vendors,
+      ...{ ALPACA_API_SECRET: 'wrong-secret', LITHIC_API_KEY: 'wrong', BRIDGE_API_KEY: 'wrong' },
+      ...{ SUMSUB_SECRET_KEY: 'wrong-secret' },
+    })
+    expect(wrong.code).toBe(1)
+    for (const name of names.slice(1)) {
+      expect([name, wrong.of(name)?.status]).toEqual([name, 'fail'])
+      expect(wrong.of(name)?.detail).toContain('refuses the configured credentials (401)')
+    }
+    expect(wrong.out).not.toContain('wrong-secret')
   })
 
   it('times out on every check', async () => {

@@ -9,7 +9,7 @@ const production = {
   MODE: 'production',
   PUBLIC_ORIGIN: 'https://bursar.example',
   DATABASE_URL: 'postgres://bursar@db.example/bursar',
-  CHAIN_RPC_URL: 'https://rpc.example',
+  CHAIN_RPC_URL_BASE_SEPOLIA: 'https://rpc.example',
   CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
   CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
   X402_PAY_TO: `0x${'2'.repeat(40)}`,
@@ -68,8 +68,21 @@ describe('the configuration', () => {
       databaseUrl: null,
       databasePoolerUrl: null,
       redisUrl: null,
-      chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, ownerKey: null, anvilBinary: null },
-      x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
+      chain: {
+        kind: 'anvil',
+        name: 'base-sepolia',
+        rpcUrl: null,
+        rpcVariable: 'CHAIN_RPC_URL_BASE_SEPOLIA',
+        sponsorKey: null,
+        ownerKey: null,
+        anvilBinary: null,
+      },
+      x402: {
+        payTo: null,
+        price: { asset: 'USDC', units: 10_000n },
+        facilitatorUrl: null,
+        facilitatorKey: null,
+      },
       railControlsUrl: null,
       fxRatesUrl: null,
       sessionSecret: null,
@@ -98,6 +111,7 @@ describe('the configuration', () => {
         url: 'https://api.lithic.com',
         apiKey: null,
         webhookSecret: null,
+        eventsSecret: null,
         previous: null,
         treasury: null,
       },
@@ -175,17 +189,14 @@ describe('the configuration', () => {
     for (const mode of [{}, production])
       expect(errorsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
         'ALPACA_API_SECRET',
-        'ALPACA_ACCOUNT_ID',
+        'ALPACA_FIRM_ACCOUNT_ID',
       ])
-    const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_ACCOUNT_ID: 'acc-1' }
+    const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_FIRM_ACCOUNT_ID: 'firm-1' }
     expect(readConfig(all).alpaca).toMatchObject({
       apiKey: 'key',
       url: 'https://broker-api.alpaca.markets',
-      owner: null,
+      firmAccountId: 'firm-1',
     })
-    const owner = 'acct_01h455vb4pex5vsknk084sn02q'
-    expect(readConfig({ ...all, ALPACA_ACCOUNT_OWNER: owner }).alpaca).toMatchObject({ owner })
-    expect(errorsOf({ ...all, ALPACA_ACCOUNT_OWNER: 'me' })[0]).toContain('ALPACA_ACCOUNT_OWNER')
   })
 
   it('reads the list of aggregators, with their keys', () => {
@@ -202,6 +213,47 @@ describe('the configuration', () => {
     expect(errorsOf(production)).toEqual([])
     const { SESSION_SECRET: _, ...rest } = production
     expect(errorsOf(rest)).toEqual(['SESSION_SECRET: missing; it has no default in production'])
+  })
+
+  it('reads a chain with its own node', () => {
+    const { CHAIN_RPC_URL_BASE_SEPOLIA: url, ...rest } = production
+    const base = { ...rest, CHAINS: 'base', CHAIN_RPC_URL_BASE: url }
+    expect(readConfig(base).chain).toMatchObject({ kind: 'rpc', name: 'base', rpcUrl: url })
+    expect(readConfig({ ...rest, CHAIN_RPC_URL: url }).chain).toMatchObject({
+      name: 'base-sepolia',
+      rpcVariable: 'CHAIN_RPC_URL',
+    })
+    expect(readConfig({ CHAINS: 'arbitrum-sepolia' }).chain).toMatchObject({ name: 'arbitrum-sepolia' })
+  })
+
+  it.each([
+    [{ CHAINS: 'base' }, 'CHAIN_RPC_URL_BASE: missing; it has no default in production'],
+    [{ CHAINS: 'base', CHAIN_RPC_URL: 'https://a.example' }, 'CHAIN_RPC_URL: use CHAIN_RPC_URL_BASE'],
+    [
+      { CHAINS: 'base', CHAIN_RPC_URL_POLYGON: 'https://a.example' },
+      'CHAIN_RPC_URL_POLYGON: CHAINS does not',
+    ],
+    [{ CHAINS: 'base', CHAIN_RPC_URL_BASE: 'ws://a.example' }, 'CHAIN_RPC_URL_BASE: Invalid URL'],
+    [{ CHAINS: 'bse', CHAIN_RPC_URL_BASE: 'https://a.example' }, 'CHAINS: "bse" is not one of base-sepolia'],
+    [
+      { CHAINS: 'base,polygon', CHAIN_RPC_URL_BASE: 'https://a.example' },
+      'CHAINS: names more than one chain',
+    ],
+    [
+      { CHAINS: 'base', CHAIN_RPC_URL_BASE: 'https://a.example', CHAIN_RPC_URL: 'https://b.example' },
+      'CHAIN_RPC_URL: is set beside CHAIN_RPC_URL_BASE',
+    ],
+    [
+      { CHAINS: 'base', CHAIN_RPC_URL_BASE: 'https://a.example', MODE: 'sandbox' },
+      'CHAINS: base has real money, which the sandbox never moves',
+    ],
+    [
+      { CHAINS: 'arbitrum-sepolia', MODE: 'sandbox', CHAIN: 'simulated' },
+      'CHAIN: the simulated chain is base-sep',
+    ],
+  ])('refuses the chain of %o', (chain, complaint) => {
+    const { CHAIN_RPC_URL_BASE_SEPOLIA: _, ...rest } = production
+    expect(errorsOf({ ...rest, ...chain }).join('\n')).toContain(complaint)
   })
 
   it('names everything that contradicts production', () => {

@@ -18,6 +18,7 @@ import { type Interruption, startAlpacaServer } from './alpaca-server.ts'
 const NANOS = 10n ** 9n
 const share = 100n * NANOS
 const nextId = () => newId('ord', noon)
+let brokerageAccount: string | null = null
 const buying = (changes: Partial<BrokerOrder> = {}): BrokerOrder => ({
   id: nextId(),
   symbol: 'VTI',
@@ -25,6 +26,7 @@ const buying = (changes: Partial<BrokerOrder> = {}): BrokerOrder => ({
   notional: 1_000n,
   qty: null,
   limitPrice: null,
+  brokerageAccount,
   ...changes,
 })
 
@@ -54,7 +56,7 @@ function testBroker(broker: () => Broker, later: () => void): void {
     if (report.status === 'unreadable') throw new Error('the report cannot be read')
     expect(costRoundedUp(report.filledValue, 1n)).toBe(placed.notional)
     expect(report.filledAt).toBeInstanceOf(Date)
-    expect(await broker().find(placed.id)).toEqual(report)
+    expect(await broker().find(placed)).toEqual(report)
   })
 
   it('sells a quantity', async () => {
@@ -66,38 +68,38 @@ function testBroker(broker: () => Broker, later: () => void): void {
     const placed = buying()
     const first = await reportOf(placed)
     expect(await reportOf({ ...placed, notional: 2_000n })).toEqual(first)
-    expect(await broker().find(placed.id)).toEqual(first)
+    expect(await broker().find(placed)).toEqual(first)
   })
 
   it('keeps a limit order open, and cancels it once', async () => {
     const placed = buying({ limitPrice: 50n * NANOS })
     const waiting = { status: 'accepted', filledQty: 0n, filledValue: 0n }
     expect(await reportOf(placed)).toMatchObject(waiting)
-    expect(await broker().find(placed.id)).toMatchObject(waiting)
-    await broker().cancel(placed.id)
-    expect(await broker().find(placed.id)).toMatchObject({ ...waiting, status: 'canceled' })
-    await broker().cancel(placed.id)
-    expect(await broker().find(placed.id)).toMatchObject({ ...waiting, status: 'canceled' })
+    expect(await broker().find(placed)).toMatchObject(waiting)
+    await broker().cancel(placed)
+    expect(await broker().find(placed)).toMatchObject({ ...waiting, status: 'canceled' })
+    await broker().cancel(placed)
+    expect(await broker().find(placed)).toMatchObject({ ...waiting, status: 'canceled' })
   })
 
   it('leaves a filled order unchanged when it is canceled', async () => {
     const placed = buying()
     const report = await reportOf(placed)
-    await broker().cancel(placed.id)
-    expect(await broker().find(placed.id)).toEqual(report)
+    await broker().cancel(placed)
+    expect(await broker().find(placed)).toEqual(report)
   })
 
   it('fills a large order in parts', async () => {
     const placed = buying({ notional: 1_500_000n })
     expect(await reportOf(placed)).toMatchObject({ status: 'partially_filled', filledQty: 100n * NANOS })
     later()
-    expect(await broker().find(placed.id)).toMatchObject({ status: 'filled', filledQty: 150n * NANOS })
+    expect(await broker().find(placed)).toMatchObject({ status: 'filled', filledQty: 150n * NANOS })
   })
 
   it('refuses untraded symbols, and finds no unknown order', async () => {
     expect(await broker().place(buying({ symbol: 'NOPE' }))).toMatchObject({ status: 'refused' })
-    expect(await broker().find(nextId())).toBeUndefined()
-    await broker().cancel(nextId())
+    expect(await broker().find(buying())).toBeUndefined()
+    await broker().cancel(buying())
   })
 
   it('has a price for every moment, and a calendar', async () => {
@@ -132,9 +134,9 @@ describe('broker: sandbox', () => {
     const placed = buying({ limitPrice: 50n * NANOS })
     await broker.place(placed)
     clock.forward(12 * 3_600_000 - 10_000)
-    expect(await broker.find(placed.id)).toMatchObject({ status: 'accepted' })
+    expect(await broker.find(placed)).toMatchObject({ status: 'accepted' })
     clock.forward(10_000)
-    expect(await broker.find(placed.id)).toMatchObject({ status: 'expired', filledQty: 0n })
+    expect(await broker.find(placed)).toMatchObject({ status: 'expired', filledQty: 0n })
   })
 
   it('keeps orders for the next session while the market is closed, on New York’s calendar', async () => {
@@ -143,10 +145,10 @@ describe('broker: sandbox', () => {
     const placed = buying()
     expect(await nyse.place(placed)).toMatchObject({ report: { status: 'accepted' } })
     saturday.forward(2 * 86_400_000)
-    expect(await nyse.find(placed.id)).toMatchObject({ status: 'accepted' })
+    expect(await nyse.find(placed)).toMatchObject({ status: 'accepted' })
     // Monday, 9:30 in New York.
     saturday.forward(2.5 * 3_600_000)
-    expect(await nyse.find(placed.id)).toMatchObject({
+    expect(await nyse.find(placed)).toMatchObject({
       status: 'filled',
       filledAt: new Date('2026-11-23T14:30:00.000Z'),
     })
@@ -158,17 +160,17 @@ describe('broker: alpaca', () => {
   let broker: Broker
   beforeAll(async () => {
     server = await startAlpacaServer()
-    const { url, accountId } = server
+    const { url, firm } = server
+    brokerageAccount = server.add({ cash: 500_000, shares: 1_000 }).id
     broker = createAlpacaBroker({
       url: `${url}/`,
       dataUrl: url,
       apiKey: 'a-key',
       apiSecret: 'a-secret',
-      accountId,
-      owner: 'acct_01h455vb4pex5vsknk084sn02q',
+      firmAccountId: firm.id,
       clock: () => noon,
       log: silentLog,
-      timeoutMs: 300,
+      timeoutMs: 1_500,
     })
   })
   afterAll(() => server.close())
@@ -180,17 +182,12 @@ describe('broker: alpaca', () => {
     () => {},
   )
 
-  it('accepts orders only from the owner of its account', () => {
-    expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02q')).toBe(true)
-    expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02r')).toBe(false)
-  })
-
   it('sends buys by amount and sells by quantity, as day orders with our id and the key', async () => {
     const limited = buying({ notional: 12_345n, limitPrice: 99_500_000_000n })
     await broker.place(limited)
     expect(server.asked.at(-1)).toMatchObject({
       method: 'POST',
-      path: '/v1/trading/accounts/acc-1/orders',
+      path: `/v1/trading/accounts/${brokerageAccount}/orders`,
       headers: { authorization: `Basic ${Buffer.from('a-key:a-secret').toString('base64')}` },
       body: {
         symbol: 'VTI',
@@ -243,7 +240,7 @@ describe('broker: alpaca', () => {
     const failure: unknown = await broker.place(buying()).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'provider_unavailable' })
     expect(String(failure)).not.toContain('a-secret')
-    await expect(broker.find(nextId())).rejects.toMatchObject({ code: 'provider_unavailable' })
+    await expect(broker.find(buying())).rejects.toMatchObject({ code: 'provider_unavailable' })
   })
 
   it.each([
@@ -256,7 +253,7 @@ describe('broker: alpaca', () => {
     }
     const report = { status: 'unreadable', reported: body }
     expect(await broker.place(buying())).toEqual({ status: 'placed', report })
-    expect(await broker.find(nextId())).toEqual(report)
+    expect(await broker.find(buying())).toEqual(report)
   })
 
   it('finds an order whose placing was interrupted, and does not place it twice', async () => {
@@ -265,6 +262,7 @@ describe('broker: alpaca', () => {
     const cut: Interruption = ({ method }, response) => {
       if (method !== 'POST') return false
       server.state.interrupt = () => false
+      server.owners.set(placed.id, brokerageAccount ?? '')
       server.orders.set(placed.id, {
         id: 'alpaca-cut',
         client_order_id: placed.id,
@@ -305,8 +303,8 @@ describe('broker: none', () => {
       noBroker.quotes(['VTI']),
       noBroker.history(['VTI'], []),
       noBroker.place(buying()),
-      noBroker.find('ord_1'),
-      noBroker.cancel('ord_1'),
+      noBroker.find(buying()),
+      noBroker.cancel(buying()),
     ])
       await expect(failingCall).rejects.toMatchObject({ code: 'provider_unavailable' })
   })

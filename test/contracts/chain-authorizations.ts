@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { parseAbi, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Address, Chain, Hex } from '../../src/providers/chain.ts'
+import { type Address, type Chain, type Hex, tokenAddress } from '../../src/providers/chain.ts'
 
 const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
@@ -210,7 +210,7 @@ export function testAuthorizations(chain: () => Chain): void {
 
     it('has no authorizations for USDT, like the real token', async () => {
       const read = chain().signer.readContract({
-        address: chain().tokens.USDT,
+        address: tokenAddress(chain(), 'USDT'),
         abi: authorizationAbi,
         functionName: 'authorizationState',
         args: [payer.address, `0x${'00'.repeat(32)}`],

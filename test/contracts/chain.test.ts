@@ -54,7 +54,7 @@ async function publicNode(url: string, chainId?: string): Promise<string> {
 testChain('simulated', () => createSimulatedChain(parts))
 
 describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where this is skipped)', () => {
-  testChain('anvil', () => startAnvilChain({ ...parts, binary }))
+  testChain('anvil', () => startAnvilChain({ name: 'base-sepolia', ...parts, binary }))
 
   describe('chain: a remote node', () => {
     let node: AnvilProcess
@@ -62,14 +62,16 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       node = await spawnAnvil(binary ?? '', 0, 10_000)
     })
     afterAll(() => node?.stop())
-    const connect = () => connectRpcChain({ ...parts, url: node.url })
+    const connect = () => connectRpcChain({ name: 'base-sepolia', ...parts, url: node.url })
 
     testChain('rpc', connect)
 
     it('is set up by several gateways at once, and shared by them', async () => {
       const fresh = await spawnAnvil(binary ?? '', 0, 10_000)
       onTestFinished(() => fresh.stop())
-      const chains = await Promise.all([1, 2, 3].map(() => connectRpcChain({ ...parts, url: fresh.url })))
+      const chains = await Promise.all(
+        [1, 2, 3].map(() => connectRpcChain({ name: 'base-sepolia', ...parts, url: fresh.url })),
+      )
       onTestFinished(async () => void (await Promise.all(chains.map((chain) => chain.close()))))
       const to = newAddress()
       await Promise.all(
@@ -112,7 +114,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
 
     it('detects that the node restarted empty, and restores it before anything else', async () => {
       const first = await spawnAnvil(binary ?? '', 0, 10_000)
-      const chain = await connectRpcChain({ ...parts, url: first.url })
+      const chain = await connectRpcChain({ name: 'base-sepolia', ...parts, url: first.url })
       onTestFinished(() => chain.close())
       const holder = newAddress()
       chain.onReset(() => chain.mint([{ token: 'USDC', to: holder, units: 42n }]))
@@ -131,10 +133,16 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     let url: string
     beforeAll(async () => {
       node = await spawnAnvil(binary ?? '', 0, 10_000)
-      workshop = await connectRpcChain({ ...parts, url: node.url })
+      workshop = await connectRpcChain({ name: 'base-sepolia', ...parts, url: node.url })
       await workshop.fundGas(privateKeyToAccount(sponsorKey).address, 10n ** 18n)
       url = await publicNode(node.url)
-      chain = await connectRpcChain({ ...parts, url, sponsorKey, contracts: developmentContracts() })
+      chain = await connectRpcChain({
+        name: 'base-sepolia',
+        ...parts,
+        url,
+        sponsorKey,
+        contracts: developmentContracts(),
+      })
     })
     afterAll(async () => {
       await Promise.all([chain?.close(), workshop?.close()])
@@ -174,7 +182,13 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       ])
       await chain.submit(transfer)
       const outcome = await operationOutcome(chain, transfer, 5_000)
-      const later = await connectRpcChain({ ...parts, url, sponsorKey, contracts: developmentContracts() })
+      const later = await connectRpcChain({
+        name: 'base-sepolia',
+        ...parts,
+        url,
+        sponsorKey,
+        contracts: developmentContracts(),
+      })
       onTestFinished(() => later.close())
       expect(await operationOutcome(later, transfer, 0)).toEqual(outcome)
       expect(await later.submit(transfer)).toMatchObject({ status: 'submitted' })
@@ -182,9 +196,17 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     })
 
     it('is refused with a list of everything that is missing', async () => {
-      const connecting = connectRpcChain({ ...parts, url: await publicNode(node.url, '0x1') })
+      const connecting = connectRpcChain({
+        name: 'base-sepolia',
+        ...parts,
+        url: await publicNode(node.url, '0x1'),
+      })
       await expect(connecting).rejects.toThrow(
-        /chain id is 1, not 84532; CHAIN_SPONSOR_KEY .*; there is no contract at .* \(module\); .* \(moduleSetup\)/,
+        /has chain id 1; base-sepolia has chain id 84532; CHAIN_SPONSOR_KEY/,
+      )
+      const incomplete = connectRpcChain({ name: 'base-sepolia', ...parts, url: await publicNode(node.url) })
+      await expect(incomplete).rejects.toThrow(
+        /CHAIN_SPONSOR_KEY .*; module at .*: there is no contract; moduleSetup at .*: there is no contract/,
       )
     })
   })
@@ -195,7 +217,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const info = (facts: object) => {
         if ('pid' in facts && typeof facts.pid === 'number') pids.push(facts.pid)
       }
-      const chain = await startAnvilChain({ binary, log: { ...silentLog, info } })
+      const chain = await startAnvilChain({ name: 'base-sepolia', binary, log: { ...silentLog, info } })
       onTestFinished(() => chain.close())
       const url = chain.rpcUrl
       const accountId = await fundedAccount(chain, 1_000n)
@@ -232,7 +254,12 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const info = (facts: object) => {
         if ('pid' in facts && typeof facts.pid === 'number') pids.push(facts.pid)
       }
-      const chain = await startAnvilChain({ binary, waitMs: 100, log: { ...silentLog, info } })
+      const chain = await startAnvilChain({
+        name: 'base-sepolia',
+        binary,
+        waitMs: 100,
+        log: { ...silentLog, info },
+      })
       onTestFinished(() => chain.close())
       chain.onReset(() => sleep(1_000))
       process.kill(pids[0] ?? 0, 'SIGKILL')

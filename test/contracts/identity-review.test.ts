@@ -19,11 +19,36 @@ const application = (lastName: string): Application => ({
     lastName,
     dateOfBirth: '1990-12-10',
     country: 'DE',
-    address: 'Unter den Linden 1',
+    address: 'Unter den Linden 1, Berlin, 10117',
+    residence: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
     email: 'ada@example.com',
     phone: null,
   },
   documents: [],
+})
+
+const alpha3 = z.string().regex(/^[A-Z]{3}$/)
+
+/** Members that Sumsub documents for a new applicant, and no others. */
+const newApplicant = z.strictObject({
+  externalUserId: z.string(),
+  email: z.email().optional(),
+  phone: z.string().optional(),
+  fixedInfo: z.strictObject({
+    firstName: z.string(),
+    lastName: z.string(),
+    dob: z.iso.date(),
+    country: alpha3,
+    addresses: z.array(
+      z.strictObject({
+        country: alpha3,
+        street: z.string().optional(),
+        town: z.string().optional(),
+        state: z.string().optional(),
+        postCode: z.string().optional(),
+      }),
+    ),
+  }),
 })
 
 describe('the sandbox’s reviewer', () => {
@@ -91,24 +116,70 @@ describe('Sumsub', () => {
   })
 
   it('creates an applicant by signed requests and requests the check', async () => {
-    const { review, all } = await start(({ path }, response) =>
-      respond(
-        response,
-        path.endsWith('/status/pending') ? { ok: 1 } : { id: 'abc123', review: { reviewStatus: 'init' } },
-      ),
-    )
+    const { review, all } = await start(({ path }, response) => {
+      if (path.endsWith('/requiredIdDocsStatus')) return respond(response, {})
+      const fresh = { id: 'abc123', review: { reviewStatus: 'init' } }
+      return respond(response, path.endsWith('/status/pending') ? { ok: 1 } : fresh)
+    })
     expect(await review.submit(application('Lovelace'))).toMatchObject({
       reference: 'abc123',
       review: { status: 'pending', labels: [] },
     })
     expect(all.map(({ method, path, isSigned }) => [method, path, isSigned])).toEqual([
       ['POST', '/resources/applicants?levelName=basic-kyc-level', true],
+      ['GET', '/resources/applicants/abc123/requiredIdDocsStatus', true],
       ['POST', '/resources/applicants/abc123/status/pending', true],
     ])
-    expect(z.looseObject({}).parse(JSON.parse(all[0]?.body ?? ''))).toMatchObject({
+    expect(newApplicant.parse(JSON.parse(all[0]?.body ?? ''))).toEqual({
       externalUserId: application('').id,
-      fixedInfo: { firstName: 'Ada', lastName: 'Lovelace', dob: '1990-12-10', country: 'DE' },
+      email: 'ada@example.com',
+      fixedInfo: {
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+        dob: '1990-12-10',
+        country: 'DEU',
+        addresses: [{ country: 'DEU', street: 'Unter den Linden 1', town: 'Berlin', postCode: '10117' }],
+      },
     })
+  })
+
+  it('requests no check while the level waits for documents, and links to the page for them', async () => {
+    const link = z.strictObject({
+      levelName: z.literal('full kyc'),
+      userId: z.literal(application('').id),
+      ttlInSecs: z.int().positive(),
+    })
+    const { review, all } = await start(({ path, body }, response) => {
+      if (path.endsWith('/requiredIdDocsStatus'))
+        return respond(response, { IDENTITY: { imageIds: [1] }, SELFIE: null })
+      if (path === '/resources/sdkIntegrations/levels/-/websdkLink') {
+        const isRight = link.safeParse(JSON.parse(body)).success
+        return respond(response, { url: 'https://in.sumsub.example/websdk/p/private' }, isRight ? 200 : 400)
+      }
+      return respond(response, { id: 'abc123', review: { reviewStatus: 'init' } })
+    })
+    const submitted = await review.submit({ ...application('Lovelace'), level: 'full' })
+    expect(submitted).toMatchObject({ reference: 'abc123', review: { status: 'pending' } })
+    expect(all.filter(({ path }) => path.endsWith('/status/pending'))).toEqual([])
+    expect(await review.page?.({ id: application('').id, level: 'full' }, noon)).toEqual({
+      url: 'https://in.sumsub.example/websdk/p/private',
+      expiresAt: new Date(noon.getTime() + 1_800_000),
+    })
+    expect(all.every(({ isSigned }) => isSigned)).toBe(true)
+    await expect(review.page?.({ id: 'kyc_other', level: 'full' }, noon)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+  })
+
+  it('sends an address of one line as the street', async () => {
+    const { review, all } = await start((_seen, response) =>
+      respond(response, completed({ reviewAnswer: 'GREEN' })),
+    )
+    const { applicant, ...rest } = application('Lovelace')
+    await review.submit({ ...rest, applicant: { ...applicant, residence: {} } })
+    expect(newApplicant.parse(JSON.parse(all[0]?.body ?? '')).fixedInfo.addresses).toEqual([
+      { country: 'DEU', street: 'Unter den Linden 1, Berlin, 10117' },
+    ])
   })
 
   it('finds the applicant of an earlier attempt whose answer was lost', async () => {

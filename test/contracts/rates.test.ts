@@ -1,8 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
+import { Failure } from '../../src/failures/failure.ts'
+import { moneyOf } from '../../src/money/money.ts'
+import type { RateTable } from '../../src/money/rate-table.ts'
 import { createEcbRates, parseEcb } from '../../src/providers/rates/ecb.ts'
+import { createKeptRates } from '../../src/providers/rates/kept.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
-import type { Rates } from '../../src/providers/rates.ts'
+import { type KeptRates, type Rates, valueInUsd } from '../../src/providers/rates.ts'
+import { onBothEngines } from '../engines.ts'
 import { ecbDocument, type Feed, published, startFeed } from './ecb-feed.ts'
 
 const now = new Date('2026-11-20T12:00:00.000Z')
@@ -171,5 +176,71 @@ describe('ECB rates', () => {
     ['a currency twice', ecbDocument('2026-11-19').replace("'JPY'", "'USD'")],
   ])('are not read from a document with %s', (_what, xml) => {
     expect(() => parseEcb(xml)).toThrow('the publication')
+  })
+})
+
+describe('ECB rates and a restart', () => {
+  const keptIn = (table: { now: RateTable | null }): KeptRates => ({
+    load: async () => table.now,
+    save: async (newest) => {
+      table.now = newest
+    },
+  })
+
+  it('are the kept publication while the feed is down, until it is too old', async () => {
+    const table: { now: RateTable | null } = { now: null }
+    const feed = await startFeed(ecbDocument('2026-11-19'))
+    const open = () =>
+      createEcbRates({ url: feed.url, log: silentLog, kept: keptIn(table) }, { timeoutMs: 300 })
+    const before = await open().latest(now)
+    await feed.close()
+    expect((await open().latest(later(1))).perEuro).toEqual(before.perEuro)
+    await expect(open().latest(later(24 * 7))).rejects.toMatchObject({ code: 'rates_unavailable' })
+  })
+
+  it('do without the kept publication when the database does not answer', async () => {
+    const down = () => Promise.reject(new Error('the database is down'))
+    const rates = createEcbRates({ url: shared.url, log: silentLog, kept: { load: down, save: down } })
+    expect((await rates.latest(now)).perEuro.get('EUR')).toBe('1')
+  })
+})
+
+onBothEngines('the kept publication', (database) => {
+  it('is the newest that any gateway has seen', async () => {
+    const kept = createKeptRates(database(), 'https://rates.example')
+    expect(await kept.load()).toBeNull()
+    const of = (day: string, usd: string): RateTable => ({
+      source: `of ${day}`,
+      asOf: new Date(day),
+      perEuro: new Map([
+        ['EUR', '1'],
+        ['USD', usd],
+      ]),
+    })
+    await kept.save(of('2026-11-19', '1.07'), now)
+    await kept.save(of('2026-11-18', '1.06'), now)
+    expect(await kept.load()).toEqual(of('2026-11-19', '1.07'))
+    await kept.save(of('2026-11-20', '1.08'), now)
+    expect(await kept.load()).toEqual(of('2026-11-20', '1.08'))
+  })
+})
+
+describe('dollars without a table', () => {
+  const none: Rates = {
+    latest: async () => {
+      throw new Failure('rates_unavailable', 'There is none.')
+    },
+  }
+
+  it('count as dollars, at par', async () => {
+    for (const asset of ['USD', 'USDC', 'USDT', 'PYUSD'] as const)
+      expect(await valueInUsd(none, moneyOf(asset, '12.5'), now)).toEqual({
+        usdMicros: 12_500_000n,
+        rate: '1',
+      })
+    for (const asset of ['EURC', 'EUR', 'GBP'] as const)
+      await expect(valueInUsd(none, moneyOf(asset, '12.5'), now)).rejects.toMatchObject({
+        code: 'rates_unavailable',
+      })
   })
 })

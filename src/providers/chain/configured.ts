@@ -11,10 +11,16 @@ export async function startConfiguredChain(
 ): Promise<Chain> {
   switch (chain.kind) {
     case 'anvil':
-      return (await import('./node/anvil.ts')).startAnvilChain({ ...parts, binary: chain.anvilBinary })
+      return (await import('./node/anvil.ts')).startAnvilChain({
+        ...parts,
+        name: chain.name,
+        binary: chain.anvilBinary,
+      })
     case 'rpc':
       return (await import('./rpc.ts')).connectRpcChain({
         ...parts,
+        name: chain.name,
+        variable: chain.rpcVariable,
         url: chain.rpcUrl ?? '',
         sponsorKey: chain.sponsorKey,
         ownerKey: chain.ownerKey,

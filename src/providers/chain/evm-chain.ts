@@ -1,7 +1,8 @@
 /** The chain port over a gate to an EVM node, shared by the adapters `anvil` and `rpc`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../failures/failure.ts'
-import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
+import { type ChainName, chainFacts } from '../../money/chains.ts'
+import type { Address, Chain, EvmSigner, TokenAddresses, Wallet, WalletModule } from '../chain.ts'
 import { readAllowance } from './accounts/allowances.ts'
 import { allowancePrices } from './accounts/wallets.ts'
 import { safeAbi, tokenAbi } from './contracts/abi.ts'
@@ -12,17 +13,12 @@ import { isAuthorizationOver, readAuthorizationState } from './relay/authorizati
 import type { Gate } from './relay/gate.ts'
 import { isConnectionError } from './relay/refusal.ts'
 import type { Relayer } from './relay/relayer.ts'
-import {
-  allowanceModule,
-  baseSepolia,
-  lowerCaseAddress,
-  safe4337Module,
-  type TokenAddresses,
-} from './rpc/networks.ts'
+import { allowanceModule, lowerCaseAddress, safe4337Module } from './rpc/networks.ts'
 import { findTransfers, readTransaction } from './transfers.ts'
 
 /** Dependencies of the chain besides its open gate. */
 export interface EvmChainOptions {
+  readonly name: ChainName
   readonly gate: Gate<EvmSession>
   readonly first: EvmSession
   readonly tokens: TokenAddresses
@@ -38,7 +34,9 @@ const NOTICE_MS = 100
 /** Sentinel before the first entry of a Safe's list of modules. */
 const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 
-export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: EvmChainOptions): Chain {
+export function createEvmChain(options: EvmChainOptions): Chain {
+  const { name, gate, first, tokens, rpcUrl, suspect, close } = options
+  const { id, confirmations } = chainFacts(name)
   /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
   async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
     const session = await gate.enter()
@@ -91,8 +89,9 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
   }
 
   return {
-    name: baseSepolia.name,
-    id: baseSepolia.id,
+    name,
+    id,
+    confirmations,
     get rpcUrl() {
       return rpcUrl()
     },
@@ -104,15 +103,18 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     modules: (wallet) => repeatable((session) => modulesOf(session, wallet)),
     // Depends only on contract addresses, which are the same in every session.
     operationOf: (operation) => first.operations.operationOf(operation),
-    balanceOf: (token, address) =>
-      repeatable(({ client }) =>
+    async balanceOf(token, address) {
+      const contract = tokens[token]
+      if (contract === undefined) return 0n
+      return repeatable(({ client }) =>
         client.readContract({
-          address: tokens[token],
+          address: contract,
           abi: tokenAbi,
           functionName: 'balanceOf',
           args: [lowerCaseAddress(address)],
         }),
-      ),
+      )
+    },
     submit: (operation) => once((session) => session.operations.submit(operation)),
     operationHashOf: (operation) => first.operations.operationHashOf(operation),
     executionOf: (operation, waitMs) =>
@@ -136,14 +138,14 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     identity: () =>
       repeatable(async ({ client, isDevelopment }) =>
         // A public chain is identified by its id; a development node by its own first block.
-        isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${baseSepolia.id}`,
+        isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${id}`,
       ),
     allowancePrices,
     allowanceOf: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null
         : repeatable((session) => readAllowance(session, wallet, agentId)),
-    mint: (mints) => development(({ relayer }) => mintTokens(relayer, mints)),
+    mint: (mints) => development(({ relayer }) => mintTokens(relayer, { name, tokens }, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
     latestBlockAt: () =>
@@ -173,7 +175,7 @@ async function modulesOf(
   const shown = (module: Address, status: WalletModule['status']): WalletModule => ({
     ...(known.get(module) ?? { name: 'unknown', type: 'unknown', version: 'unknown' }),
     address: module,
-    chain: baseSepolia.name,
+    chain: client.chain.name,
     status,
   })
   const planned = wallet.owner.kind === 'gateway' ? [contracts.module] : [...known.keys()]

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { type ChainName, chainFacts, rpcVariableOf } from '../../money/chains.ts'
 import type { Chain, Hex } from '../chain.ts'
 import { createEvmChain } from './evm-chain.ts'
 import { newSandboxSeed } from './keys.ts'
@@ -9,18 +10,21 @@ import { openDevelopmentSession } from './node/development-session.ts'
 import type { EvmSession } from './node/evm-session.ts'
 import { openPublicSession } from './node/public-session.ts'
 import { createGate, type Opened } from './relay/gate.ts'
-import { createNodeClient, localNodeOptions, type NodeClient, remoteNodeOptions } from './rpc/client.ts'
-import { isDevelopmentNode } from './rpc/development-node.ts'
 import {
-  type AccountContracts,
-  baseSepolia,
-  canonicalContracts,
-  sandboxTokenAddresses,
-  type TokenAddresses,
-} from './rpc/networks.ts'
+  createNodeClient,
+  localNodeOptions,
+  type NodeClient,
+  remoteNodeOptions,
+  requireChainId,
+} from './rpc/client.ts'
+import { isDevelopmentNode } from './rpc/development-node.ts'
+import { type AccountContracts, addressesOf, canonicalContracts, sandboxTokensOn } from './rpc/networks.ts'
 
 /** Connection to a node, with the configuration of public chains. */
 export interface RpcChainOptions {
+  readonly name: ChainName
+  /** Environment variable with the URL, for messages; by default that of the chain. */
+  readonly variable?: string
   readonly url: string
   readonly clock: Clock
   readonly log: Log
@@ -30,7 +34,6 @@ export interface RpcChainOptions {
   readonly ownerKey?: string | null | undefined
   /** Addresses of a public chain's contracts, where they differ from the usual ones. */
   readonly contracts?: Partial<AccountContracts> | undefined
-  readonly tokens?: Partial<TokenAddresses> | undefined
   /** How long calls wait for a node that does not answer; 4,000 by default. */
   readonly waitMs?: number | undefined
 }
@@ -43,30 +46,31 @@ const WATCH_MS = 2_000
  * @throws Error listing everything that is missing: the right chain id, a sponsor key, contracts.
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
-  const { url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
-  const tokens = { ...sandboxTokenAddresses, ...options.tokens }
+  const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
+  const { variable = rpcVariableOf(name) } = options
+  const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
   const seed = newSandboxSeed()
   const closing = new AbortController()
   let knownChain: Hex | undefined
 
-  const isDevelopment = await isDevelopmentNode(createNodeClient(remoteNodeOptions(url)))
-  const client = createNodeClient(isDevelopment ? localNodeOptions(url) : remoteNodeOptions(url))
+  // Contracts and keys of the sandbox have no place on a chain with real money, not even on a copy of one.
+  const isDevelopment =
+    facts.isTest && (await isDevelopmentNode(createNodeClient(remoteNodeOptions(name, url))))
+  const client = createNodeClient(isDevelopment ? localNodeOptions(name, url) : remoteNodeOptions(name, url))
+  const sandboxTokens = sandboxTokensOn(name)
+  const tokens = addressesOf(isDevelopment ? sandboxTokens : facts.tokens)
 
   async function open(): Promise<Opened<EvmSession>> {
     if (!isDevelopment) {
       const session = await openPublicSession(
         { client, clock, log },
-        { contracts, tokens, sponsorKey, ownerKey },
+        { variable, contracts, tokens, sponsorKey, ownerKey },
       )
       return { session, isFresh: false }
     }
-    const chainId = await client.getChainId()
-    if (chainId !== baseSepolia.id)
-      throw new Error(
-        `The node at CHAIN_RPC_URL has chain id ${chainId}; start it with --chain-id ${baseSepolia.id}.`,
-      )
-    const session = await openDevelopmentSession(client, seed)
+    await requireChainId(client, variable)
+    const session = await openDevelopmentSession(client, seed, sandboxTokens)
     const chain = await identityOf(client)
     const isFresh = chain !== knownChain
     knownChain = chain
@@ -88,7 +92,8 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   return createEvmChain({
     gate,
     first,
-    tokens: isDevelopment ? sandboxTokenAddresses : tokens,
+    name,
+    tokens,
     // A public node's URL may contain an API key.
     rpcUrl: () => (isDevelopment ? url : null),
     suspect: (session) => gate.lose(session),

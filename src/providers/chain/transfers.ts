@@ -1,11 +1,11 @@
 /** Reads of transactions and stablecoin transfers from one node. */
 import { TransactionNotFoundError, type TransactionReceipt } from 'viem'
-import type { Address, CalledTransaction, FoundTransfer, Hex } from '../chain.ts'
+import type { Address, CalledTransaction, FoundTransfer, Hex, TokenAddresses } from '../chain.ts'
 import { transferEvent } from './contracts/abi.ts'
 import type { ReadReceipt } from './relay/read-receipt.ts'
 import { findReceipt } from './relay/receipts.ts'
 import type { NodeClient } from './rpc/client.ts'
-import { lowerCaseAddress, type TokenAddresses } from './rpc/networks.ts'
+import { lowerCaseAddress } from './rpc/networks.ts'
 
 /** Reads a transaction with its calldata; undefined while it is in no block. */
 export async function readTransaction(

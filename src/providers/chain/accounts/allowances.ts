@@ -1,9 +1,9 @@
 /** On-chain allowances of agents on wallets the gateway does not own. */
 import { encodeFunctionData } from 'viem'
-import type { Address, ChainAllowance, Wallet, WalletCall } from '../../chain.ts'
+import type { Address, ChainAllowance, TokenAddresses, Wallet, WalletCall } from '../../chain.ts'
 import { allowanceAbi, safeAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { type AccountContracts, lowerCaseAddress, type TokenAddresses } from '../rpc/networks.ts'
+import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import type { Deployments } from './deployments.ts'
 import type { SafeCall } from './user-operation.ts'
 import { agentHash, type Wallets } from './wallets.ts'
@@ -18,7 +18,13 @@ export function allowanceCallOf(
 ): SafeCall {
   if (call.kind !== 'transfer')
     throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
-  const args = [safe, agentHash(agentId), tokens[call.token], lowerCaseAddress(call.to), call.units] as const
+  const args = [
+    safe,
+    agentHash(agentId),
+    addressIn(tokens, call.token),
+    lowerCaseAddress(call.to),
+    call.units,
+  ] as const
   return {
     to: contracts.allowances,
     data: encodeFunctionData({ abi: allowanceAbi, functionName: 'transfer', args }),

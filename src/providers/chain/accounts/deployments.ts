@@ -85,7 +85,9 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       validUntil,
       signer: 'key',
     } as const
-    const signature = await gatewayOwner.sign?.({ hash: signableOf(contracts, plan).hash })
+    const signature = await gatewayOwner.sign?.({
+      hash: signableOf({ ...contracts, chainId: client.chain.id }, plan).hash,
+    })
     if (signature === undefined) throw new Error('The key of the gateway cannot sign a hash.')
     const bundled = await bundler.send(packOperation(plan, signature))
     if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)

@@ -13,9 +13,9 @@ import {
   slice,
   stringToHex,
 } from 'viem'
-import type { Address, Hex, SignableOperation, WalletCall } from '../../chain.ts'
+import type { Address, Hex, SignableOperation, TokenAddresses, WalletCall } from '../../chain.ts'
 import { entryPointAbi, safeAbi, tokenAbi } from '../contracts/abi.ts'
-import { type AccountContracts, baseSepolia, lowerCaseAddress, type TokenAddresses } from '../rpc/networks.ts'
+import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
 
 /** Members covered by the module's EIP-712 signature. */
@@ -39,6 +39,8 @@ const safeOpTypes = {
 
 /** Maximum gas of a call: a token's transfer behind a proxy, plus the allowance module. */
 const CALL_GAS = 300_000n
+/** Maximum gas of a hand-over: a price for each token of the chain, three allowances, a module and an owner. */
+const HAND_OVER_GAS = 500_000n
 /** Maximum gas for verifying the owner's signature; without a precompile, a passkey's needs a Solidity verifier. */
 const VERIFICATION_GAS = { key: 200_000n, passkey: 700_000n } as const
 /** Gas of the EntryPoint per operation. */
@@ -49,6 +51,11 @@ export interface SafeCall {
   readonly to: Address
   readonly data: Hex
   readonly byDelegate?: boolean
+}
+
+/** Contracts that an operation's hashes name, with their chain. */
+export interface OperatingContracts extends Pick<AccountContracts, 'module' | 'entryPoint'> {
+  readonly chainId: number
 }
 
 /** Content of an operation. Its fees are zero, because the sponsor pays for the enclosing transaction. */
@@ -94,23 +101,20 @@ export function safeCallOf(
     return { to: contracts.allowances, data: setAllowanceCall(delegate, call.agentId, call.dailyMicros) }
   const args = [lowerCaseAddress(call.to), call.units] as const
   return {
-    to: tokens[call.token],
+    to: addressIn(tokens, call.token),
     data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }),
   }
 }
 
 /** Builds the data for the Safe's owner to sign. */
-export function signableOf(
-  contracts: Pick<AccountContracts, 'module' | 'entryPoint'>,
-  plan: OperationPlan,
-): SignableOperation {
+export function signableOf(contracts: OperatingContracts, plan: OperationPlan): SignableOperation {
   const message = {
     safe: plan.safe,
     nonce: nonceOf(plan.id).toString(),
     initCode: '0x',
     callData: callDataOf(plan.call),
     verificationGasLimit: VERIFICATION_GAS[plan.signer].toString(),
-    callGasLimit: CALL_GAS.toString(),
+    callGasLimit: callGasOf(plan.call).toString(),
     preVerificationGas: '0',
     maxPriorityFeePerGas: '0',
     maxFeePerGas: '0',
@@ -119,7 +123,7 @@ export function signableOf(
     validUntil: secondsOf(plan.validUntil),
     entryPoint: contracts.entryPoint,
   } as const
-  const domain = { chainId: baseSepolia.id, verifyingContract: contracts.module }
+  const domain = { chainId: contracts.chainId, verifyingContract: contracts.module }
   const typedData = { domain, types: safeOpTypes, primaryType: 'SafeOp', message } as const
   const hash = hashTypedData({
     ...typedData,
@@ -127,7 +131,7 @@ export function signableOf(
       ...message,
       nonce: nonceOf(plan.id),
       verificationGasLimit: VERIFICATION_GAS[plan.signer],
-      callGasLimit: CALL_GAS,
+      callGasLimit: callGasOf(plan.call),
       preVerificationGas: 0n,
       maxPriorityFeePerGas: 0n,
       maxFeePerGas: 0n,
@@ -139,8 +143,9 @@ export function signableOf(
 /** Adds the signature to an operation. @param signature in the format of Safe 1.4.1. */
 export function packOperation(plan: OperationPlan, signature: Hex): PackedOperation {
   const verificationGas = VERIFICATION_GAS[plan.signer]
+  const callGas = callGasOf(plan.call)
   return {
-    gas: verificationGas + CALL_GAS + OVERHEAD_GAS,
+    gas: verificationGas + callGas + OVERHEAD_GAS,
     packed: {
       sender: plan.safe,
       nonce: nonceOf(plan.id),
@@ -148,7 +153,7 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
       callData: callDataOf(plan.call),
       accountGasLimits: concat([
         numberToHex(verificationGas, { size: 16 }),
-        numberToHex(CALL_GAS, { size: 16 }),
+        numberToHex(callGas, { size: 16 }),
       ]),
       preVerificationGas: 0n,
       gasFees: pad('0x', { size: 32 }),
@@ -164,7 +169,10 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
 }
 
 /** Computes the EntryPoint's hash of an operation, which does not cover the signature with its validity period. */
-export function operationHashOf(entryPoint: Address, plan: OperationPlan): Hex {
+export function operationHashOf(
+  { entryPoint, chainId }: Pick<OperatingContracts, 'entryPoint' | 'chainId'>,
+  plan: OperationPlan,
+): Hex {
   const { packed } = packOperation(plan, '0x')
   const encoded = encodeAbiParameters(
     [
@@ -191,7 +199,7 @@ export function operationHashOf(entryPoint: Address, plan: OperationPlan): Hex {
   return keccak256(
     encodeAbiParameters(
       [{ type: 'bytes32' }, { type: 'address' }, { type: 'uint256' }],
-      [keccak256(encoded), entryPoint, BigInt(baseSepolia.id)],
+      [keccak256(encoded), entryPoint, BigInt(chainId)],
     ),
   )
 }
@@ -208,6 +216,10 @@ export function handleOpsCall(
     data: encodeFunctionData({ abi: entryPointAbi, functionName: 'handleOps', args }),
     gas: operations.reduce((sum, { gas }) => sum + gas, OVERHEAD_GAS),
   }
+}
+
+function callGasOf({ byDelegate = false }: SafeCall): bigint {
+  return byDelegate ? HAND_OVER_GAS : CALL_GAS
 }
 
 function callDataOf({ to, data, byDelegate = false }: SafeCall): Hex {

@@ -20,12 +20,13 @@ import {
   CARDS_AGENT,
   type ChainAllowance,
   type Hex,
+  type TokenAddresses,
   type Wallet,
   type WalletOwner,
 } from '../../chain.ts'
 import { allowanceAbi, safeAbi, walletSetupAbi } from '../contracts/abi.ts'
 import { intentSignerCode } from '../contracts/account-contracts.artifact.ts'
-import { type AccountContracts, type OwnContract, ownContract, type TokenAddresses } from '../rpc/networks.ts'
+import { type AccountContracts, type OwnContract, ownContract, walletTokens } from '../rpc/networks.ts'
 
 /** Address of the P-256 precompile (RIP-7212), tried before the verifier contract. */
 const P256_PRECOMPILE = 0x100n
@@ -92,25 +93,29 @@ export function createWallets(maker: WalletMaker): Wallets {
     to: contracts.moduleSetup,
     data: encodeFunctionData({ abi: safeAbi, functionName: 'enableModules', args: [[contracts.module]] }),
   })
+  const own = stablecoins.flatMap((token) => {
+    const address = tokens[token]
+    return address === undefined ? [] : [[token, address] as const]
+  })
   const delegate: Wallet = {
     accountId: DELEGATE,
     origin: { kind: 'gateway' },
     owner: { kind: 'gateway' },
   }
-  const allowances = (cardCover = 0n) => ({
+  const allowances = (priced: typeof walletTokens, cardCover = 0n) => ({
     module: contracts.allowances,
     delegate: safeOf(delegate).address,
     daily: starterMicros,
     cards: agentHash(CARDS_AGENT),
     cardsDaily: cardsMicros,
     cardsOnce: cardCover,
-    tokens: stablecoins.map((token) => tokens[token]),
-    prices: stablecoins.map((token) => allowancePrices[token]),
+    tokens: priced.map(([, address]) => address),
+    prices: priced.map(([symbol]) => allowancePrices[symbol]),
   })
 
   function setupOf(origin: WalletOwner): Hex {
     if (origin.kind === 'gateway') return gatewaySetup
-    const args = [[contracts.module, contracts.allowances], allowances()] as const
+    const args = [[contracts.module, contracts.allowances], allowances(walletTokens)] as const
     return setupCall(contracts, signerOf(origin).address, {
       to: contracts.walletSetup,
       data: encodeFunctionData({ abi: walletSetupAbi, functionName: 'setUp', args }),
@@ -154,7 +159,7 @@ export function createWallets(maker: WalletMaker): Wallets {
       encodeFunctionData({
         abi: walletSetupAbi,
         functionName: 'handOver',
-        args: [[contracts.allowances], allowances(cardCover), gatewayOwner, signerOf(owner).address],
+        args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, signerOf(owner).address],
       }),
   }
 }

@@ -47,9 +47,11 @@ contract AgentAllowance {
         emit OnceSet(msg.sender, delegate, agent, once);
     }
 
-    /// @notice Called by the Safe.
+    /// @notice Called by the Safe. Tokens without a contract on this chain are skipped, so that one list, and with it
+    /// one wallet address, serves every chain.
     function setPrices(address[] calldata tokens, uint96[] calldata prices) external {
-        for (uint256 i = 0; i < tokens.length; ++i) _prices[msg.sender][tokens[i]] = prices[i];
+        for (uint256 i = 0; i < tokens.length; ++i)
+            if (tokens[i].code.length > 0) _prices[msg.sender][tokens[i]] = prices[i];
     }
 
     /// @notice Pays out of a Safe. Called by the delegate.

@@ -5,6 +5,8 @@ import { parseAbi, parseAbiItem } from 'viem'
 export const tokenAbi = parseAbi([
   'function initialize(string name, string symbol, uint8 decimals, string version)',
   'function decimals() view returns (uint8)',
+  'function symbol() view returns (string)',
+  'function DOMAIN_SEPARATOR() view returns (bytes32)',
   'function mintBatch(address[] to, uint256[] value)',
   'function balanceOf(address account) view returns (uint256)',
   'function transfer(address to, uint256 value) returns (bool)',
@@ -56,6 +58,9 @@ export const safeAbi = parseAbi([
   'function isModuleEnabled(address module) view returns (bool)',
   'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
 ])
+
+/** The 4337 module of Safes, 0.3.0. */
+export const moduleAbi = parseAbi(['function SUPPORTED_ENTRYPOINT() view returns (address)'])
 
 /** `contracts/WalletSetup.sol`, run by a Safe through delegatecall. */
 export const walletSetupAbi = parseAbi([

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
-import { baseSepolia } from '../rpc/networks.ts'
+import { type ChainName, chains } from '../../../money/chains.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -68,12 +68,18 @@ function neededOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /**
- * Starts anvil with the sandbox chain's id.
- * @param port 0 for any free port.
+ * Starts anvil with the id of a chain.
+ * @param port 0 for any free port. @param more further flags.
  * @throws Error when it exits, or does not listen within `timeoutMs`.
  */
-export async function spawnAnvil(binary: string, port: number, timeoutMs: number): Promise<AnvilProcess> {
-  const flags = ['--port', `${port}`, '--chain-id', `${baseSepolia.id}`, ...limits]
+export async function spawnAnvil(
+  binary: string,
+  port: number,
+  timeoutMs: number,
+  chain: ChainName = 'base-sepolia',
+  more: readonly string[] = [],
+): Promise<AnvilProcess> {
+  const flags = ['--port', `${port}`, '--chain-id', `${chains[chain].id}`, ...limits, ...more]
   const isWindows = process.platform === 'win32'
   const env = neededOf(process.env)
   const child = isWindows

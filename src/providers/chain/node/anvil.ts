@@ -4,19 +4,22 @@
  * chain; other folders do not depend on Safes, operations or relayers.
  */
 import type { Log } from '../../../base/log.ts'
+import type { ChainName } from '../../../money/chains.ts'
 import type { Chain } from '../../chain.ts'
 import { createEvmChain } from '../evm-chain.ts'
 import { newSandboxSeed } from '../keys.ts'
 import { createGate, type Opened } from '../relay/gate.ts'
 import { createNodeClient, localNodeOptions } from '../rpc/client.ts'
 import { silenceNode } from '../rpc/development-node.ts'
-import { sandboxTokenAddresses } from '../rpc/networks.ts'
+import { addressesOf, sandboxTokensOn } from '../rpc/networks.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import type { EvmSession } from './evm-session.ts'
 
 /** Start options. @property binary by default that of the optional dependency `@foundry-rs/anvil`. */
 export interface AnvilChainOptions {
+  /** A test chain. */
+  readonly name: ChainName
   readonly log: Log
   readonly binary?: string | null | undefined
   /** How long calls wait while the chain is being restored; 4,000 by default. */
@@ -28,7 +31,13 @@ export interface AnvilChainOptions {
  * same port and is restored from the books before other calls pass. It ends with this process.
  * @throws Error with instructions when there is no binary, or it does not start.
  */
-export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChainOptions): Promise<Chain> {
+export async function startAnvilChain({
+  name,
+  log,
+  binary,
+  waitMs = 4_000,
+}: AnvilChainOptions): Promise<Chain> {
+  const tokens = sandboxTokensOn(name)
   const path = findAnvil(binary)
   const seed = newSandboxSeed()
   let anvil: AnvilProcess | undefined
@@ -37,7 +46,7 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
 
   async function open(): Promise<Opened<EvmSession>> {
     await anvil?.stop()
-    const started = await spawnAnvil(path, port, 10_000).catch((error: unknown) => {
+    const started = await spawnAnvil(path, port, 10_000, name).catch((error: unknown) => {
       // If another process has taken the port in the meantime, the next attempt uses any free one.
       port = 0
       throw error
@@ -45,9 +54,9 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
     anvil = started
     port = started.port
     if (isClosed) await started.stop()
-    const client = createNodeClient(localNodeOptions(started.url))
+    const client = createNodeClient(localNodeOptions(name, started.url))
     await silenceNode(client)
-    const session = await openDevelopmentSession(client, seed)
+    const session = await openDevelopmentSession(client, seed, tokens)
     log.info({ pid: started.pid, url: started.url }, 'chain is up')
     return { session, isFresh: true, lost: started.exited }
   }
@@ -58,7 +67,8 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
     return createEvmChain({
       gate,
       first,
-      tokens: sandboxTokenAddresses,
+      name,
+      tokens: addressesOf(tokens),
       rpcUrl: () => anvil?.url ?? '',
       // The process's exit is detected directly; a slow answer is no reason to end it.
       suspect: () => undefined,

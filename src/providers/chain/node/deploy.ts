@@ -1,6 +1,5 @@
 /** Sets up a development node: deploys missing contracts of the smart accounts, the tokens and the multicall. */
 import { concat, encodeFunctionData, getCreate2Address, pad } from 'viem'
-import { stablecoins } from '../../../money/money.ts'
 import type { Address, Hex } from '../../chain.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
@@ -19,7 +18,7 @@ import {
   multicallAddress,
   ownContracts,
   type SandboxToken,
-  sandboxTokens,
+  type SandboxTokens,
 } from '../rpc/networks.ts'
 
 /** Safe's own deployer. @see https://github.com/safe-global/safe-singleton-factory */
@@ -36,14 +35,18 @@ const noSalt = pad('0x', { size: 32 })
  * @returns the addresses of the account contracts.
  * @throws Error when a contract is still missing afterwards.
  */
-export async function deployMissing(client: NodeClient, relayer: Relayer): Promise<AccountContracts> {
+export async function deployMissing(
+  client: NodeClient,
+  relayer: Relayer,
+  tokens: SandboxTokens,
+): Promise<AccountContracts> {
   const plans = deployments()
   await Promise.all([
     ensureCode(client, safeDeployer, safeDeployerCode),
     ensureCode(client, multicallAddress, sandboxMulticallCode),
   ])
   await Promise.all([
-    ...stablecoins.map((symbol) => ensureToken(client, relayer, symbol, sandboxTokens[symbol])),
+    ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),
     ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
   ])
   return addressesOf(plans)

@@ -3,17 +3,22 @@ import type { Hex } from '../../chain.ts'
 import { sandboxOwner } from '../keys.ts'
 import { createLanes } from '../relay/lanes.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { sandboxTokenAddresses } from '../rpc/networks.ts'
+import { addressesOf, type SandboxTokens } from '../rpc/networks.ts'
 import { deployMissing } from './deploy.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 
-/** Sets up the node and opens a session. @param seed seed of the sponsor's keys. */
-export async function openDevelopmentSession(client: NodeClient, seed: Hex): Promise<EvmSession> {
-  const relayer = createLanes(client, seed)
+/** Sets up the node and opens a session. @param seed seed of the sponsor's keys. @param tokens to deploy. */
+export async function openDevelopmentSession(
+  client: NodeClient,
+  seed: Hex,
+  tokens: SandboxTokens,
+): Promise<EvmSession> {
+  const addresses = addressesOf(tokens)
+  const relayer = createLanes(client, seed, Object.values(addresses))
   return openSession({
     client,
-    contracts: await deployMissing(client, relayer),
-    tokens: sandboxTokenAddresses,
+    contracts: await deployMissing(client, relayer, tokens),
+    tokens: addresses,
     relayer,
     owner: sandboxOwner(),
     isDevelopment: true,

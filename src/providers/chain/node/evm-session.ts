@@ -1,7 +1,7 @@
 /** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
-import type { Address, EvmSigner } from '../../chain.ts'
+import type { Address, EvmSigner, TokenAddresses } from '../../chain.ts'
 import { createDeployments, type Deployments } from '../accounts/deployments.ts'
 import {
   createWallets,
@@ -17,7 +17,7 @@ import { createOperations, type Operations } from '../relay/operations.ts'
 import { type ReadReceipt, readReceipt } from '../relay/read-receipt.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import type { AccountContracts, TokenAddresses } from '../rpc/networks.ts'
+import type { AccountContracts } from '../rpc/networks.ts'
 import { createSeenBlocks, type SeenBlocks } from './seen-blocks.ts'
 
 /** Maximum pending bundles. A development node executes one at a time; two keep it busy. */

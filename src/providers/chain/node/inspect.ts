@@ -1,8 +1,9 @@
 /** External inspection of a chain: queries its node and, unlike connecting, changes nothing. */
 
 import { z } from 'zod'
+import { type ChainName, chainFacts } from '../../../money/chains.ts'
 import { callProvider } from '../../http-client.ts'
-import { baseSepolia, canonicalContracts } from '../rpc/networks.ts'
+import { canonicalContracts } from '../rpc/networks.ts'
 import { findAnvil } from './anvil-process.ts'
 
 /** Result of an inspection. @property date node's clock from the response header; null if absent. */
@@ -31,7 +32,11 @@ export const locateAnvil = findAnvil
  * @throws Error when it does not answer like a node; the message never contains the URL.
  */
 export async function inspectChain(
-  { url, sponsorKey }: { readonly url: string; readonly sponsorKey: string | null },
+  {
+    name,
+    url,
+    sponsorKey,
+  }: { readonly name: ChainName; readonly url: string; readonly sponsorKey: string | null },
   signal: AbortSignal,
 ): Promise<ChainSight> {
   let date: Date | null = null
@@ -58,7 +63,7 @@ export async function inspectChain(
   const { number, timestamp } = block.parse(latest)
   return {
     chainId: Number(quantity.parse(chainId)),
-    expectedChainId: baseSepolia.id,
+    expectedChainId: chainFacts(name).id,
     blockNumber: BigInt(number),
     blockAt: new Date(Number(timestamp) * 1_000),
     hasEntryPoint: typeof code === 'string' && code.length > 2,

@@ -2,23 +2,20 @@
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Clock } from '../../../base/clock.ts'
 import type { Log } from '../../../base/log.ts'
-import { stablecoins } from '../../../money/money.ts'
+import { chains } from '../../../money/chains.ts'
+import type { Address, Hex, TokenAddresses } from '../../chain.ts'
 import { createQueuedRelayer } from '../relay/queued-relayer.ts'
 import { awaitReceipt } from '../relay/receipts.ts'
 import type { Fees, Relayer } from '../relay/relayer.ts'
-import type { NodeClient } from '../rpc/client.ts'
-import {
-  type AccountContracts,
-  baseSepolia,
-  commonDeployer,
-  type OwnContract,
-  ownContracts,
-  type TokenAddresses,
-} from '../rpc/networks.ts'
+import { type NodeClient, nameOfNode, otherChain } from '../rpc/client.ts'
+import { type AccountContracts, commonDeployer, ownContracts } from '../rpc/networks.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
+import { checkContracts, isOwnContract } from './trusted-contracts.ts'
 
 /** Configuration of a public chain. */
 export interface PublicChain {
+  /** Environment variable with the node's URL, for messages. */
+  readonly variable: string
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   /** Key that pays for every transaction. */
@@ -33,39 +30,34 @@ const DEPLOYMENT_MS = 60_000
 /** Cache lifetime of fee estimates. */
 const FEES_MS = 4_000
 
-/**
- * Range of the search for an operation's event: nodes answer up to 10,000 blocks at once. About six days in total.
- */
-const logSearch = { pageBlocks: 9_000n, pages: 30 } as const
+/** Nodes answer up to 10,000 blocks at once. */
+const PAGE_BLOCKS = 9_000
 
-/** Checks all requirements and opens a session. @throws Error listing everything that is missing. */
+/** Time that the search for an operation's event covers: six days. */
+const SEARCH_MS = 6 * 24 * 3_600_000
+
+/** Checks all requirements and opens a session. @throws Error listing everything that is missing or different. */
 export async function openPublicSession(
   { client, clock, log }: { client: NodeClient; clock: Clock; log: Log },
-  { contracts, tokens, sponsorKey, ownerKey }: PublicChain,
+  { variable, contracts, tokens, sponsorKey, ownerKey }: PublicChain,
 ): Promise<EvmSession> {
-  const isThere = async (address: `0x${string}`) => Boolean(await client.getCode({ address }))
   const problems: string[] = []
-  const chainId = await client.getChainId()
-  if (chainId !== baseSepolia.id) problems.push(`its chain id is ${chainId}, not ${baseSepolia.id}`)
-  const sponsor = accountOf(sponsorKey)
+  const stranger = await otherChain(client, variable)
+  if (stranger !== undefined) problems.push(stranger)
+  const sponsor = keyAccount(sponsorKey)
   if (sponsor === undefined)
     problems.push('CHAIN_SPONSOR_KEY (0x and 64 hex digits) is missing: it pays for gas')
-  const owner = ownerKey ? accountOf(ownerKey) : sponsor
+  const owner = ownerKey ? keyAccount(ownerKey) : sponsor
   if (owner === undefined && sponsor !== undefined)
     problems.push("the owner's key is not 0x and 64 hex digits")
-  const own: readonly string[] = Object.values(ownContracts).map(({ address }) => address)
-  for (const [name, address] of Object.entries(contracts))
-    if (!own.includes(address) && !(await isThere(address)))
-      problems.push(`there is no contract at ${address} (${name})`)
-  if (!(await isThere(tokens.USDC))) problems.push(`there is no contract at ${tokens.USDC} (USDC)`)
+  for (const found of stranger === undefined ? await checkContracts(client, contracts) : [])
+    if (found.status === 'different' || (found.status === 'missing' && !isOwnContract(found)))
+      problems.push(`${found.name} at ${found.address}: ${found.detail}`)
   if (problems.length > 0 || sponsor === undefined || owner === undefined)
-    throw new Error(`The node at CHAIN_RPC_URL cannot be used: ${problems.join('; ')}.`)
-  for (const token of stablecoins)
-    if (!(await isThere(tokens[token])))
-      log.warn({ token, address: tokens[token] }, 'a token has no contract on this chain')
+    throw new Error(`The node at ${variable} cannot be used: ${problems.join('; ')}.`)
   const relayer = createQueuedRelayer(client, sponsor, cachedFees(client, clock))
-  for (const contract of Object.values(ownContracts))
-    if (!(await isThere(contract.address))) await deployOwn({ client, relayer, log }, contract)
+  await deployOwn({ client, relayer, log })
+  const { blockMs } = chains[nameOfNode(client)]
   return openSession({
     client,
     contracts,
@@ -73,22 +65,64 @@ export async function openPublicSession(
     relayer,
     owner,
     isDevelopment: false,
-    logSearch,
+    logSearch: {
+      pageBlocks: BigInt(PAGE_BLOCKS),
+      pages: Math.ceil(SEARCH_MS / (PAGE_BLOCKS * blockMs)),
+    },
   })
 }
 
-/** Deploys our own contracts on first use; their code determines their address. */
-async function deployOwn(
-  { client, relayer, log }: { client: NodeClient; relayer: Relayer; log: Log },
-  { address, data }: OwnContract,
-): Promise<void> {
-  log.info({ address }, 'one of our contracts is missing on this chain and is being deployed')
-  const { hash } = await relayer.send({ to: commonDeployer, data, gas: 3_000_000n })
-  await awaitReceipt(client, hash, DEPLOYMENT_MS)
-  if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
+/** Creates the relayer of a key on a public chain. @throws Error when the key is not one. */
+export function createSponsor(client: NodeClient, clock: Clock, sponsorKey: string | null): Relayer {
+  const sponsor = keyAccount(sponsorKey)
+  if (sponsor === undefined)
+    throw new Error('CHAIN_SPONSOR_KEY (0x and 64 hex digits) is missing: it pays for gas.')
+  return createQueuedRelayer(client, sponsor, cachedFees(client, clock))
 }
 
-function accountOf(key: string | null | undefined): LocalAccount | undefined {
+/**
+ * Deploys those of our own contracts that are missing; their code determines their address.
+ * @returns all of them, with the transaction that deployed one. @throws Error when one is still missing.
+ */
+export async function deployOwn({
+  client,
+  relayer,
+  log,
+}: {
+  readonly client: NodeClient
+  readonly relayer: Relayer
+  readonly log: Log
+}): Promise<readonly DeployedContract[]> {
+  const deployed: DeployedContract[] = []
+  for (const [name, { address, data }] of Object.entries(ownContracts)) {
+    const before = await client.getCode({ address })
+    if (before) {
+      deployed.push({ name, address, bytes: sizeOf(before), transactionHash: null })
+      continue
+    }
+    log.info({ address }, 'one of our contracts is missing on this chain and is being deployed')
+    const { hash } = await relayer.send({ to: commonDeployer, data, gas: 3_000_000n })
+    await awaitReceipt(client, hash, DEPLOYMENT_MS)
+    const after = await client.getCode({ address })
+    if (!after) throw new Error(`No contract could be deployed at ${address}.`)
+    deployed.push({ name, address, bytes: sizeOf(after), transactionHash: hash })
+  }
+  return deployed
+}
+
+/** One of our contracts on a chain. @property transactionHash null: it was there before. */
+export interface DeployedContract {
+  readonly name: string
+  readonly address: Address
+  readonly bytes: number
+  readonly transactionHash: Hex | null
+}
+
+function sizeOf(code: Hex): number {
+  return (code.length - 2) / 2
+}
+
+function keyAccount(key: string | null | undefined): LocalAccount | undefined {
   const digits = /^0x([0-9a-f]{64})$/i.exec(key ?? '')?.[1]
   return digits === undefined ? undefined : privateKeyToAccount(`0x${digits}`)
 }

@@ -6,10 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keccak256 } from 'viem'
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
-import type { Hex } from '../../chain.ts'
+import type { Address, Hex } from '../../chain.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { developmentFees, makeSponsor } from '../rpc/development-node.ts'
-import { baseSepolia } from '../rpc/networks.ts'
 import { awaitReceipt } from './receipts.ts'
 import {
   type Relayer,
@@ -33,15 +32,15 @@ interface Lane {
   nonce: number | undefined
 }
 
-/** Creates a relayer for a development node. @param seed seed of the sponsor's keys. */
-export function createLanes(client: NodeClient, seed: Hex): Relayer {
+/** Creates a relayer for a development node. @param seed seed of the sponsor's keys. @param tokens that it may mint. */
+export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Address[]): Relayer {
   const accountOf = (index: number) =>
     privateKeyToAccount(keccak256(`${seed}${index.toString(16).padStart(4, '0')}`))
   const sponsor = accountOf(0)
   const lanes: Lane[] = []
   let forgotten = 0
   const opened = async (account: LocalAccount) => {
-    const lane = await openLane(client, account)
+    const lane = await openLane(client, tokens, account)
     lanes.push(lane)
     return lane
   }
@@ -90,8 +89,12 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
   }
 }
 
-async function openLane(client: NodeClient, account: LocalAccount): Promise<Lane> {
-  await makeSponsor(client, account.address)
+async function openLane(
+  client: NodeClient,
+  tokens: readonly Address[],
+  account: LocalAccount,
+): Promise<Lane> {
+  await makeSponsor(client, tokens, account.address)
   return { account, nonce: undefined }
 }
 
@@ -104,7 +107,7 @@ async function broadcast(
 ): Promise<Hex> {
   const serializedTransaction = await account.signTransaction({
     type: 'eip1559',
-    chainId: baseSepolia.id,
+    chainId: client.chain.id,
     nonce,
     ...call,
     ...developmentFees,

@@ -10,6 +10,7 @@ import type {
   OperationExecution,
   SignableOperation,
   Submission,
+  TokenAddresses,
 } from '../../chain.ts'
 import { allowanceCallOf } from '../accounts/allowances.ts'
 import { passkeySignature } from '../accounts/owner-signature.ts'
@@ -23,7 +24,7 @@ import {
 } from '../accounts/user-operation.ts'
 import type { Wallets } from '../accounts/wallets.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import type { AccountContracts, TokenAddresses } from '../rpc/networks.ts'
+import type { AccountContracts } from '../rpc/networks.ts'
 import type { Bundler } from './bundler.ts'
 import {
   type Execution,
@@ -74,6 +75,7 @@ export function createOperations(options: OperationOptions): Operations {
   const broadcast = new Map<string, Broadcast>()
   const running = new Map<string, Promise<Submission>>()
   const delegate = wallets.safeOf(wallets.delegate).address
+  const signed = { ...contracts, chainId: client.chain.id }
 
   function planOf(
     { wallet, id, call, validUntil }: ChainOperation,
@@ -104,7 +106,7 @@ export function createOperations(options: OperationOptions): Operations {
 
   async function signatureOf(operation: AuthorizedOperation, plan: OperationPlan): Promise<Hex | undefined> {
     const { authorization, wallet } = operation
-    const { hash } = signableOf(contracts, plan)
+    const { hash } = signableOf(signed, plan)
     if (authorization.kind === 'eoa') return authorization.signature
     if (authorization.kind === 'passkey')
       return passkeySignature(wallets.signerOf(wallet.owner).address, hash, authorization)
@@ -228,8 +230,8 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   return {
-    operationOf: (operation) => signableOf(contracts, planOf(operation, operation.wallet.owner.kind)),
-    operationHashOf: (operation) => operationHashOf(contracts.entryPoint, executedPlanOf(operation)),
+    operationOf: (operation) => signableOf(signed, planOf(operation, operation.wallet.owner.kind)),
+    operationHashOf: (operation) => operationHashOf(signed, executedPlanOf(operation)),
     submit,
     executionOf,
     forget: () => broadcast.clear(),

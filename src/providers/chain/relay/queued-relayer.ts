@@ -7,7 +7,6 @@ import { BaseError, keccak256 } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
 import type { Hex } from '../../chain.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { baseSepolia } from '../rpc/networks.ts'
 import { type Fees, type Relayer, requireAcceptedByNode, type SponsoredCall } from './relayer.ts'
 import { createReplacements } from './replacements.ts'
 
@@ -56,7 +55,7 @@ export function createQueuedRelayer(
   async function broadcast(call: SponsoredCall, offer: Fees, nonce: number): Promise<Hex> {
     const signed = await account.signTransaction({
       type: 'eip1559',
-      chainId: baseSepolia.id,
+      chainId: client.chain.id,
       nonce,
       ...call,
       ...offer,

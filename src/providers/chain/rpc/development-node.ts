@@ -1,9 +1,7 @@
 /** Methods of development nodes (anvil): place code, fund addresses with native coin, and grant minting rights. */
 import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
-import { stablecoins } from '../../../money/money.ts'
 import type { Address, Hex } from '../../chain.ts'
 import type { NodeClient } from './client.ts'
-import { sandboxTokenAddresses } from './networks.ts'
 
 /** 10^12 ETH in wei: inexhaustible gas. */
 const plenty = 10n ** 30n
@@ -42,8 +40,12 @@ export async function placeCode(client: NodeClient, address: Address, code: Hex)
   await rpcOf(client)({ method: 'anvil_setCode', params: [address, code] })
 }
 
-/** Gives an address inexhaustible gas and lets it mint every sandbox token. */
-export async function makeSponsor(client: NodeClient, address: Address): Promise<void> {
+/** Gives an address inexhaustible gas and lets it mint the tokens, which must be the sandbox's. */
+export async function makeSponsor(
+  client: NodeClient,
+  tokens: readonly Address[],
+  address: Address,
+): Promise<void> {
   const minter = keccak256(
     encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [address, mintersSlot]),
   )
@@ -51,9 +53,7 @@ export async function makeSponsor(client: NodeClient, address: Address): Promise
   const rpc = rpcOf(client)
   await Promise.all([
     rpc({ method: 'anvil_setBalance', params: [address, toHex(plenty)] }),
-    ...stablecoins.map((token) =>
-      rpc({ method: 'anvil_setStorageAt', params: [sandboxTokenAddresses[token], minter, yes] }),
-    ),
+    ...tokens.map((token) => rpc({ method: 'anvil_setStorageAt', params: [token, minter, yes] })),
   ])
 }
 

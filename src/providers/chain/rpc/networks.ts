@@ -1,46 +1,38 @@
 /** Addresses of the chain's tokens and of the contracts behind accounts. */
 import { concat, getCreate2Address, pad } from 'viem'
-import { assetDecimals, type Stablecoin } from '../../../money/money.ts'
-import type { Address, Hex } from '../../chain.ts'
-import { agentAllowanceCode, walletSetupCode } from '../contracts/account-contracts.artifact.ts'
-
-/** The chain that every adapter implements or simulates. */
-export const baseSepolia = { id: 84532, name: 'base-sepolia' } as const
+import {
+  type ChainFacts,
+  type ChainName,
+  type ChainToken,
+  chainFacts,
+  chains,
+} from '../../../money/chains.ts'
+import { assetDecimals, type Stablecoin, stablecoins } from '../../../money/money.ts'
+import type { Address, Hex, TokenAddresses } from '../../chain.ts'
+import {
+  agentAllowanceCode,
+  agentAllowanceCodeHash,
+  walletSetupCode,
+  walletSetupCodeHash,
+} from '../contracts/account-contracts.artifact.ts'
 
 /** A token as the sandbox deploys it. `authorizations`: whether it supports EIP-2612 and EIP-3009. */
-export interface SandboxToken {
-  readonly address: Address
-  readonly name: string
-  readonly version: string
+export interface SandboxToken extends ChainToken {
   readonly decimals: number
   readonly authorizations: boolean
 }
 
 /**
- * USDC and EURC have their Base Sepolia addresses and EIP-712 domains. USDT and PYUSD have no contract there; their
- * permanent addresses are the last 20 bytes of keccak256 of `bursar sandbox USDT` and `bursar sandbox PYUSD`.
+ * Stand-ins for tokens that have no contract of their issuer on a test chain. Their permanent addresses are the last 20
+ * bytes of keccak256 of `bursar sandbox USDT`, `… PYUSD` and `… EURC`.
  */
-export const sandboxTokens = {
-  USDC: {
-    address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-    name: 'USDC',
-    version: '2',
-    decimals: assetDecimals.USDC,
-    authorizations: true,
-  },
+const standIns = {
   USDT: {
     address: '0x2AD9130de195E411b8A6D4f7aE29A4d1EEdabc73',
     name: 'Tether USD',
     version: '1',
     decimals: assetDecimals.USDT,
     authorizations: false,
-  },
-  EURC: {
-    address: '0x808456652fdb597867f38412077A9182bf77359F',
-    name: 'EURC',
-    version: '2',
-    decimals: assetDecimals.EURC,
-    authorizations: true,
   },
   PYUSD: {
     address: '0x935898f508eA25a9dAD4e35c5201031ff564b172',
@@ -49,17 +41,78 @@ export const sandboxTokens = {
     decimals: assetDecimals.PYUSD,
     authorizations: true,
   },
+  EURC: {
+    address: '0x24C365cf8a067196DA999F5Bf8614D5221FaCcBD',
+    name: 'EURC',
+    version: '2',
+    decimals: assetDecimals.EURC,
+    authorizations: true,
+  },
+} as const satisfies Partial<Record<Stablecoin, SandboxToken>>
+
+const circle = chains['base-sepolia'].tokens
+
+/** Tokens of the sandbox's chain: USDC and EURC with their public addresses and EIP-712 domains, and stand-ins. */
+export const sandboxTokens = {
+  ...standIns,
+  USDC: { ...circle.USDC, decimals: assetDecimals.USDC, authorizations: true },
+  EURC: { ...circle.EURC, decimals: assetDecimals.EURC, authorizations: true },
 } as const satisfies Record<Stablecoin, SandboxToken>
 
-/** Token addresses by symbol. */
-export type TokenAddresses = Readonly<Record<Stablecoin, Address>>
+/** Tokens by symbol. Every chain has USDC. */
+export type SandboxTokens = { readonly USDC: SandboxToken } & Readonly<
+  Partial<Record<Stablecoin, SandboxToken>>
+>
 
-export const sandboxTokenAddresses: TokenAddresses = {
-  USDC: sandboxTokens.USDC.address,
-  USDT: sandboxTokens.USDT.address,
-  EURC: sandboxTokens.EURC.address,
-  PYUSD: sandboxTokens.PYUSD.address,
+/** Tokens that a development node of a test chain gets. */
+export function sandboxTokensOn(name: ChainName): SandboxTokens {
+  return { ...standIns, ...issuedTokensOn(name) }
 }
+
+/** Tokens that a chain's issuers have there, in the form that a development node can deploy. */
+export function issuedTokensOn(name: ChainName): SandboxTokens {
+  const { USDC, EURC } = chainFacts(name).tokens
+  const form = { decimals: 6, authorizations: true }
+  return { USDC: { ...USDC, ...form }, ...(EURC === undefined ? {} : { EURC: { ...EURC, ...form } }) }
+}
+
+/** Addresses of tokens. */
+export function addressesOf(tokens: ChainFacts['tokens']): TokenAddresses {
+  const others = stablecoins.flatMap((symbol) => {
+    const token = tokens[symbol]
+    return token === undefined ? [] : [[symbol, token.address] as const]
+  })
+  return { ...Object.fromEntries(others), USDC: tokens.USDC.address }
+}
+
+/** @throws Error for a token that the chain does not have, which callers have ruled out. */
+export function addressIn(tokens: TokenAddresses, token: Stablecoin): Address {
+  const address = tokens[token]
+  if (address === undefined) throw new Error(`The chain has no ${token}.`)
+  return address
+}
+
+export const sandboxTokenAddresses = addressesOf(sandboxTokens)
+
+/**
+ * Tokens with a price in the allowances of every wallet with an own signer. They are part of the wallet's setup, so
+ * they determine its address: the same list on every chain makes the same address, and a change of the list would
+ * move every wallet. Tokens of later chains are added by an operation of the owner, never here.
+ */
+export const walletTokens: readonly (readonly [symbol: Stablecoin, address: Address])[] = [
+  ['USDC', circle.USDC.address],
+  ['EURC', circle.EURC.address],
+  ['USDT', standIns.USDT.address],
+  ['PYUSD', standIns.PYUSD.address],
+  ['EURC', standIns.EURC.address],
+  ['USDC', chains['arbitrum-sepolia'].tokens.USDC.address],
+  ['USDC', chains.base.tokens.USDC.address],
+  ['EURC', chains.base.tokens.EURC.address],
+  ['USDC', chains.arbitrum.tokens.USDC.address],
+  ['USDC', chains.optimism.tokens.USDC.address],
+  ['USDC', chains.polygon.tokens.USDC.address],
+  ['USDC', chains.ethereum.tokens.USDC.address],
+]
 
 /** Address at which clients expect Multicall3. @see https://www.multicall3.com */
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -112,6 +165,18 @@ export const canonicalContracts: AccountContracts = {
   passkeyVerifier: '0x445a0683e494ea0c5AF3E83c5159fBE47Cf9e765',
   allowances: ownContracts.allowances.address,
   walletSetup: ownContracts.walletSetup.address,
+}
+
+/**
+ * keccak256 of the code at the addresses above, where it is known. The installed EntryPoint, Safe and proxy factory
+ * deploy to the public addresses, so that their code is the public one; our own code is in the artifacts.
+ */
+export const codeHashes: Readonly<Partial<Record<keyof AccountContracts, Hex>>> = {
+  entryPoint: '0x8db5ff695839d655407cc8490bb7a5d82337a86a6b39c3f0258aa6c3b582fc58',
+  safe: '0xb1f926978a0f44a2c0ec8fe822418ae969bd8c3f18d61e5103100339894f81ff',
+  proxyFactory: '0x50c3cdc4074750a7a974204a716c999edd37482f907608d960b2b025ee0b3317',
+  allowances: agentAllowanceCodeHash,
+  walletSetup: walletSetupCodeHash,
 }
 
 /** Module through which the EntryPoint operates a Safe. */

@@ -11,10 +11,11 @@ import {
 } from 'viem'
 import type { Clock } from '../../../base/clock.ts'
 import { signedPaymentTypes as types } from '../../../base/signed-payment-types.ts'
+import { chains } from '../../../money/chains.ts'
 import type { Stablecoin } from '../../../money/money.ts'
 import type { Address, Hex, TokenAuthorization } from '../../chain.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
-import { baseSepolia, lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
 import type { SimulatedState } from './simulated-state.ts'
 
 const abi = parseAbi([
@@ -215,7 +216,7 @@ function isPlain(functionName: string): boolean {
 
 function domainOf(symbol: Stablecoin) {
   const { name, version, address } = sandboxTokens[symbol]
-  return { name, version, chainId: baseSepolia.id, verifyingContract: address }
+  return { name, version, chainId: chains['base-sepolia'].id, verifyingContract: address }
 }
 
 function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {

@@ -2,6 +2,7 @@
 import { getAddress } from 'viem'
 import type { Clock } from '../../../base/clock.ts'
 import type { Log } from '../../../base/log.ts'
+import { chains } from '../../../money/chains.ts'
 import {
   type Address,
   type AuthorizedOperation,
@@ -18,7 +19,6 @@ import { safeCallOf, signableOf } from '../accounts/user-operation.ts'
 import { allowancePrices } from '../accounts/wallets.ts'
 import {
   allowanceModule,
-  baseSepolia,
   canonicalContracts,
   lowerCaseAddress,
   safe4337Module,
@@ -33,6 +33,8 @@ export interface SimulatedChainOptions {
   readonly clock: Clock
   readonly log: Log
 }
+
+const name = 'base-sepolia'
 
 /**
  * Creates a new, empty simulated chain. Its hashes and addresses are well formed and depend only on the ids. It
@@ -81,7 +83,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
   function modulesOf({ accountId, owner }: Wallet): readonly WalletModule[] {
     const status = deployed.has(accountId) ? 'active' : 'pending_deployment'
     const { module, allowances: allowancesAt } = canonicalContracts
-    const chain = baseSepolia.name
+    const chain = name
     return [
       { ...safe4337Module, address: module, chain, status },
       ...(owner.kind === 'gateway'
@@ -92,8 +94,9 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
 
   log.info({}, 'the chain is simulated: it does not outlive this process')
   return {
-    name: baseSepolia.name,
-    id: baseSepolia.id,
+    name,
+    id: chains[name].id,
+    confirmations: chains[name].confirmations,
     rpcUrl: null,
     isGasFree: true,
     entryPoint: canonicalContracts.entryPoint,
@@ -157,13 +160,16 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
 function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOperation {
   const contracts = canonicalContracts
   const delegate = fakeAddress('delegate')
-  return signableOf(contracts, {
-    safe: walletOf(wallet.accountId),
-    id,
-    call: safeCallOf({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
-    validUntil,
-    signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
-  })
+  return signableOf(
+    { ...contracts, chainId: chains[name].id },
+    {
+      safe: walletOf(wallet.accountId),
+      id,
+      call: safeCallOf({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
+      validUntil,
+      signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
+    },
+  )
 }
 
 function walletOf(accountId: string): Address {

@@ -1,0 +1,48 @@
+/** `bursar chain check | deploy`: the contracts on the configured chain. */
+import { systemClock } from '../base/clock.ts'
+import { createLog } from '../base/log.ts'
+import { readChainConfig } from '../config/read-config.ts'
+import { chainFacts } from '../money/chains.ts'
+import { loadChainContracts } from '../runtime.ts'
+
+const usage = 'Usage: bursar chain check [--json] | chain deploy [--json]'
+
+/** @returns the exit code: 0, or 1 when a contract is missing or different. @throws Error whose message is for a person. */
+export async function chain(
+  [action, ...rest]: readonly string[],
+  { json: isJson = false }: { readonly json?: boolean | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  if ((action !== 'check' && action !== 'deploy') || rest.length > 0) throw new Error(usage)
+  const { name, rpcUrl, rpcVariable: variable, sponsorKey } = readChainConfig(env)
+  if (rpcUrl === null)
+    throw new Error(`There is no node to ask. Set ${variable}; the local chain sets itself up.`)
+  const node = { name, url: rpcUrl, variable }
+  const { checkContractsOn, deployContractsOn } = await loadChainContracts()
+  const print = (result: object, lines: readonly string[]) =>
+    process.stdout.write(isJson ? `${JSON.stringify(result, null, 2)}\n` : `${lines.join('\n')}\n`)
+  const { id: chainId, explorer } = chainFacts(name)
+  const on = { chain: name, chainId }
+  if (action === 'deploy') {
+    const contracts = await deployContractsOn(node, {
+      sponsorKey,
+      clock: systemClock,
+      log: createLog('warn'),
+    })
+    const lines = contracts.map(({ name: contract, address, bytes, transactionHash }) => {
+      const how =
+        transactionHash === null ? 'was there already' : `deployed: ${explorer}/tx/${transactionHash}`
+      return `${contract} ${address} ${bytes} bytes, ${how}`
+    })
+    print({ ...on, contracts }, lines)
+    return 0
+  }
+  const checks = await checkContractsOn(node)
+  const isWell = checks.every(({ status }) => status === 'ok')
+  const lines = checks.map(
+    ({ name: contract, address, status, detail }) =>
+      `${status === 'ok' ? '✓' : '✗'} ${contract} ${address}: ${detail}`,
+  )
+  print({ ok: isWell, ...on, checks }, lines)
+  return isWell ? 0 : 1
+}
