@@ -8,7 +8,7 @@ import { timeWindow } from './time-windows.ts'
 import { policyAmount, usdMicrosOf } from './usd.ts'
 
 /** Categories of spends. The server derives the category from the operation; callers never set it. */
-export const spendCategories = ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'] as const
+export const spendCategories = ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402', 'payout'] as const
 
 export type SpendCategory = (typeof spendCategories)[number]
 
@@ -18,6 +18,7 @@ export const policyAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD', 'EUR', 'GBP
 /** Chains that a policy can name. */
 export const policyChains = [
   'base-sepolia',
+  'arbitrum-sepolia',
   'base',
   'arbitrum',
   'optimism',
@@ -28,9 +29,12 @@ export const policyChains = [
 
 const payee = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address: 0x and 40 hex digits')
+  .regex(
+    /^(0x[0-9a-fA-F]{40}|rcp_[0-9a-z]{26})$/,
+    'must be an EVM address (0x and 40 hex digits) or the id of a recipient (rcp_…)',
+  )
   .toLowerCase()
-  .describe('EVM address, 0x and 40 hex digits; case-insensitive.')
+  .describe('EVM address, 0x and 40 hex digits, case-insensitive; or `rcp_…`, a recipient of payouts.')
 
 const merchantCodes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)
 const tickers = z

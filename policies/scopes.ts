@@ -6,6 +6,7 @@ export const scopes = {
   'wallets:transfer': 'Send stablecoins from the wallet, within the spend policy.',
   'banking:read': 'See the virtual accounts.',
   'banking:write': 'Open virtual accounts.',
+  'banking:pay': 'Pay out money to saved bank accounts, within the spend policy.',
   'cards:read': 'See the cards and their settings.',
   'cards:write': 'Issue cards and change their controls, within the spend policy.',
   'investing:read': 'See the portfolio and the orders.',
@@ -22,6 +23,7 @@ export type Scope = keyof typeof scopes
 /** Scopes that can move money: a key with one of them must carry a spend policy. */
 export const moneyScopes = [
   'wallets:transfer',
+  'banking:pay',
   'cards:write',
   'investing:trade',
   'fx:pay',

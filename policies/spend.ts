@@ -23,7 +23,7 @@ export interface SpendFacts {
   readonly usdMicros: bigint | null
   /** Chain by name, such as `base-sepolia`; null when there is none or it is unknown. */
   readonly chain: string | null
-  /** Payee: an EVM address in any letter case; null when unknown. */
+  /** Payee: an EVM address in any letter case, or the id of a recipient of payouts; null when unknown. */
   readonly counterparty: string | null
   /** Merchant category, four digits of ISO 18245; null when there is no merchant or it is unknown. */
   readonly mcc: string | null

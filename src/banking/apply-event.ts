@@ -1,32 +1,30 @@
 /** Applies events of the banking provider, each once. Deposit states only advance, and the last one moves money. */
+
+import type { Screening } from '../../policies/aml/screening.ts'
 import { raiseAlarm } from '../alarms/alarms.ts'
 import type { NewId } from '../base/ids.ts'
-import { toJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
-import { Failure } from '../failures/failure.ts'
-import { available, external } from '../ledger/accounts.ts'
-import { post } from '../ledger/post.ts'
-import { convertRoundingDown, crossRateDown } from '../money/cross-rate.ts'
-import { type Currency, currencyOf } from '../money/currencies.ts'
-import { type Asset, assetDecimals, type Money } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import type { Mint } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import { collectDebt } from '../spending/debts.ts'
-import { BANK } from '../spending/sources.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { applyPayout } from './apply-payout.ts'
+import { applyPayoutEvent } from './apply-payout.ts'
+import { convertDeposit } from './convert-deposit.ts'
+import { creditDeposit, findDepositReview, holdDeposit } from './deposit-reviews.ts'
 import {
   creditedTokens,
   parseEventAmount,
+  reportedOf,
   requireCustomer,
   requireSame,
   requireUnstopped,
   withAlarm,
 } from './judge-event.ts'
 import { reverseDeposit } from './reverse-deposit.ts'
+import { type SenderScreening, screenSender } from './screen-sender.ts'
 import { findVirtualAccount, updateVirtualAccountStatus, type VirtualAccount } from './store.ts'
 
 /**
@@ -34,13 +32,14 @@ import { findVirtualAccount, updateVirtualAccountStatus, type VirtualAccount } f
  * @property isBookedHere false when the chain watcher books on-chain deliveries.
  * @property oweMint records an owed mint in the transaction of the credit.
  */
-export interface BankingEventDependencies<Owed = unknown> {
+export interface BankingEventDependencies<Owed = unknown> extends SenderScreening {
   readonly database: Database
   readonly rates: Rates
   readonly chain: { readonly name: string }
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
   readonly isBookedHere: boolean
+  readonly settings: { readonly dataKey: Uint8Array }
   readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<Owed>
   readonly log: Log
 }
@@ -80,6 +79,8 @@ export async function applyBankingEvent<Owed>(
   at: Date,
 ): Promise<Owed | null> {
   const table = event.kind === 'deposit' ? await parts.rates.latest(at) : null
+  const isDue = event.kind === 'deposit' && ranks.get(event.state) === PROCESSED && parts.isBookedHere
+  const screened = await screenSender(parts, isDue ? event.sender : null)
   const apply = async (connection: Connection) => {
     const { eventId: id, type } = event
     const noted = await connection.kysely
@@ -89,21 +90,26 @@ export async function applyBankingEvent<Owed>(
       .returning('id')
       .executeTakeFirst()
     if (noted === undefined) return null
-    if (event.kind === 'payout') await applyPayout(connection, event, at)
+    if (event.kind === 'payout') await applyPayoutEvent({ ...parts, database: connection }, event, at)
     if (event.virtualAccount === null) return null
     const account = await findVirtualAccount(connection, { providerId: event.virtualAccount })
     if (account === undefined) return null
     const step = event.kind === 'account' ? steps.get(event.state) : undefined
     if (step !== undefined) await updateVirtualAccountStatus(connection, { id: account.id, ...step })
     if (event.kind !== 'deposit' || table === null) return null
-    const mint = await applyDeposit({ ...parts, connection, table }, account, event, at)
+    const mint = await applyDeposit({ ...parts, connection, table, screened }, account, event, at)
     return mint === null ? null : parts.oweMint(connection, account.accountId, mint)
   }
   return withAlarm(parts, { event, at }, () => parts.database.transaction(apply))
 }
 
 async function applyDeposit(
-  { connection, table, ...parts }: BankingEventDependencies & { connection: Connection; table: RateTable },
+  {
+    connection,
+    table,
+    screened,
+    ...parts
+  }: BankingEventDependencies & { connection: Connection; table: RateTable; screened: Screening },
   account: VirtualAccount,
   event: BankingEvent,
   at: Date,
@@ -136,7 +142,7 @@ async function applyDeposit(
       domain: 'banking',
       objectId: id,
       reason: 'another_account',
-      reported: toJson(event),
+      reported: reportedOf(event),
     } as const
     await raiseAlarm({ database: connection, log }, { ...alarm, at })
     return null
@@ -156,20 +162,18 @@ async function applyDeposit(
     .updateTable('deposit')
     .set({ state, rank, updated_at: at, said_units: cash?.units ?? before.said_units })
     .where('id', '=', id)
-  const money = tokens ?? (cash === null ? null : converted(cash, account, table))
-  if (rank === PROCESSED && money !== null) {
-    const place = destination?.chain ?? BANK
-    await post(connection, {
-      id: `deposit:${id}`,
-      kind: 'deposit',
-      reference: id,
-      at,
-      postings: [{ source: external(place), destination: available(account.accountId, place), money }],
-    })
-    await change.set({ place, asset: money.asset, units: money.units }).execute()
-    return destination === null
-      ? null
-      : { token: destination.token, to: destination.address, units: money.units }
+  const said = tokens ?? cash
+  if (rank === PROCESSED && said !== null) {
+    const stopped = await findDepositReview(connection, id)
+    if (stopped === 'open' || stopped === 'blocked') return null
+    if (screened.result !== 'clear' && stopped === undefined) {
+      const held = { depositId: id, accountId: account.accountId, money: said, sender: event.sender ?? '' }
+      await holdDeposit({ ...parts, database: connection }, { ...held, screening: screened, at })
+      return null
+    }
+    const money = convertDeposit(said, account, table)
+    await change.execute()
+    return creditDeposit(connection, account, { id, money, at })
   }
   await change.execute()
   if (rank <= PROCESSED || before.units === null || before.said_units === null) return null
@@ -179,26 +183,4 @@ async function applyDeposit(
   const debt = await reverseDeposit({ database, log }, { id, accountId: account.accountId, money: taken, at })
   if (debt !== null) await collectDebt({ ...parts, database }, debt, { table, at })
   return null
-}
-
-/** Converts a deposit at the current rate, rounded down. @throws Failure `rates_unavailable`. */
-function converted(money: Money, { destination }: VirtualAccount, table: RateTable): Money {
-  if (destination === null) return money
-  const asset = destination.token
-  const { from, to } = pairOf(table, money.asset, asset)
-  const rate = crossRateDown(from, to, 0)
-  return {
-    asset,
-    units: convertRoundingDown(money.units, assetDecimals[money.asset], rate, assetDecimals[asset]),
-  }
-}
-
-/** @throws Failure `rates_unavailable`. */
-function pairOf(table: RateTable, source: Asset, target: Asset): { from: Currency; to: Currency } {
-  const [from, to] = [currencyOf(table, source), currencyOf(table, target)]
-  if (from === undefined || to === undefined)
-    throw new Failure('rates_unavailable', `There is no rate from ${source} to ${target}.`, {
-      retryAfter: 60,
-    })
-  return { from, to }
 }

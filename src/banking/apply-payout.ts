@@ -1,85 +1,144 @@
-/** Applies the outcome of a payout: its money has left, or is returned. */
+/** Applies reports on payouts: their money has left, or is back. */
+import { ENDED_RANK, PAID_RANK, payoutRank, payoutStatus } from '../../policies/banking/payout-states.ts'
+import type { Log } from '../base/log.ts'
+import { Failure } from '../failures/failure.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import { type Asset, assetDecimals, type Money } from '../money/money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
+import type { Address, Mint } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
+import { BANK, isStablecoin } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 import { parseEventAmount, requireSame, requireUnstopped } from './judge-event.ts'
+import { lockPayout, type Payout, REJECTED } from './payout.ts'
 
-/** Ranks of payout states; a higher rank never gives way to a lower one. */
-const ranks: ReadonlyMap<string, number> = new Map([
-  ['awaiting_funds', 1],
-  ['in_review', 2],
-  ['funds_received', 3],
-  ['payment_submitted', 4],
-  ['payment_processed', 5],
-  ['refund_failed', 6],
-  ['refund_in_flight', 6],
-  ['undeliverable', 6],
-  ['error', 7],
-  ['canceled', 7],
-  ['returned', 7],
-  ['refunded', 7],
-])
-const PROCESSED = 5
-const ENDED = 7
-const BANK = 'bank'
-
-/** Applies an event of a payout. Unknown payouts are ignored. */
-export async function applyPayout(connection: Connection, event: BankingEvent, at: Date): Promise<void> {
-  const rank = ranks.get(event.state) ?? 0
-  const before = await connection.kysely
-    .selectFrom('payout')
-    .selectAll()
-    .where('id', '=', event.objectId)
-    .forUpdate()
-    .executeTakeFirst()
-  if (before === undefined || rank <= before.rank) return
-  const { decision_id: decisionId, id } = before
-  await requireUnstopped(connection, id)
-  if (event.amount !== null) {
-    const { asset, units } = await findHeld(connection, decisionId)
-    requireSame(parseEventAmount(event, asset), units)
-  }
-  await connection.kysely
-    .updateTable('payout')
-    .set({ state: event.state, rank, updated_at: at })
-    .where('id', '=', id)
-    .execute()
-  if (rank === PROCESSED) await settleSpend(connection, { decisionId, destination: external(BANK), at })
-  if (rank !== ENDED) return
-  const verdict = await releaseSpend(connection, { decisionId, at })
-  if (verdict === 'already_settled')
-    await bookReturn(connection, { id, decisionId, accountId: before.account_id, at })
+/**
+ * Dependencies within a transaction.
+ * @property isBookedHere false when the chain watcher books what comes back on the chain.
+ * @property oweMint records tokens that came back and must be minted, in the transaction that books them.
+ */
+export interface PayoutDependencies {
+  readonly database: Connection
+  readonly settings: { readonly dataKey: Uint8Array }
+  readonly log: Log
+  readonly isBookedHere: boolean
+  readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<unknown>
 }
 
-/** Books the return of a payout that had left and came back from the bank. */
-async function bookReturn(
-  connection: Connection,
-  { id, decisionId, accountId, at }: { id: string; decisionId: string; accountId: string; at: Date },
+/** Applies an event of a payout. Unknown payouts are ignored: the job reads their state when they have been answered. */
+export async function applyPayoutEvent(
+  dependencies: PayoutDependencies,
+  event: BankingEvent,
+  at: Date,
 ): Promise<void> {
-  const money = await findHeld(connection, decisionId)
-  await post(connection, {
+  const { objectId, reference } = event
+  const payout =
+    (await lockPayout(dependencies, { providerId: objectId })) ??
+    (reference === null ? undefined : await lockPayout(dependencies, { id: reference }))
+  if (payout === undefined || payoutRank(event.state) <= payout.rank) return
+  await requireUnstopped(dependencies.database, payout.id)
+  if (payout.providerId !== null && payout.providerId !== objectId)
+    throw new Failure('invalid_request', 'event_object_id: is another payout', { reason: 'another_payout' })
+  if (event.amount !== null) requireSame(parseEventAmount(event, payout.money.asset), payout.money.units)
+  await applyPayoutState(dependencies, payout, { state: event.state, providerId: objectId, at })
+}
+
+/**
+ * Advances a payout, whose row the caller has locked, and moves its money. A state of no higher rank changes nothing.
+ * @throws Failure `conflict` while a transfer that funds the payout has an unknown outcome.
+ */
+export async function applyPayoutState(
+  dependencies: PayoutDependencies,
+  payout: Payout,
+  { state, providerId, at }: { state: string; providerId: string; at: Date },
+): Promise<void> {
+  const rank = payoutRank(state)
+  if (rank <= payout.rank) return
+  const { database, log } = dependencies
+  const { id, decisionId, place } = payout
+  if (state === 'refund_failed') log.error({ payoutId: id }, 'the bank could not refund a payout')
+  // Locks follow the order of src/storage/sql/README.md: the payout, its reservation, the account, balances.
+  if (rank === PAID_RANK && place === BANK)
+    await settleSpend(database, { decisionId, destination: external(BANK), at })
+  if (rank === ENDED_RANK) await giveBack(dependencies, payout, at)
+  await updatePayout(database, payout, { state, providerId, at })
+}
+
+/** Ends a payout that will never be sent, and releases its money. The caller has locked its row. */
+export async function rejectPayout(
+  database: Connection,
+  payout: Payout,
+  { reason, at }: { reason: string; at: Date },
+): Promise<void> {
+  await releaseSpend(database, { decisionId: payout.decisionId, at })
+  await database.kysely
+    .updateTable('payout')
+    .set({ state: REJECTED, rank: ENDED_RANK, status: 'failed', reason, updated_at: at })
+    .where('id', '=', payout.id)
+    .where('rank', '<', ENDED_RANK)
+    .execute()
+}
+
+async function updatePayout(
+  database: Connection,
+  { id, status }: Payout,
+  { state, providerId, at }: { state: string; providerId: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('payout')
+    .set({
+      state,
+      rank: payoutRank(state),
+      status: payoutStatus(state, status),
+      provider_id: providerId,
+      reason: payoutRank(state) === ENDED_RANK ? state : null,
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Releases what is held, or books what had left and came back. */
+async function giveBack(
+  { database, isBookedHere, oweMint }: PayoutDependencies,
+  { id, decisionId, accountId, place, money }: Payout,
+  at: Date,
+): Promise<void> {
+  if (place !== BANK) await requireKnownFunding(database, decisionId)
+  if ((await releaseSpend(database, { decisionId, at })) !== 'already_settled') return
+  // A provider that returns stablecoins on the chain is booked when they arrive there.
+  if (place !== BANK && !isBookedHere) return
+  await post(database, {
     id: `payout:${id}:returned`,
     kind: 'payout_return',
     reference: id,
     at,
-    postings: [{ source: external(BANK), destination: available(accountId, BANK), money }],
+    postings: [{ source: external(place), destination: available(accountId, place), money }],
   })
+  if (place === BANK || !isStablecoin(money.asset)) return
+  const to = await walletOf(database, accountId)
+  await oweMint(database, accountId, { token: money.asset, to, units: money.units })
 }
 
-async function findHeld(connection: Connection, decisionId: string): Promise<Money> {
-  const { asset, units } = await connection.kysely
-    .selectFrom('reservation')
-    .select(['asset', 'units'])
+/** @throws Failure `conflict` while it is unknown whether the chain executed the transfer that funds a payout. */
+async function requireKnownFunding(database: Connection, decisionId: string): Promise<void> {
+  const open = await database.kysely
+    .selectFrom('transfer')
+    .select('id')
     .where('decision_id', '=', decisionId)
-    .executeTakeFirstOrThrow()
-  if (!isAsset(asset)) throw new Error(`a payout is stored in the unknown asset ${asset}`)
-  return { asset, units }
+    .where('state', 'not in', ['confirmed', 'failed'])
+    .executeTakeFirst()
+  if (open !== undefined)
+    throw new Failure('conflict', `The transfer ${open.id} that funds the payout is not confirmed yet.`)
 }
 
-function isAsset(text: string): text is Asset {
-  return Object.hasOwn(assetDecimals, text)
+/** Address of an account's wallet. */
+export async function walletOf(database: Connection, accountId: string): Promise<Address> {
+  const { address } = await database.kysely
+    .selectFrom('wallet')
+    .select('address')
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return `0x${address.slice(2)}`
 }

@@ -3,7 +3,7 @@
  * payout and stay the same. A mismatch is rejected and stops its object.
  */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
-import { toJson } from '../base/json.ts'
+import { type Json, toJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
 import {
@@ -74,6 +74,11 @@ export async function requireUnstopped(connection: Connection, objectId: string)
   throw new Failure('conflict', `${objectId} is stopped until an administrator has resolved its alarm.`)
 }
 
+/** Facts of an event that an alarm keeps. The sender is left out, because it is a person's name. */
+export function reportedOf({ sender: _sender, ...event }: BankingEvent): Json {
+  return toJson(event)
+}
+
 /** Runs the application of an event and raises an alarm when the event is invalid. */
 export async function withAlarm<Result>(
   { database, log }: { readonly database: Connection; readonly log: Log },
@@ -87,15 +92,28 @@ export async function withAlarm<Result>(
     if (typeof reason === 'string') {
       const alarm = {
         domain: 'banking',
-        objectId: event.objectId,
+        objectId: await alarmObjectOf(database, event),
         reason,
-        reported: toJson(event),
+        reported: reportedOf(event),
         at,
       } as const
       await raiseAlarm({ database, log }, alarm)
     }
     throw error
   }
+}
+
+/** An alarm stops a payout under our id, because the provider's may be false. */
+async function alarmObjectOf(
+  database: Connection,
+  { kind, objectId, reference }: BankingEvent,
+): Promise<string> {
+  if (kind !== 'payout') return objectId
+  const known = database.kysely.selectFrom('payout').select('id')
+  const row =
+    (await known.where('provider_id', '=', objectId).executeTakeFirst()) ??
+    (reference === null ? undefined : await known.where('id', '=', reference).executeTakeFirst())
+  return row?.id ?? objectId
 }
 
 function mismatch(reason: string, member: string, message: string): Failure {

@@ -105,6 +105,13 @@ export async function virtualAccountsOf(
 
 /** Finds the provider's customer id of an account's holder. */
 export async function findCustomer(database: Connection, accountId: string): Promise<string | null> {
+  const own = await database.kysely
+    .selectFrom('bank_customer')
+    .select('customer_id')
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'approved')
+    .executeTakeFirst()
+  if (own !== undefined) return own.customer_id
   const row = await database.kysely
     .selectFrom('virtual_account')
     .select('provider_customer')

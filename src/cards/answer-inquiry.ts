@@ -6,7 +6,7 @@ import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
 import { utcDay } from '../base/clock.ts'
 import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
-import type { Rates } from '../providers/rates.ts'
+import { latestOrDollars, type Rates } from '../providers/rates.ts'
 import type { Coverage } from '../spending/coverage.ts'
 import { sumOpenDebts } from '../spending/debts.ts'
 import { type OwnerCap, readOwnerCap } from '../spending/owner-cap.ts'
@@ -41,7 +41,7 @@ export async function answerInquiry(
   if ((await sumOpenDebts(database, card.accountId)).length > 0)
     return { ...declined('approved'), balance: 0n }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
-  const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
+  const all = fundingsOf(card, { table: await latestOrDollars(rates, now), chain: chain.name, coverage })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await readUsed(database, card, now)

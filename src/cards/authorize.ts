@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
+import { latestOrDollars } from '../providers/rates.ts'
 import { type AuthenticateDecisions, expectedMac } from '../spending/authenticate.ts'
 import { coverageParameters } from '../spending/coverage.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
@@ -15,6 +16,7 @@ import type { SpendRequest } from '../spending/spend-request.ts'
 import type { Database, Statement } from '../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
+import { buildApprovalRequest } from './approval-request.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
 import { buildCardSpend, type CardSpend, type CardSpendDependencies } from './spend.ts'
@@ -133,7 +135,7 @@ async function decide(
   const units = unitsOf(request)
   const { isWalletOurs } = card
   const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
-  const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
+  const all = fundingsOf(card, { table: await latestOrDollars(rates, now), chain: chain.name, coverage })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units, all, now })
   // A purchase of zero units is not counted, so the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
@@ -179,6 +181,12 @@ async function decide(
       prices,
       on_chain: onChain,
       booked,
+      ask: buildApprovalRequest(newId, spend, {
+        cardId: card.id,
+        policy: card.key === null ? null : parts.policyOf(card.key),
+        request,
+        now,
+      }),
     },
     card.accountId,
   )

@@ -17,6 +17,10 @@ export const partialApplicant = z.object({
       dateOfBirth: z.string(),
       country: z.string(),
       address: z.string(),
+      /** The address by its parts; without members when it was given as one line. */
+      residence: z
+        .object({ street: z.string(), city: z.string(), postalCode: z.string(), state: z.string() })
+        .partial(),
       email: z.string(),
       phone: z.string(),
     })

@@ -264,7 +264,8 @@ export async function lockAccountRow({ kysely }: Connection, accountId: string):
 }
 
 function completeOf({ id, level, said }: KycApplication): Application {
-  const { firstName, lastName, dateOfBirth, country, address, email, phone } = said?.applicant ?? {}
+  const { firstName, lastName, dateOfBirth, country, address, residence, email, phone } =
+    said?.applicant ?? {}
   if (!said || !firstName || !lastName || !dateOfBirth || !country || !address)
     throw new Failure('conflict', 'The data of this application was erased.', {
       hint: 'Send the whole application again.',
@@ -273,7 +274,7 @@ function completeOf({ id, level, said }: KycApplication): Application {
   return {
     id,
     level,
-    applicant: { ...applicant, email: email ?? null, phone: phone ?? null },
+    applicant: { ...applicant, residence: residence ?? {}, email: email ?? null, phone: phone ?? null },
     documents: said.documents,
   }
 }

@@ -9,8 +9,7 @@ import { usdOfMicros } from '../../policies/usd.ts'
 import type { NewId } from '../base/ids.ts'
 import { Failure } from '../failures/failure.ts'
 import { type Money, type Stablecoin, stablecoinCurrency } from '../money/money.ts'
-import { usdMicrosAt } from '../money/usd-value.ts'
-import type { Rates } from '../providers/rates.ts'
+import { type Rates, valueInUsd } from '../providers/rates.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { Database } from '../storage/database.ts'
 import { type Institution, ivmsPayload } from './ivms-payload.ts'
@@ -86,7 +85,7 @@ export async function recordTravelRule(
     originatingVasp: settings.vasp,
     beneficiaryVasp: facts.beneficiaryVasp,
   })
-  const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
+  const { usdMicros } = await valueInUsd(rates, money, now)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
   const cleared = await findClearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })

@@ -1,9 +1,11 @@
 /** Admission checks and pricing of an order. Read-only; runs before anything is held. */
+import { isStopped } from '../alarms/alarms.ts'
 import { Failure } from '../failures/failure.ts'
 import { decimalOf, type Money } from '../money/money.ts'
 import { unitsForUp, worthRoundedDown } from '../money/shares.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { Connection } from '../storage/database.ts'
+import { findBrokerageAccount } from './brokerage-store.ts'
 import { availableShares } from './positions.ts'
 
 /** 1.00 and 1,000,000.00 USD, in cents. */
@@ -40,8 +42,9 @@ export async function admitOrder(
   if (side === 'buy' && notional.units < MIN_CENTS) throw tooSmall(notional)
   if (notional.units > MAX_CENTS)
     throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
-  if (!broker.isOpenTo(accountId))
-    throw rejected('no_brokerage_account', 'This deployment has no brokerage account for the account.')
+  await requireActiveBrokerage({ broker, database }, accountId)
+  if (await isStopped(database, { domain: 'investing', objectId: `${accountId}:${symbol}` }))
+    throw rejected('holding_stopped', `The holding of ${symbol} waits for an administrator.`)
   const instrument = await broker.instrument(symbol)
   if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not available for trading.`)
   if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
@@ -53,6 +56,18 @@ export async function admitOrder(
   const owned = await availableShares(database, accountId, symbol)
   const price = limit !== null && limit > quote ? limit : quote
   return { limitPrice: limit, qty: quantityToSell(notional, price, owned), referencePrice: quote }
+}
+
+/** @throws Failure `order_rejected` when the broker keeps accounts of persons and this one's is not active. */
+async function requireActiveBrokerage(
+  { broker, database }: { broker: Broker; database: Connection },
+  accountId: string,
+): Promise<void> {
+  if (broker.accounts === null) return
+  const kept = await findBrokerageAccount(database, accountId)
+  if (kept?.status === 'active') return
+  const state = kept === undefined ? 'none' : kept.status
+  throw rejected('no_brokerage_account', `The account at the broker is not active (${state}).`)
 }
 
 /**
@@ -79,7 +94,9 @@ const hints: Readonly<Record<string, string>> = {
   notional_too_small:
     'Order 1.00 USD or more; to sell a holding worth less, order 1.00, which sells all of it.',
   notional_too_large: 'Split the order.',
-  no_brokerage_account: 'Contact the operator: this deployment trades for a single account.',
+  no_brokerage_account:
+    'The owner opens an account at the broker with POST /api/investing/account, or waits until it is active.',
+  holding_stopped: 'Contact the operator: the broker reports another quantity than is booked.',
 }
 
 /** Builds the rejection of an order. @param reason machine-readable reason. */

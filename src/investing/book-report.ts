@@ -1,17 +1,13 @@
 /** Books the progress of an order: money, shares, cost and the order's row in one transaction. */
-import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
+import { raiseAlarm } from '../alarms/alarms.ts'
 import { toJson } from '../base/json.ts'
 import { available, external } from '../ledger/accounts.ts'
-import { post } from '../ledger/post.ts'
 import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { releaseSpend } from '../spending/release.ts'
-import { settlePart } from '../spending/take.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
 import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
-import { changePosition } from './positions.ts'
-import { lockOrder, updateOrder } from './store.ts'
+import { lockOrder } from './store.ts'
 
 /**
  * Books a report on an order. Repeated and outdated reports change nothing, and a completed order never changes. An
@@ -25,14 +21,16 @@ export async function bookReport(
   const { database, clock, log } = dependencies
   const at = clock()
   return database.transaction(async (connection) => {
-    const order = await lockOrder(connection, orderId)
-    const stopped = { domain: 'investing', objectId: orderId } as const
-    if (!isOpenOrder(order) || (await isStopped(connection, stopped))) return order
+    const { order, isStopped } = await lockOrder(connection, orderId)
+    if (!isOpenOrder(order) || isStopped) return order
     const fault = judgeReport(order, report)
     if (fault === 'quantity_fell' && askedAt < order.updatedAt) return order
     if (fault !== null) {
       const reported = report.status === 'unreadable' ? report.reported : toJson(report)
-      await raiseAlarm({ database: connection, log }, { ...stopped, reason: fault, reported, at })
+      await raiseAlarm(
+        { database: connection, log },
+        { domain: 'investing', objectId: orderId, reason: fault, reported, at },
+      )
       return order
     }
     if (report.status === 'unreadable') throw new Error('an unreadable report passed validation')
@@ -49,22 +47,8 @@ async function book(
   const filled = filledBy(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
   if (filled.qty === order.filledQty && ended.status === order.status) return order
-  await lockReservationAndAccount(connection, order)
   const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
-  if (part.qty > 0n) {
-    await moveFilled(connection, order, { ...part, at })
-    await changePosition(connection, {
-      id: newId('evt', at),
-      accountId: order.accountId,
-      symbol: order.symbol,
-      qty: order.side === 'buy' ? part.qty : -part.qty,
-      cash: part.cash,
-      orderId: order.id,
-      at,
-    })
-  }
-  if (!isOpenOrder(ended)) await releaseSpend(connection, { decisionId: order.decisionId, at })
-  await updateOrder(connection, order.id, ended, at)
+  await bookPart(connection, order, { ended, part, changeId: newId('evt', at), at })
   return ended
 }
 
@@ -92,40 +76,48 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
   }
 }
 
-// The row is locked before the account, because the lock of a subquery comes before what is selected from it.
-const lockStatement: Statement = {
-  name: 'investing_lock_parts',
-  text: `select pg_advisory_xact_lock(hashtextextended($2, 0)) is null as locked
-    from (select 1 from reservation where decision_id = $1 for update) r`,
+const bookStatement: Statement = {
+  name: 'investing_order_book',
+  text: `select verdict from order_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21)`,
 }
 
-/**
- * Follows the lock order of src/storage/sql/README.md: the order's row is already locked; reservation and account
- * come next.
- */
-async function lockReservationAndAccount(
+/** Moves the filled part of the hold to the broker, credits the proceeds, and records the order's new state. */
+async function bookPart(
   connection: Connection,
-  { decisionId, accountId }: Order,
+  { id, accountId, decisionId, side, symbol }: Order,
+  {
+    ended,
+    part: { qty, cash },
+    changeId,
+    at,
+  }: { ended: Order; part: { qty: bigint; cash: bigint }; changeId: string; at: Date },
 ): Promise<void> {
-  await connection.call(lockStatement, [decisionId, accountId])
-}
-
-/** Moves the filled part of the hold to the broker and credits the proceeds. */
-async function moveFilled(
-  connection: Connection,
-  { id, accountId, decisionId, side, symbol, filledQty }: Order,
-  { qty, cash, at }: { qty: bigint; cash: bigint; at: Date },
-): Promise<void> {
-  const part = `${id}:${filledQty + qty}`
   const shares = sharesOf(symbol, qty)
-  const [given, got] = side === 'buy' ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
-  if (given > 0n) {
-    const parts = { decisionId, id: `${part}:given`, units: given, destination: external(BROKER), at }
-    const verdict = await settlePart(connection, parts)
-    if (verdict !== 'taken') throw new Error(`a fill of ${id} cannot be booked: ${verdict}`)
-  }
-  if (got.units === 0n) return
-  const destination = available(accountId, side === 'buy' ? BROKER : BANK)
-  const postings = [{ source: external(BROKER), destination, money: got }]
-  await post(connection, { id: `${part}:got`, kind: 'fill', reference: id, at, postings })
+  const isBuy = side === 'buy'
+  const [given, got] = isBuy ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
+  const { verdict } = await callForRow<{ verdict: string }>(connection, bookStatement, [
+    id,
+    decisionId,
+    accountId,
+    at,
+    `${id}:${ended.filledQty}`,
+    external(BROKER),
+    given,
+    available(accountId, isBuy ? BROKER : BANK),
+    got.asset,
+    got.units,
+    changeId,
+    symbol,
+    isBuy ? qty : -qty,
+    cash,
+    !isOpenOrder(ended),
+    ended.status,
+    ended.rejectReason,
+    ended.filledQty,
+    ended.filledCash,
+    ended.filledAvgPrice,
+    ended.filledAt,
+  ])
+  if (verdict !== 'booked') throw new Error(`a fill of ${id} cannot be booked: ${verdict}`)
 }

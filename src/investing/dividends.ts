@@ -28,12 +28,8 @@ const dayOf = (milliseconds: number) => new Date(milliseconds).toISOString().sli
 /** Records entitlements for past record dates and pays what is due. Repeated and concurrent runs are safe. */
 export async function payDividends({ database, broker, clock, log }: Paying): Promise<void> {
   const now = clock().getTime()
-  const range = { from: dayOf(now - PAST_DAYS * DAY), to: dayOf(now - DAY) }
-  const calendar = await broker.dividends(range.from, range.to)
-  await entitle(
-    database,
-    await filterValid({ database, broker, log }, { calendar, range, at: new Date(now) }),
-  )
+  // A broker that keeps accounts of persons pays each of them itself: `book-activities.ts`.
+  if (broker.accounts === null) await entitleHolders({ database, broker, clock, log })
   const due = await database.kysely
     .selectFrom('dividend')
     .selectAll()
@@ -46,6 +42,16 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
     await pay(database, { accountId, symbol, recordDate, ordinal, amount, at: new Date(now) }).catch(
       (err: unknown) => log.error({ err, accountId, symbol, recordDate }, 'a dividend cannot be paid yet'),
     )
+}
+
+async function entitleHolders({ database, broker, clock, log }: Paying): Promise<void> {
+  const now = clock().getTime()
+  const range = { from: dayOf(now - PAST_DAYS * DAY), to: dayOf(now - DAY) }
+  const calendar = await broker.dividends(range.from, range.to)
+  await entitle(
+    database,
+    await filterValid({ database, broker, log }, { calendar, range, at: new Date(now) }),
+  )
 }
 
 /** Maximum days between record date and pay date. */

@@ -1,8 +1,11 @@
 /** One order: row, broker, books. Called with its maximum cost or quantity already held. */
 import { Failure } from '../failures/failure.ts'
+import type { PlacementResult } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { rejected } from './admit-order.ts'
 import { bookReport } from './book-report.ts'
+import { brokerageAccountOf } from './brokerage-store.ts'
+import { fundOrder } from './fund-order.ts'
 import type { InvestingDependencies, Order } from './order.ts'
 import { findOrder, insertOrder, type NewOrder } from './store.ts'
 
@@ -34,21 +37,39 @@ const nothingFilled = {
   filledAt: null,
 } as const
 
-/** Submits an order to the broker and books the answer. Safe to repeat. */
+/**
+ * Submits an order to the broker and books the answer; a buy is paid for first. Safe to repeat. An order that is not
+ * paid for yet stays as it is.
+ */
 export async function submitOrder(dependencies: InvestingDependencies, order: Order): Promise<Order> {
-  const { broker, clock, log } = dependencies
+  const { clock, log } = dependencies
   const askedAt = clock()
-  const { id, symbol, side, notional, qty, limitPrice } = order
-  const placement = await broker
-    .place({ id, symbol, side, notional, qty, limitPrice })
-    .catch((err: unknown) => {
-      log.warn({ err, orderId: id }, 'it is unknown whether the broker accepted an order')
-      return null
-    })
+  const { id } = order
+  const placement = await fundAndPlace(dependencies, order).catch((err: unknown) => {
+    log.warn({ err, orderId: id }, 'it is unknown whether the broker accepted an order')
+    return null
+  })
   if (placement === null) return order
   if (placement.status === 'placed')
     return bookReport(dependencies, id, { report: placement.report, askedAt })
   return bookReport(dependencies, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
+}
+
+/** @returns null while the cash for a buy is on its way. */
+async function fundAndPlace(
+  dependencies: InvestingDependencies,
+  order: Order,
+): Promise<PlacementResult | null> {
+  const { database, broker } = dependencies
+  const { id, symbol, side, notional, qty, limitPrice } = order
+  const brokerageAccount = await brokerageAccountOf({ database, broker }, order.accountId)
+  if (brokerageAccount !== null && side === 'buy') {
+    const funding = await fundOrder(dependencies, order, brokerageAccount)
+    if (funding === 'refused')
+      return { status: 'refused', reason: 'not_funded', message: 'The broker refused the transfer of cash.' }
+    if (funding !== 'executed') return null
+  }
+  return broker.place({ id, symbol, side, notional, qty, limitPrice, brokerageAccount })
 }
 
 /** Builds the report of an order that ended without a fill. */

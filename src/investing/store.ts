@@ -74,14 +74,27 @@ export async function findOrder(database: Connection, name: OrderName): Promise<
   return row === undefined ? undefined : orderOf(row)
 }
 
-export async function lockOrder(connection: Connection, id: string): Promise<Order> {
-  const row = await connection.kysely
+/** Locks an order. @returns `isStopped`: it has an open alarm. */
+export async function lockOrder(
+  { kysely }: Connection,
+  id: string,
+): Promise<{ order: Order; isStopped: boolean }> {
+  const row = await kysely
     .selectFrom('investing_order')
     .selectAll()
+    .select(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('alarm')
+          .select('reason')
+          .where('domain', '=', 'investing')
+          .whereRef('object_id', '=', 'investing_order.id')
+          .where('resolved_at', 'is', null),
+      ).as('is_stopped'),
+    )
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirstOrThrow()
-  return orderOf(row)
+  return { order: orderOf(row), isStopped: row.is_stopped === true }
 }
 
 /** Owner of orders: an account, optionally restricted to one of its keys. */
@@ -107,33 +120,6 @@ export async function listOrders(
   if (status === 'open') query = query.where('status', 'in', open)
   if (status === 'closed') query = query.where('status', 'not in', open)
   return (await query.execute()).map(orderOf)
-}
-
-export type OrderChange = Pick<
-  Order,
-  'status' | 'rejectReason' | 'filledQty' | 'filledCash' | 'filledAvgPrice' | 'filledAt'
->
-
-/** Updates an order; the caller holds its lock. */
-export async function updateOrder(
-  connection: Connection,
-  id: string,
-  change: OrderChange,
-  at: Date,
-): Promise<void> {
-  await connection.kysely
-    .updateTable('investing_order')
-    .set({
-      status: change.status,
-      reject_reason: change.rejectReason,
-      filled_qty: change.filledQty,
-      filled_cash: change.filledCash,
-      filled_avg_price: change.filledAvgPrice,
-      filled_at: change.filledAt,
-      updated_at: at,
-    })
-    .where('id', '=', id)
-    .execute()
 }
 
 /** Records a cancel request for an open order. */

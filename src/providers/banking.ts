@@ -1,6 +1,8 @@
-/** The banking provider: opens virtual accounts and reports deposits and payouts. */
-import type { Stablecoin } from '../money/money.ts'
+/** The banking provider: opens virtual accounts, pays out to bank accounts, and reports deposits and payouts. */
+import type { Money, Stablecoin } from '../money/money.ts'
+import type { BankCustomers } from './bank-customers.ts'
 import type { WebhookDelivery } from './card-processor.ts'
+import type { Address } from './chain.ts'
 
 /** Currencies of virtual accounts. */
 export const bankCurrencies = ['USD', 'EUR', 'GBP', 'INR'] as const
@@ -49,8 +51,10 @@ export interface AccountOrder {
 export interface BankingEvent {
   readonly eventId: string
   readonly type: string
-  readonly kind: 'deposit' | 'payout' | 'account' | 'other'
+  readonly kind: 'deposit' | 'payout' | 'account' | 'customer' | 'other'
   readonly objectId: string
+  /** Our id of a payout, as the provider repeats it; null if absent. */
+  readonly reference: string | null
   /** State, in the provider's terms. */
   readonly state: string
   /** Account id at the provider; null for events without an account. */
@@ -61,6 +65,83 @@ export interface BankingEvent {
   readonly currency: string | null
   /** Customer id at the provider; null if absent. */
   readonly customer: string | null
+  /** Name or address of the sender of a deposit; null if absent. */
+  readonly sender: string | null
+}
+
+/** Currencies of bank accounts that money is paid out to. */
+export const payoutCurrencies = ['USD', 'EUR', 'GBP'] as const
+
+export type PayoutCurrency = (typeof payoutCurrencies)[number]
+
+/** Number of a bank account, by its scheme. */
+export type BankAccountNumber =
+  | {
+      readonly scheme: 'aba'
+      readonly routingNumber: string
+      readonly accountNumber: string
+      readonly type: 'checking' | 'savings'
+    }
+  | { readonly scheme: 'iban'; readonly iban: string; readonly bic: string | null }
+  | { readonly scheme: 'uk'; readonly sortCode: string; readonly accountNumber: string }
+
+/** A postal address. @property region state, as two letters in the United States. */
+export interface PostalAddress {
+  readonly line1: string
+  readonly line2: string | null
+  readonly city: string
+  readonly region: string | null
+  readonly postalCode: string | null
+  readonly country: string
+}
+
+/**
+ * A bank account to pay out to.
+ * @property country ISO 3166-1 alpha-2. @property customer customer id of the payer at the provider; null if none.
+ */
+export interface BankRecipient {
+  readonly id: string
+  readonly currency: PayoutCurrency
+  readonly name: string
+  readonly isCompany: boolean
+  readonly country: string
+  readonly account: BankAccountNumber
+  readonly address: PostalAddress | null
+  readonly customer: string | null
+}
+
+/**
+ * Terms of a payout.
+ * @property fee smallest units of the asset; it is part of the amount. @property rate decimal: units of the recipient's
+ * currency per unit of the asset. @property recipientUnits what the recipient gets, in smallest units of its currency.
+ */
+export interface PayoutQuote {
+  readonly fee: bigint
+  readonly rate: string
+  readonly recipientUnits: bigint
+  readonly eta: Date
+}
+
+/** A payout to send. @property id our id: the provider sends one payout with it. @property providerRecipient recipient's id there. */
+export interface PayoutOrder {
+  readonly id: string
+  readonly money: Money
+  readonly fee: bigint
+  readonly currency: PayoutCurrency
+  readonly recipientUnits: bigint
+  readonly recipient: BankRecipient
+  readonly providerRecipient: string
+  readonly reference: string | null
+  /** Wallet that pays in stablecoins; null: the money is cash at the bank. */
+  readonly source: { readonly chain: string; readonly address: Address } | null
+}
+
+/** A payout at the provider. @property state in the provider's terms. */
+export interface PayoutReport {
+  readonly providerId: string
+  readonly state: string
+  /** Address that stablecoins must be sent to; null: none, or not said. */
+  readonly depositTo: Address | null
 }
 
 /** A deposit to simulate. @property amount decimal in the account's currency. */
@@ -68,6 +149,8 @@ export interface SimulatedDeposit {
   readonly providerId: string
   readonly amount: string
   readonly currency: BankCurrency
+  /** Name or address of the sender; null: not named. */
+  readonly from: string | null
 }
 
 /** The banking provider port. Adapters: `sandbox` (simulates the bank) and `bridge`. */
@@ -75,12 +158,47 @@ export interface BankingProvider {
   readonly name: string
   /** True if the provider delivers stablecoins on the chain; deliveries are then booked when seen there. */
   readonly deliversOnChain: boolean
+  /** The provider's own verification of persons, which its accounts need; null: it has none. */
+  readonly customers: BankCustomers | null
   /** @throws Failure `signature_invalid`. */
   verify(delivery: WebhookDelivery, now: Date): void
   /** @throws Failure `invalid_request`. */
   read(message: unknown): BankingEvent
   /** @throws Failure `provider_unavailable`. */
   open(order: AccountOrder): Promise<OpenedAccount>
+  /**
+   * Terms of a payout now.
+   * @throws Failure `payout_rejected` when the provider does not pay out this asset or amount; `rates_unavailable`,
+   * `provider_unavailable`.
+   */
+  quotePayout(
+    asked: { readonly money: Money; readonly currency: PayoutCurrency },
+    now: Date,
+  ): Promise<PayoutQuote>
+  /**
+   * Registers a bank account; repeated calls register one. @returns its id at the provider.
+   * @throws Failure `payout_rejected` when the provider does not accept it; `provider_unavailable` when that is unknown.
+   */
+  registerRecipient(recipient: BankRecipient): Promise<string>
+  /**
+   * Sends a payout; repeated calls within a day send one.
+   * @throws Failure `payout_rejected` when it will never be sent; `provider_unavailable` when that is unknown.
+   */
+  sendPayout(order: PayoutOrder): Promise<PayoutReport>
+  /** @throws Failure `provider_unavailable`. */
+  findPayout(providerId: string, now: Date): Promise<PayoutReport>
+  /**
+   * Sandbox only: reports the outcome of a payout by webhook, as the bank would. Null for other adapters.
+   */
+  readonly playPayout:
+    | ((payout: {
+        readonly id: string
+        readonly providerId: string
+        readonly state: string
+        readonly amount: string
+        readonly currency: string
+      }) => Promise<void>)
+    | null
   /**
    * Sandbox only: sends the webhooks of a deposit, as the bank would.
    * @returns the deposit id. Null for other adapters.

@@ -1,9 +1,10 @@
 /**
- * The broker: instruments, prices and orders. Quantities are billionths of a share, prices nano-dollars per share,
+ * The broker: instruments, prices and orders, and the accounts that it keeps for persons. Quantities are billionths of a share, prices nano-dollars per share,
  * money cents. Adapters: `sandbox` (matches against its own feed), `alpaca` and `none`.
  */
 
 import type { Json } from '../base/json.ts'
+import type { BrokerageAccounts } from './brokerage-accounts.ts'
 
 export interface Instrument {
   readonly symbol: string
@@ -23,7 +24,12 @@ export interface BrokerOrder {
   readonly qty: bigint | null
   /** Null for a market order. */
   readonly limitPrice: bigint | null
+  /** The owner's account at the broker; null when the broker keeps none. */
+  readonly brokerageAccount: string | null
 }
+
+/** Identifies an order at the broker. @property id our id. */
+export type BrokerOrderName = Pick<BrokerOrder, 'id' | 'brokerageAccount'>
 
 /**
  * The broker's report on an order.
@@ -69,8 +75,8 @@ export interface Dividend {
 export interface Broker {
   /** Only the sandbox grants shares without a purchase. */
   readonly name: 'sandbox' | 'alpaca' | 'none'
-  /** True if orders of an account are accepted: all securities in one brokerage account belong to one owner. */
-  isOpenTo(accountId: string): boolean
+  /** Accounts of persons: each owns the securities bought for it. Null: the broker keeps none, and serves everybody. */
+  readonly accounts: BrokerageAccounts | null
   /** @returns undefined for an unknown symbol. */
   instrument(symbol: string): Promise<Instrument | undefined>
   /** Reads the last price of each symbol; symbols without a price are omitted. */
@@ -86,9 +92,9 @@ export interface Broker {
    */
   place(order: BrokerOrder): Promise<PlacementResult>
   /** @returns undefined when the broker has no such order. */
-  find(id: string): Promise<OrderReport | UnreadableReport | undefined>
+  find(order: BrokerOrderName): Promise<OrderReport | UnreadableReport | undefined>
   /** Requests a cancellation; completed orders stay unchanged. {@link Broker.find} reports the outcome. */
-  cancel(id: string): Promise<void>
+  cancel(order: BrokerOrderName): Promise<void>
   /** Lists dividends by record date, inclusive. @param from `YYYY-MM-DD`. */
   dividends(from: string, to: string): Promise<readonly Dividend[]>
 }

@@ -99,6 +99,21 @@ export interface IssuedCard {
   readonly expYear: number
 }
 
+/** A card whose number is shown. @property token of the processor. */
+export interface RevealedCard {
+  readonly cardId: string
+  readonly token: string
+  readonly last4: string
+}
+
+/**
+ * The number of a card, for its owner's eyes. `embedded`: a page of the processor shows it until `expiresAt`, and the
+ * gateway never sees it.
+ */
+export type CardReveal =
+  | { readonly kind: 'shown'; readonly pan: string; readonly cvc: string }
+  | { readonly kind: 'embedded'; readonly url: string }
+
 /** A purchase to simulate. @property units cents. @property cleared cents to clear after the approval; null: none. */
 export interface SimulatedPurchase {
   readonly cardToken: string
@@ -128,6 +143,15 @@ export interface CardProcessor {
   answer(answer: CardAnswer): Record<string, unknown>
   /** @throws Failure `provider_unavailable`. @param cardId our card id, which the sandbox uses as its own. */
   issue(card: { cardId: string; nickname: string | null; at: Date }): Promise<IssuedCard>
+  /**
+   * Tells the processor whether a card is usable, so that it declines on its own while the gateway cannot be reached.
+   * Safe to repeat. Throws Failure `provider_unavailable` unless the processor confirms it. Null: it cannot be told.
+   */
+  readonly setStatus:
+    | ((card: { readonly token: string; readonly status: 'active' | 'frozen' | 'canceled' }) => Promise<void>)
+    | null
+  /** @throws Failure `provider_unavailable`. */
+  reveal(card: RevealedCard, expiresAt: Date): CardReveal
   /** Sandbox only: sends the webhooks of a purchase, as the network would. Null for other adapters. */
   readonly play: ((purchase: SimulatedPurchase) => Promise<SimulatedPurchaseOutcome>) | null
 }

@@ -4,6 +4,8 @@
  * submitting it again after a crash never pays twice. Units are the token's smallest (1 USDC = 1_000_000n).
  * @see https://eips.ethereum.org/EIPS/eip-4337
  */
+import { Failure } from '../failures/failure.ts'
+import type { ChainName } from '../money/chains.ts'
 import type { Stablecoin } from '../money/money.ts'
 
 /** An EVM address: 0x and 40 hex digits. */
@@ -244,17 +246,29 @@ export type AuthorizationState =
   | { readonly status: 'unused' | 'canceled' }
   | { readonly status: 'used'; readonly transactionHash: Hex }
 
+/** Token contracts by symbol. Every chain has USDC; others are absent where their issuer has none. */
+export type TokenAddresses = { readonly USDC: Address } & Readonly<Partial<Record<Stablecoin, Address>>>
+
+/** Address of a token. @throws Failure `invalid_request` for a token that the chain does not have. */
+export function tokenAddress({ name, tokens }: Pick<Chain, 'name' | 'tokens'>, token: Stablecoin): Address {
+  const address = tokens[token]
+  if (address !== undefined) return address
+  const message = `${token} does not exist on ${name}`
+  throw new Failure('invalid_request', `token: ${message}`, { issues: [{ path: 'token', message }] })
+}
+
 /** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (an external node), `simulated` (in memory). */
 export interface Chain {
-  /** Name of the chain in the contract, such as `base-sepolia`. */
-  readonly name: string
+  readonly name: ChainName
   readonly id: number
   /** URL at which clients can reach the node; null if there is none. */
   readonly rpcUrl: string | null
   /** True if the sponsor's gas has no real value. */
   readonly isGasFree: boolean
   readonly entryPoint: Address
-  readonly tokens: Readonly<Record<Stablecoin, Address>>
+  /** Blocks above a movement before it is booked, where blocks can be replaced. */
+  readonly confirmations: bigint
+  readonly tokens: TokenAddresses
   readonly signer: EvmSigner
 
   /** Computes the address of the account's Safe, deployed or not. */
@@ -265,6 +279,7 @@ export interface Chain {
   modules(wallet: Wallet): Promise<readonly WalletModule[]>
   /** Builds the data that an owner other than the gateway signs. Depends only on its arguments. */
   operationOf(operation: ChainOperation): SignableOperation
+  /** Reads a balance; 0 for a token that the chain does not have. */
   balanceOf(token: Stablecoin, address: Address): Promise<bigint>
   /**
    * Broadcasts an operation, batched with concurrent ones. Simulated first; a rejection costs no gas.

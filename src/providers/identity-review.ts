@@ -9,7 +9,15 @@ export interface Applicant {
   readonly dateOfBirth: string
   /** ISO 3166-1 alpha-2. */
   readonly country: string
+  /** The whole address in one line. */
   readonly address: string
+  /** The address by its parts, as far as the person gave them. */
+  readonly residence: {
+    readonly street?: string | undefined
+    readonly city?: string | undefined
+    readonly postalCode?: string | undefined
+    readonly state?: string | undefined
+  }
   readonly email: string | null
   readonly phone: string | null
 }
@@ -55,6 +63,16 @@ export interface IdentityReview {
   submit(application: Application): Promise<{ reference: string; review: Review }>
   /** @throws Failure `provider_unavailable`. */
   read(reference: string): Promise<Review>
+  /**
+   * A page of the provider where the applicant shows documents and takes a selfie: a secret of the applicant. Throws
+   * Failure `provider_unavailable`. Null: the provider has none.
+   */
+  readonly page:
+    | ((
+        application: Pick<Application, 'id' | 'level'>,
+        now: Date,
+      ) => Promise<{ url: string; expiresAt: Date }>)
+    | null
   /** Verifies a webhook's signature. @throws Failure `signature_invalid`. */
   verify(delivery: WebhookDelivery): void
   /**

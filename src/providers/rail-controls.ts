@@ -11,6 +11,7 @@ export const railIds = [
   'investing',
   'card-payments',
   'bank-deposit',
+  'bank-payout',
 ] as const
 
 export type RailId = (typeof railIds)[number]

@@ -1,12 +1,50 @@
 import { expect, it } from 'vitest'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
+import { insertPayout } from '../../src/banking/payout.ts'
+import { insertRecipient } from '../../src/banking/recipients.ts'
 import { newId } from '../../src/base/ids.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
-import { fund, newOwner, noon, owned } from '../cards/scene.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { dataKey, fund, newOwner, noon, owned } from '../cards/scene.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
+
+/** A payout of 10 USD, as it is before the provider has answered. */
+async function insertTestPayout(database: Database, owner: string, decisionId: string): Promise<void> {
+  const keeping = { database, settings: { dataKey } }
+  const recipientId = newId('rcp', noon)
+  await insertRecipient(keeping, {
+    id: recipientId,
+    accountId: owner,
+    currency: 'USD',
+    country: 'US',
+    details: {
+      name: 'Grace Hopper',
+      isCompany: false,
+      account: { scheme: 'aba', routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
+      address: null,
+    },
+    at: noon,
+  })
+  await insertPayout(keeping, {
+    id: `payout ${owner}`,
+    accountId: owner,
+    keyId: null,
+    decisionId,
+    recipientId,
+    place: 'bank',
+    money: { asset: 'USD', units: 1000n },
+    fee: 25n,
+    currency: 'USD',
+    recipientUnits: 975n,
+    rate: '1',
+    eta: noon,
+    reference: null,
+    createdAt: noon,
+  })
+}
 
 onBothEngines('a virtual account', (database) => {
   it('is one per currency, under repeated and concurrent calls', async () => {
@@ -215,21 +253,12 @@ onBothEngines('a virtual account', (database) => {
         place: 'bank',
       })
       await reserveSpend(database(), spend)
-      await database()
-        .kysely.insertInto('payout')
-        .values({
-          id: `payout ${owner}`,
-          account_id: owner,
-          decision_id: spend.decisionId,
-          state: 'awaiting_funds',
-          rank: 0,
-          updated_at: noon,
-        })
-        .execute()
+      await insertTestPayout(database(), owner, spend.decisionId)
       for (const state of states.flatMap((each) => [each, each]))
         await applyDeposit(database(), account, state, {
           kind: 'payout',
-          objectId: `payout ${owner}`,
+          objectId: `bank ${owner}`,
+          reference: `payout ${owner}`,
           virtualAccount: null,
           amount: '10.00',
           currency: 'usd',

@@ -1,4 +1,5 @@
 /** A bank with virtual accounts, and its webhooks, for tests. */
+import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { applyBankingEvent } from '../../src/banking/apply-event.ts'
 import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
 import type { Destination, VirtualAccount } from '../../src/banking/store.ts'
@@ -8,8 +9,10 @@ import type { BankCurrency, BankingEvent, BankingProvider } from '../../src/prov
 import type { Mint } from '../../src/providers/chain.ts'
 import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import type { Rates } from '../../src/providers/rates.ts'
+import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
+import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
-import { authenticateDecision, noon } from '../cards/scene.ts'
+import { authenticateDecision, dataKey, noon } from '../cards/scene.ts'
 
 const bank = {
   open: async ({ id }: { id: string }) => ({
@@ -70,6 +73,9 @@ export function applyDeposit(
     newId,
     vouch: authenticateDecision,
     isBookedHere,
+    settings: { dataKey },
+    sanctions: createOfacExcerpt(),
+    screening: createSandboxScreening(screenSandboxSuffix),
     oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,
     log: silentLog,
   }
@@ -78,11 +84,13 @@ export function applyDeposit(
     type: 'updated',
     kind: 'deposit',
     objectId: `deposit-${account.id}`,
+    reference: null,
     state,
     virtualAccount: account.providerId,
     amount: '12.50',
     currency: null,
     customer: null,
+    sender: null,
     ...changes,
   } as const
   return applyBankingEvent(parts, event, noon)

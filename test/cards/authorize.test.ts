@@ -328,19 +328,21 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
   })
 
-  it('declines while rates or rail controls are unavailable, and while the rail is off', async () => {
+  it('needs no rates for dollars, and spends nothing else without them', async () => {
+    const rates = { latest: () => Promise.reject(new Failure('rates_unavailable', 'gone')) }
+    const parts = cardDependencies(database(), { rates })
+    const owner = await newOwner(database(), { EURC: '10', USDC: '10' })
+    const card = await issueCard(database(), owner)
+    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, purchaseOf(card, '6'))).toMatchObject({ approved: 0n })
+    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 5 + 5'])
+  })
+
+  it('declines while rail controls are unavailable, and while the rail is off', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const request = purchaseOf(await issueCard(database(), owner), '5')
-    const fails = (code: 'rates_unavailable' | 'controls_unavailable') => () =>
-      Promise.reject(new Failure(code, 'gone'))
-    const [noRates, noControls] = [
-      { latest: fails('rates_unavailable') },
-      { read: fails('controls_unavailable') },
-    ]
+    const noControls = { read: () => Promise.reject(new Failure('controls_unavailable', 'gone')) }
     const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
-    expect(await decide(cardDependencies(database(), { rates: noRates }), request)).toMatchObject({
-      reason: 'unavailable',
-    })
     expect(await decide(cardDependencies(database(), { railControls: noControls }), request)).toMatchObject({
       reason: 'unavailable',
     })

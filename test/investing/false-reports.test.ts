@@ -36,14 +36,24 @@ onBothEngines('a broker’s reports', (database) => {
     clock.forward(3_600_000)
     investor = await newInvestor(market)
     await investor.call(order, { symbol: 'VTI', side: 'buy', notional: '200' }, { at: clock() })
-    const { url, accountId } = server
+    const { url, firm } = server
+    await database()
+      .kysely.insertInto('brokerage_account')
+      .values({
+        account_id: investor.accountId,
+        status: 'active',
+        provider_id: server.add({ cash: 10_000, shares: 1_000 }).id,
+        sealed: null,
+        created_at: clock(),
+        checked_at: clock(),
+      })
+      .execute()
     const live = createAlpacaBroker({
       url,
       dataUrl: url,
       apiKey: 'key',
       apiSecret: 'secret',
-      accountId,
-      owner: investor.accountId,
+      firmAccountId: firm.id,
       clock,
       log: silentLog,
     })

@@ -62,6 +62,7 @@ describe('a standard webhook', () => {
       apiKey: null,
       treasury: null,
       webhookSecret: other,
+      eventsSecret: null,
       previous: { secret, rotatedAt: at },
     }
     const secretsAt = webhookSecretsOf(cards, null)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { requireBankCustomer } from '../../src/banking/bank-customer.ts'
 import {
   type OrderedAccount,
   openVirtualAccount,
@@ -52,6 +53,7 @@ export default defineTool({
     const { account } = callerOf(context)
     const address = await findWallet(context.database, account.id)
     if (address === undefined) throw new Failure('not_found', 'The account has no wallet to pay into.')
+    await requireBankCustomer(context, { accountId: account.id, at: context.now })
     const token = destination?.token ?? (currency === 'EUR' ? 'EURC' : 'USDC')
     const ordered = await context.database.transaction(async (database) => {
       const found = await orderVirtualAccount(

@@ -23,6 +23,11 @@ const envelope = z.object({
       currency: text.nullish(),
       customer_id: text.nullish(),
       on_behalf_of: text.nullish(),
+      client_reference_id: text.nullish(),
+      source: z
+        .object({ sender_name: text.nullish().catch(null) })
+        .nullish()
+        .catch(null),
     })
     .nullish(),
 })
@@ -31,6 +36,8 @@ const kinds: ReadonlyMap<string, BankingEvent['kind']> = new Map([
   ['virtual_account.activity', 'deposit'],
   ['virtual_account', 'account'],
   ['transfer', 'payout'],
+  ['customer', 'customer'],
+  ['kyc_link', 'customer'],
 ])
 
 /** Activities of the account itself, not of a deposit. */
@@ -58,10 +65,12 @@ export function readEvent(message: unknown): BankingEvent {
     type: data.event_type,
     kind,
     objectId: depositId ?? data.event_object_id,
+    reference: kind === 'payout' ? (object?.client_reference_id ?? null) : null,
     state,
     virtualAccount: object?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
     amount: object?.amount ?? null,
     currency: object?.currency ?? null,
+    sender: kind === 'deposit' ? (object?.source?.sender_name ?? null) : null,
     customer: object?.customer_id ?? object?.on_behalf_of ?? null,
   }
 }

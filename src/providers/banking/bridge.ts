@@ -8,7 +8,9 @@ import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
 import { callProvider } from '../http-client.ts'
+import { createBridgeCustomers } from './bridge-customers.ts'
 import { readEvent } from './bridge-events.ts'
+import { createBridgePayouts } from './bridge-payouts.ts'
 import { verifyBankingWebhook } from './signature.ts'
 
 /** Total time for opening an account; a person is waiting. */
@@ -27,7 +29,6 @@ export interface BridgeParts {
 }
 
 const text = z.string().min(1).max(255)
-const customer = z.object({ id: text })
 const account = z.object({
   id: text,
   status: z.string(),
@@ -64,12 +65,15 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
     return shape.parse(JSON.parse(response.text))
   }
   return {
+    ...createBridgePayouts({ url, apiKey, log }),
     name: 'bridge',
+    customers: apiKey === null ? null : createBridgeCustomers({ url, apiKey, log }),
     deliversOnChain: true,
     verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKeys, now),
     read: readEvent,
     open: async ({ id, currency, holder, destination }) => {
-      if (apiKey === null || destination === null || currency === 'INR')
+      const { customer } = holder
+      if (apiKey === null || destination === null || currency === 'INR' || customer === null)
         throw new Failure(
           'provider_unavailable',
           `The banking provider cannot open this account in ${currency}.`,
@@ -80,11 +84,6 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
         )
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       try {
-        const [firstName = holder.name, ...rest] = holder.name.split(' ')
-        const person = { type: 'individual', first_name: firstName, last_name: rest.join(' ') }
-        const holderId =
-          holder.customer ??
-          (await send('/v0/customers', holder.accountId, { body: person, shape: customer, signal })).id
         const order = {
           source: { currency: currency.toLowerCase() },
           destination: {
@@ -93,7 +92,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
             address: destination.address,
           },
         }
-        const opened = await send(`/v0/customers/${holderId}/virtual_accounts`, id, {
+        const opened = await send(`/v0/customers/${encodeURIComponent(customer)}/virtual_accounts`, id, {
           body: order,
           shape: account,
           signal,
@@ -101,7 +100,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
         const depositInstructions = opened.source_deposit_instructions
         return {
           providerId: opened.id,
-          customer: holderId,
+          customer,
           status: opened.status === 'activated' ? 'active' : 'pending',
           bankName: depositInstructions.bank_name ?? '',
           bankAddress: depositInstructions.bank_address ?? '',
@@ -119,6 +118,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
       }
     },
     play: null,
+    playPayout: null,
   }
 }
 

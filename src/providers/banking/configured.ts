@@ -8,6 +8,7 @@ import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import type { CardConfig } from '../../config/cards.ts'
 import type { BankingProvider } from '../banking.ts'
+import type { Rates } from '../rates.ts'
 import { createBridgeBanking } from './bridge.ts'
 import { createSandboxBanking } from './sandbox.ts'
 
@@ -17,12 +18,14 @@ export function createConfiguredBanking(
   {
     webhooks,
     ownOrigin,
+    rates,
     clock,
     newId,
     log,
   }: {
     webhooks: { readonly bridgeWebhookPrivateKey: string } | null
     ownOrigin: () => string
+    rates: Rates
     clock: Clock
     newId: NewId
     log: Log
@@ -39,6 +42,7 @@ export function createConfiguredBanking(
     webhookUrl: () => `${ownOrigin()}/api/webhooks/bridge`,
     key,
     otherKeys: bridgeKeys,
+    rates,
     clock,
     newId,
   })

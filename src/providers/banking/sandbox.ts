@@ -8,8 +8,10 @@ import { type NewId, randomDigits } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { BankCurrency, BankInstructions, BankingProvider } from '../banking.ts'
 import { callProvider } from '../http-client.ts'
+import type { Rates } from '../rates.ts'
 import { readEvent } from './bridge-events.ts'
 import { abaCheckDigit, ibanOf, ukCheckDigit } from './check-digits.ts'
+import { createSandboxPayouts } from './sandbox-payouts.ts'
 import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
 
 const TIMEOUT_MS = 10_000
@@ -24,6 +26,7 @@ export interface SandboxBankingParts {
   readonly webhookUrl: () => string
   readonly key: KeyObject
   readonly otherKeys?: readonly KeyObject[]
+  readonly rates: Rates
   readonly clock: Clock
   readonly newId: NewId
 }
@@ -36,6 +39,7 @@ export function createSandboxBanking({
   webhookUrl,
   key,
   otherKeys = [],
+  rates,
   clock,
   newId,
 }: SandboxBankingParts): BankingProvider {
@@ -56,7 +60,9 @@ export function createSandboxBanking({
       throw new Failure('provider_unavailable', `The webhook answered ${response.status}.`, { retryAfter: 1 })
   }
   return {
+    ...createSandboxPayouts({ rates }),
     name: 'sandbox',
+    customers: null,
     deliversOnChain: false,
     verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKeys, now),
     read: readEvent,
@@ -68,7 +74,7 @@ export function createSandboxBanking({
       bankAddress: '1 Sandbox Square, Nowhere',
       instructions: instructions[currency](),
     }),
-    play: async ({ providerId, amount, currency }) => {
+    play: async ({ providerId, amount, currency, from }) => {
       const at = clock()
       const depositId = newId('evt', at)
       for (const state of states)
@@ -85,12 +91,31 @@ export function createSandboxBanking({
             virtual_account_id: providerId,
             amount,
             currency: currency.toLowerCase(),
+            ...(from === null ? {} : { source: { sender_name: from } }),
           },
           event_object_changes: {},
           event_created_at: clock().toISOString(),
         })
       return depositId
     },
+    playPayout: async ({ id, providerId, state, amount, currency }) =>
+      send({
+        api_version: 'v0',
+        event_id: newId('evt', clock()),
+        event_category: 'transfer',
+        event_type: 'updated.status_transitioned',
+        event_object_id: providerId,
+        event_object_status: state,
+        event_object: {
+          id: providerId,
+          state,
+          client_reference_id: id,
+          amount,
+          currency: currency.toLowerCase(),
+        },
+        event_object_changes: {},
+        event_created_at: clock().toISOString(),
+      }),
   }
 }
 

@@ -72,3 +72,50 @@ const ended: ReadonlyMap<string, OrderReport['status']> = new Map([
 export function statusOf(status: string, filledQty: bigint): OrderReport['status'] {
   return ended.get(status) ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
 }
+
+/** @see https://docs.alpaca.markets/docs/accounts */
+export const brokerageAccount = z.object({ id: z.uuid(), status: z.string() })
+
+/** An account with its owner, as far as it identifies an application. */
+export const ownedAccount = brokerageAccount.extend({
+  created_at: moment,
+  contact: z.object({ email_address: z.string() }),
+  identity: z.object({ given_name: z.string(), family_name: z.string(), date_of_birth: z.string() }),
+})
+
+/** @see https://docs.alpaca.markets/reference/createjournal */
+export const journal = z.object({
+  id: z.uuid(),
+  entry_type: z.literal('JNLC'),
+  from_account: z.string(),
+  to_account: z.string(),
+  net_amount: nanos,
+  status: z.string(),
+})
+
+const signed = z.string().regex(/^-?\d{1,15}(\.\d{1,18})?$/)
+
+function signedNanosOf(text: string): bigint {
+  return text.startsWith('-') ? -nanosOf(text.slice(1)) : nanosOf(text)
+}
+
+export const tradingAccount = z.object({ cash_withdrawable: signed.transform(signedNanosOf) })
+
+export const position = z.object({ symbol: z.string(), qty: nanos, side: z.literal('long') })
+
+/** @see https://docs.alpaca.markets/docs/account-activities */
+export const activity = z.object({
+  id: z.string().min(1),
+  activity_type: z.string(),
+  account_id: z.string(),
+})
+
+/** An activity that is no trade. */
+export const otherActivity = activity.extend({
+  date,
+  net_amount: signed.transform(signedNanosOf),
+  status: z.string().optional(),
+  symbol: z.string().nullish(),
+  qty: signed.transform(signedNanosOf).nullish(),
+  per_share_amount: nanos.nullish(),
+})

@@ -1,5 +1,5 @@
 /**
- * Alpaca's Broker API with one trading account for one owner. Orders are day orders: buys by `notional`, sells by
+ * Alpaca's Broker API with one trading account for each person. Orders are day orders: buys by `notional`, sells by
  * `qty`. Our id is the `client_order_id`, which Alpaca accepts once. Prices come from its market data.
  * @see https://docs.alpaca.markets/reference/createorderforaccount
  */
@@ -8,9 +8,6 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { toJson } from '../../base/json.ts'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import { rootCause } from '../../failures/root-cause.ts'
 import { decimalOfUnits } from '../../money/money.ts'
 import { priceText } from '../../money/shares.ts'
 import type {
@@ -22,37 +19,30 @@ import type {
   PlacementResult,
   UnreadableReport,
 } from '../broker.ts'
-import { callProvider } from '../http-client.ts'
+import { createAlpacaAccounts } from './alpaca-accounts.ts'
+import {
+  type AlpacaRequestOptions,
+  type Answer,
+  createRequester,
+  type Request,
+  read,
+  unavailable,
+} from './alpaca-request.ts'
 import { announcement, asset, bars, nanosOf, order, problem, statusOf, trades } from './alpaca-shapes.ts'
 
-/** Connection to Alpaca. @property timeoutMs time limit per answer. */
-export interface AlpacaOptions {
+/** Connection to Alpaca. */
+export interface AlpacaOptions extends AlpacaRequestOptions {
   readonly url: string
   readonly dataUrl: string
-  readonly apiKey: string
-  readonly apiSecret: string
-  readonly accountId: string
-  /** `acct_…`: owner of the trading account; null: trading is disabled. */
-  readonly owner: string | null
+  /** The firm's account, which pays for purchases and gets their proceeds. */
+  readonly firmAccountId: string
   readonly clock: Clock
-  readonly log: Log
-  readonly timeoutMs?: number
 }
-
-/** An answer. @property body null unless JSON. */
-interface Answer {
-  readonly status: number
-  readonly body: unknown
-}
-
-type Request = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => Promise<Answer>
 
 /** Cache lifetimes of instruments and calendars. */
 const INSTRUMENT_MS = 10 * 60_000
 const CALENDAR_MS = 60 * 60_000
 const DAY = 86_400_000
-/** Limit for the largest answer, a page of bars. */
-const MAX_BYTES = 8 * 1024 * 1024
 /** Maximum pages of one history, against endless pagination. */
 const MAX_PAGES = 20
 
@@ -60,13 +50,11 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const request = createRequester(options)
   const base = options.url.replace(/\/+$/, '')
   const data = options.dataUrl.replace(/\/+$/, '')
-  const orders = `${base}/v1/trading/accounts/${options.accountId}/orders`
   const instruments = new LRUCache<string, Instrument>({ max: 1_000, ttl: INSTRUMENT_MS })
   const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS })
-  const findRaw = (id: string) => findOrder(request, orders, id)
   return {
     name: 'alpaca',
-    isOpenTo: (accountId) => accountId === options.owner,
+    accounts: createAlpacaAccounts(request, { base, firmAccountId: options.firmAccountId }),
     instrument: async (symbol) => {
       const known = instruments.get(symbol)
       if (known !== undefined) return known
@@ -76,13 +64,14 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
     },
     quotes: (symbols) => latestTrades(request, data, symbols),
     history: (symbols, moments) => historyOf(request, data, { symbols, moments }),
-    place: (placed) => place(request, orders, placed),
-    find: async (id) => {
-      const found = await findRaw(id)
+    place: (placed) => place(request, ordersOf(base, placed), placed),
+    find: async (named) => {
+      const found = await findOrder(request, ordersOf(base, named), named.id)
       return found === undefined ? undefined : reportOf(found)
     },
-    cancel: async (id) => {
-      const found = await findRaw(id)
+    cancel: async (named) => {
+      const orders = ordersOf(base, named)
+      const found = await findOrder(request, orders, named.id)
       const known = order.safeParse(found?.body)
       // An unreadable order raises an alarm instead.
       if (!known.success) return
@@ -100,52 +89,9 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   }
 }
 
-/** Creates the authenticated request function. @throws Failure `provider_unavailable` without a usable answer. */
-function createRequester({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): Request {
-  const authorization = `Basic ${Buffer.from(`${apiKey}:${apiSecret}`).toString('base64')}`
-  return async (method, url, body) => {
-    try {
-      const response = await callProvider({
-        url,
-        method,
-        headers: {
-          accept: 'application/json',
-          authorization,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        timeoutMs,
-        maxBytes: MAX_BYTES,
-      })
-      const { text } = response
-      if (response.status === 429 || response.status >= 500 || [401, 408].includes(response.status))
-        throw unavailable(`answered ${response.status}`)
-      return { status: response.status, body: text === '' ? null : JSON.parse(text) }
-    } catch (cause) {
-      const failure =
-        cause instanceof Failure
-          ? cause
-          : unavailable(`returned no usable answer within ${timeoutMs} ms`, cause)
-      log.warn({ why: rootCause(cause) }, 'the broker request failed')
-      throw failure
-    }
-  }
-}
-
-function unavailable(why: string, cause?: unknown): Failure {
-  return new Failure(
-    'provider_unavailable',
-    `The broker ${why}.`,
-    { retryAfter: 5, hint: 'Send the same request again later.' },
-    cause === undefined ? undefined : { cause },
-  )
-}
-
-/** Parses an answer's body. @throws Failure `provider_unavailable` for any other shape. */
-function read<Schema extends z.ZodType>(schema: Schema, { status, body }: Answer): z.output<Schema> {
-  const parsed = schema.safeParse(body)
-  if (status !== 200 || !parsed.success) throw unavailable(`answered ${status} with an unexpected body`)
-  return parsed.data
+function ordersOf(base: string, { brokerageAccount }: Pick<BrokerOrder, 'brokerageAccount'>): string {
+  if (brokerageAccount === null) throw new Error('an order needs an account at the broker')
+  return `${base}/v1/trading/accounts/${encodeURIComponent(brokerageAccount)}/orders`
 }
 
 async function place(request: Request, orders: string, placed: BrokerOrder): Promise<PlacementResult> {

@@ -9,7 +9,7 @@ const refuse = () =>
 
 export const noBroker: Broker = {
   name: 'none',
-  isOpenTo: () => true,
+  accounts: null,
   instrument: refuse,
   quotes: refuse,
   history: refuse,

@@ -45,7 +45,7 @@ export function createSandboxBroker({
     })
   return {
     name: 'sandbox',
-    isOpenTo: () => true,
+    accounts: null,
     instrument: async (symbol) => {
       const name = names.get(symbol)
       return name === undefined ? undefined : { symbol, name, tradable: true }
@@ -64,13 +64,18 @@ export function createSandboxBroker({
           message: `${order.symbol} is not available for trading`,
         }
       const placedAt = clock()
-      await insertOrder(database, { ...order, placedAt, expiresAt: sessionOf(hours, placedAt).closesAt })
-      const report = await carryOn(order.id, (carried) => carried)
+      const placed = carry(
+        newOrder(order, { placedAt, expiresAt: sessionOf(hours, placedAt).closesAt }),
+        placedAt,
+      )
+      const report = (await insertOrder(database, placed))
+        ? placed
+        : await carryOn(order.id, (carried) => carried)
       if (report === undefined) throw new Error(`order ${order.id} is not in the book`)
       return { status: 'placed', report }
     },
-    find: (id) => carryOn(id, (carried) => carried),
-    cancel: async (id) => {
+    find: ({ id }) => carryOn(id, (carried) => carried),
+    cancel: async ({ id }) => {
       await carryOn(id, (carried) => (isOpen(carried) ? { ...carried, status: 'canceled' } : carried))
     },
     dividends: async (from, to) => dividendsBetween(from, to),
@@ -89,11 +94,34 @@ function priced<Price>(
   )
 }
 
-async function insertOrder(
-  database: Connection,
-  order: BrokerOrder & { placedAt: Date; expiresAt: Date },
-): Promise<void> {
-  await database.kysely
+/** An order as it enters the book. */
+function newOrder(
+  { id, symbol, side, notional, qty, limitPrice, brokerageAccount }: BrokerOrder,
+  { placedAt, expiresAt }: { placedAt: Date; expiresAt: Date },
+): BookedOrder {
+  return {
+    id,
+    symbol,
+    side,
+    notional,
+    qty,
+    limitPrice,
+    brokerageAccount,
+    status: 'accepted',
+    reason: null,
+    placedAt,
+    expiresAt,
+    // Matching starts with the second of the order itself.
+    matchedAt: new Date(placedAt.getTime() - 1_000),
+    filledQty: 0n,
+    filledValue: 0n,
+    filledAt: null,
+  }
+}
+
+/** @returns false when the order is in the book already. */
+async function insertOrder(database: Connection, order: BookedOrder): Promise<boolean> {
+  const row = await database.kysely
     .insertInto('sandbox_order')
     .values({
       id: order.id,
@@ -102,15 +130,18 @@ async function insertOrder(
       notional: order.notional,
       qty: order.qty,
       limit_price: order.limitPrice,
-      status: 'accepted',
+      status: order.status,
       placed_at: order.placedAt,
       expires_at: order.expiresAt,
-      // Matching starts with the second of the order itself.
-      matched_at: new Date(order.placedAt.getTime() - 1_000),
-      filled_at: null,
+      matched_at: order.matchedAt,
+      filled_qty: order.filledQty,
+      filled_value: order.filledValue.toString(),
+      filled_at: order.filledAt,
     })
     .onConflict((conflict) => conflict.doNothing())
-    .execute()
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 async function lockOrder(connection: Connection, id: string): Promise<BookedOrder | undefined> {
@@ -155,6 +186,7 @@ function bookedOf(row: Selectable<SandboxOrderTable>): BookedOrder {
     notional: row.notional,
     qty: row.qty,
     limitPrice: row.limit_price,
+    brokerageAccount: null,
     status,
     reason: null,
     placedAt: row.placed_at,

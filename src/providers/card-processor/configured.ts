@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
-import { type CardConfig, webhookSecretsOf } from '../../config/cards.ts'
+import { type CardConfig, eventSecretsOf, webhookSecretsOf } from '../../config/cards.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { createLithicProcessor } from './lithic.ts'
 import { createSandboxProcessor } from './sandbox.ts'
@@ -13,19 +13,25 @@ export function createConfiguredProcessor(
   {
     webhooks,
     ownOrigin,
+    dataKey,
     clock,
     newId,
     log,
   }: {
     webhooks: { readonly lithicWebhookSecret: string } | null
     ownOrigin: () => string
+    dataKey: Uint8Array
     clock: Clock
     newId: NewId
     log: Log
   },
 ): CardProcessor {
-  const secretsAt = webhookSecretsOf(cards, webhooks?.lithicWebhookSecret ?? null)
-  if (webhooks === null || cards.apiKey !== null) return createLithicProcessor({ ...cards, secretsAt, log })
+  const sandbox = webhooks?.lithicWebhookSecret ?? null
+  const secrets = {
+    secretsAt: webhookSecretsOf(cards, sandbox),
+    eventSecretsAt: eventSecretsOf(cards, sandbox),
+  }
+  if (webhooks === null || cards.apiKey !== null) return createLithicProcessor({ ...cards, ...secrets, log })
   const webhookUrl = () => `${ownOrigin()}/api/webhooks/lithic`
-  return createSandboxProcessor({ webhookUrl, secretsAt, clock, newId })
+  return createSandboxProcessor({ webhookUrl, ...secrets, dataKey, clock, newId })
 }

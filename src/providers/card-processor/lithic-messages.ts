@@ -72,6 +72,11 @@ const transaction = z.object({
     .max(1000),
 })
 
+/** True for a message of the authorization stream; everything else is an event. */
+export function isAuthorizationRequest(message: unknown): boolean {
+  return z.object({ event_type: authorization.shape.event_type }).safeParse(message).success
+}
+
 /** @throws Failure `invalid_request`. */
 export function readMessage(message: unknown): CardMessage {
   const type = z.object({ event_type: z.string().min(1).max(100) }).safeParse(message)

@@ -1,24 +1,23 @@
 /** The card processor port over Lithic. @see https://docs.lithic.com/reference/postcards */
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
-import { verifyWebhook } from '../standard-webhooks.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
+import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
 /** Time limit for the whole answer; a person is waiting. */
 const TIMEOUT_MS = 5_000
 
 /**
  * Connection to Lithic.
- * @property secretsAt webhook secrets valid at a moment.
  * @property apiKey null: cards cannot be issued.
  */
-export interface LithicParts {
+export interface LithicParts extends WebhookSecrets {
   readonly url: string
   readonly apiKey: string | null
-  readonly secretsAt: (now: Date) => readonly string[]
   readonly log: Log
 }
 
@@ -29,10 +28,13 @@ const created = z.object({
   exp_year: z.string().regex(/^\d{4}$/),
 })
 
-export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicParts): CardProcessor {
+/** @see https://docs.lithic.com/reference/patchcardbytoken */
+const states = { active: 'OPEN', frozen: 'PAUSED', canceled: 'CLOSED' } as const
+
+export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicParts): CardProcessor {
   return {
     name: 'lithic',
-    verify: (delivery, now) => verifyWebhook(delivery, secretsAt(now), now),
+    verify: (delivery, now) => verifyCardWebhook(delivery, secrets, now),
     read: readMessage,
     answer: answerOf,
     issue: async ({ cardId, nickname }) => {
@@ -77,8 +79,72 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
         )
       }
     },
+    setStatus:
+      apiKey === null
+        ? null
+        : async ({ token, status }) => {
+            const state = states[status]
+            if ((await setState({ url, apiKey }, { token, state })) !== state)
+              throw new Failure(
+                'provider_unavailable',
+                'The card processor did not confirm the state of a card.',
+                {
+                  retryAfter: 15,
+                },
+              )
+          },
+    reveal: ({ token }, expiresAt) => {
+      if (apiKey === null)
+        throw new Failure('provider_unavailable', 'This deployment does not show card numbers.', {
+          isFinal: true,
+          retryAfter: 60,
+        })
+      return { kind: 'embedded', url: embedUrl({ url, apiKey }, { token, expiresAt }) }
+    },
     play: null,
   }
+}
+
+const stated = z.object({ token: z.string(), state: z.string() })
+
+/**
+ * Changes a card's state, and reads it when the change is refused: a closed card cannot be closed again.
+ * @returns the state at the processor; null when it is unknown.
+ */
+async function setState(
+  { url, apiKey }: { url: string; apiKey: string },
+  { token, state }: { token: string; state: string },
+): Promise<string | null> {
+  const ask = async (method: 'GET' | 'PATCH') => {
+    const response = await callProvider({
+      url: `${url}/v1/cards/${encodeURIComponent(token)}`,
+      method,
+      headers: { authorization: apiKey, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+      ...(method === 'GET' ? {} : { body: JSON.stringify({ state }) }),
+      timeoutMs: TIMEOUT_MS,
+    })
+    if (!response.ok) return response.status
+    const card = stated.parse(JSON.parse(response.text))
+    return card.token === token ? card.state : 0
+  }
+  const changed = await ask('PATCH')
+  const found = typeof changed === 'number' && isRefusal(changed) ? await ask('GET') : changed
+  return typeof found === 'number' ? null : found
+}
+
+/**
+ * Signs the request of a page that shows the card's number, which passes no server of ours.
+ * @see https://docs.lithic.com/docs/embedded-card-ui
+ */
+function embedUrl(
+  { url, apiKey }: { url: string; apiKey: string },
+  { token, expiresAt }: { token: string; expiresAt: Date },
+): string {
+  const request = JSON.stringify({ token, expiration: expiresAt.toISOString() })
+  const page = new URL(`${url}/v1/embed/card`)
+  page.searchParams.set('embed_request', Buffer.from(request).toString('base64'))
+  page.searchParams.set('hmac', createHmac('sha256', apiKey).update(request).digest('base64'))
+  return page.href
 }
 
 /** A final rejection: neither a conflict nor a status that a retry may fix. */

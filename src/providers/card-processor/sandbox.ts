@@ -8,19 +8,21 @@ import { type NewId, randomDigits } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor, SimulatedPurchase } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
-import { signWebhook, verifyWebhook } from '../standard-webhooks.ts'
-import { answerOf, readMessage } from './lithic-messages.ts'
+import { signWebhook } from '../standard-webhooks.ts'
+import { answerOf, isAuthorizationRequest, readMessage } from './lithic-messages.ts'
+import { sandboxNumber } from './sandbox-number.ts'
+import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
 const TIMEOUT_MS = 10_000
 
 /**
  * Dependencies of the sandbox processor.
  * @property webhookUrl URL of our own webhook.
- * @property secretsAt webhook secrets, newest first.
+ * @property dataKey derives card numbers.
  */
-export interface SandboxCardParts {
+export interface SandboxCardParts extends WebhookSecrets {
   readonly webhookUrl: () => string
-  readonly secretsAt: (now: Date) => readonly string[]
+  readonly dataKey: Uint8Array
   readonly clock: Clock
   readonly newId: NewId
 }
@@ -39,13 +41,15 @@ const entryModes = {
 export function createSandboxProcessor({
   webhookUrl,
   secretsAt,
+  eventSecretsAt,
+  dataKey,
   clock,
   newId,
 }: SandboxCardParts): CardProcessor {
   const send = async (message: Record<string, unknown>): Promise<unknown> => {
     const at = clock()
     const body = JSON.stringify(message)
-    const [secret = ''] = secretsAt(at)
+    const [secret = ''] = (isAuthorizationRequest(message) ? secretsAt : eventSecretsAt)(at)
     const response = await callProvider({
       url: webhookUrl(),
       method: 'POST',
@@ -62,7 +66,7 @@ export function createSandboxProcessor({
   }
   return {
     name: 'sandbox',
-    verify: (delivery, now) => verifyWebhook(delivery, secretsAt(now), now),
+    verify: (delivery, now) => verifyCardWebhook(delivery, { secretsAt, eventSecretsAt }, now),
     read: readMessage,
     answer: answerOf,
     issue: async ({ cardId, at }) => ({
@@ -72,6 +76,8 @@ export function createSandboxProcessor({
       expMonth: at.getUTCMonth() + 1,
       expYear: at.getUTCFullYear() + 4,
     }),
+    setStatus: async () => {},
+    reveal: (card) => ({ kind: 'shown', ...sandboxNumber(dataKey, card) }),
     play: async (purchase) => {
       const token = newId('evt', clock())
       const { result, approved_amount } = decision.parse(await send(requestOf(purchase, token)))

@@ -9,4 +9,4 @@ const refuse = async () => {
   })
 }
 
-export const noReview: IdentityReview = { submit: refuse, read: refuse, ...noWebhooks }
+export const noReview: IdentityReview = { submit: refuse, read: refuse, page: null, ...noWebhooks }

@@ -32,6 +32,7 @@ export function createSandboxReview(clock: Clock): IdentityReview {
       return { reference, review: await readNow(reference) }
     },
     read: readNow,
+    page: null,
     ...noWebhooks,
   }
 }

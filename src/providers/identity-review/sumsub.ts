@@ -2,12 +2,13 @@
  * Reviews by Sumsub; each request is signed with the app's secret.
  * @see https://docs.sumsub.com/reference/authentication
  */
-import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { alpha3Of } from '../../base/alpha-3.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Failure } from '../../failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
+import { sumsubHeaders } from './sumsub-signature.ts'
 import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 
 /**
@@ -26,6 +27,15 @@ export interface SumsubOptions {
 
 /** Total time limit of an operation; a person is waiting. */
 const TIMEOUT_MS = 8_000
+
+/** Lifetime of a link to the page. */
+const PAGE_SECONDS = 1_800
+
+/** @see https://docs.sumsub.com/reference/generate-websdk-external-link */
+const page = z.object({ url: z.url({ protocol: /^https?$/ }).max(4_096) })
+
+/** Steps of a level by name; null: not submitted. @see https://docs.sumsub.com/reference/get-status-of-verification-steps */
+const steps = z.record(z.string(), z.object({}).nullable())
 
 const applicant = z.object({
   externalUserId: z.string().nullish(),
@@ -54,19 +64,12 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     content?: object,
   ): Promise<ProviderAnswer> {
     const body = content === undefined ? '' : JSON.stringify(content)
-    const seconds = Math.floor(clock().getTime() / 1000)
-    const signature = createHmac('sha256', secretKey)
-      .update(`${seconds}${method}${path}${body}`)
-      .digest('hex')
     try {
       return await callProvider({
         url: new URL(path, url),
         method,
         headers: {
-          'x-app-token': appToken,
-          'x-app-access-ts': String(seconds),
-          'x-app-access-sig': signature,
-          accept: 'application/json',
+          ...sumsubHeaders({ appToken, secretKey }, { method, path, body, at: clock() }),
           ...(body === '' ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === '' ? {} : { body }),
@@ -88,7 +91,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
 
   async function create(application: Application, signal: AbortSignal) {
     const level = encodeURIComponent(levels[application.level])
-    const { firstName, lastName, dateOfBirth, country, address, email, phone } = application.applicant
+    const { firstName, lastName, dateOfBirth, email, phone } = application.applicant
     const response = await request(signal, 'POST', `/resources/applicants?levelName=${level}`, {
       externalUserId: application.id,
       ...(email === null ? {} : { email }),
@@ -97,8 +100,8 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         firstName,
         lastName,
         dob: dateOfBirth,
-        country,
-        addresses: [{ street: address, country }],
+        country: alpha3Of(application.applicant.country),
+        addresses: [addressOf(application.applicant)],
       },
     })
     // The application was sent before, and the answer was lost.
@@ -113,14 +116,40 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     return applicantOf(response)
   }
 
+  /** Checks that each step of the level was submitted; levels without documents have none. */
+  async function hasEveryStep(id: string, signal: AbortSignal): Promise<boolean> {
+    const response = await request(signal, 'GET', `/resources/applicants/${id}/requiredIdDocsStatus`)
+    if (!response.ok) throw unavailable(`The identity reviewer answered ${response.status}.`)
+    const parsed = steps.safeParse(jsonOr(response.text))
+    if (!parsed.success) throw unavailable('The identity reviewer returned an unexpected answer.')
+    return Object.values(parsed.data).every((step) => step !== null)
+  }
+
+  async function requestReview(id: string, signal: AbortSignal): Promise<void> {
+    const requested = await request(signal, 'POST', `/resources/applicants/${id}/status/pending`)
+    if (!requested.ok && requested.status !== 409)
+      throw unavailable(`The identity reviewer answered ${requested.status}.`)
+  }
+
   return {
+    async page({ id, level }, now) {
+      const response = await request(
+        AbortSignal.timeout(TIMEOUT_MS),
+        'POST',
+        '/resources/sdkIntegrations/levels/-/websdkLink',
+        { levelName: levels[level], userId: id, ttlInSecs: PAGE_SECONDS },
+      )
+      if (!response.ok) throw unavailable(`The identity reviewer answered ${response.status}.`)
+      const parsed = page.safeParse(jsonOr(response.text))
+      if (!parsed.success) throw unavailable('The identity reviewer returned an unexpected answer.')
+      return { url: parsed.data.url, expiresAt: new Date(now.getTime() + PAGE_SECONDS * 1_000) }
+    },
     async submit(application) {
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const created = await create(application, signal)
       if (created.review === undefined || created.review.reviewStatus === 'init') {
-        const requested = await request(signal, 'POST', `/resources/applicants/${created.id}/status/pending`)
-        if (!requested.ok && requested.status !== 409)
-          throw unavailable(`The identity reviewer answered ${requested.status}.`)
+        // A review that is requested before its documents are there is rejected; the page requests it by itself.
+        if (await hasEveryStep(created.id, signal)) await requestReview(created.id, signal)
       }
       return { reference: created.id, review: reviewOf(created) }
     },
@@ -133,6 +162,18 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         ),
       )
     },
+  }
+}
+
+/** @see https://docs.sumsub.com/reference/create-applicant */
+function addressOf({ address, residence, country }: Application['applicant']) {
+  const { street = address, city, state, postalCode } = residence
+  return {
+    country: alpha3Of(country),
+    street,
+    ...(city === undefined ? {} : { town: city }),
+    ...(state === undefined ? {} : { state }),
+    ...(postalCode === undefined ? {} : { postCode: postalCode }),
   }
 }
 

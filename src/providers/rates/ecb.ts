@@ -9,7 +9,7 @@ import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { RateTable } from '../../money/rate-table.ts'
 import { callProvider } from '../http-client.ts'
-import type { Rates } from '../rates.ts'
+import type { KeptRates, Rates } from '../rates.ts'
 
 export const ECB_URL = 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'
 
@@ -33,22 +33,40 @@ const PUBLICATION = /<Cube\s+time\s*=\s*(['"])(\d{4}-\d{2}-\d{2})\1\s*>([\s\S]*?
 const RATE =
   /<Cube\s+currency\s*=\s*(['"])([A-Z]{3})\1\s+rate\s*=\s*(['"])((?:0|[1-9]\d{0,8})(?:\.\d{1,10})?)\3\s*\/>/g
 
-/** The rates port over the feed. Concurrent callers share one request. */
+/** The rates port over the feed. Concurrent callers share one request. @property kept null keeps nothing over restarts. */
 export function createEcbRates(
-  { url, log }: { readonly url: string; readonly log: Log },
+  { url, log, kept = null }: { readonly url: string; readonly log: Log; readonly kept?: KeptRates | null },
   { maxAgeMs = 6 * 24 * HOUR_MS, freshMs = HOUR_MS, retryMs = 30_000, timeoutMs = 5_000 }: EcbTimes = {},
 ): Rates {
   let table: RateTable | undefined
   let dueMs = Number.NEGATIVE_INFINITY
   let fetching: Promise<void> | undefined
 
+  let isLoaded = kept === null
+
+  /** What is kept has the age of its publication, so that it expires as if there had been no restart. */
+  const load = async (): Promise<void> => {
+    try {
+      table ??= (await kept?.load()) ?? undefined
+      isLoaded = true
+    } catch (err) {
+      log.warn({ err }, 'the kept reference rates cannot be read')
+    }
+  }
+  const keep = async (newest: RateTable, now: Date): Promise<void> => {
+    await kept
+      ?.save(newest, now)
+      .catch((err: unknown) => log.warn({ err }, 'the reference rates cannot be kept over a restart'))
+  }
   const refresh = async (now: Date): Promise<void> => {
+    if (!isLoaded) await load()
     try {
       const newest = await fetchTable(url, timeoutMs)
       requirePlausible(newest, table, now)
       // A mirror may serve an older publication than the known one.
       if (table === undefined || newest.asOf >= table.asOf) table = newest
       dueMs = now.getTime() + freshMs
+      await keep(table, now)
     } catch (err) {
       dueMs = now.getTime() + retryMs
       log.warn({ err }, 'the reference rates cannot be fetched')

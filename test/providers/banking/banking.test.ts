@@ -7,6 +7,7 @@ import { silentLog } from '../../../src/base/log.ts'
 import { createBridgeBanking } from '../../../src/providers/banking/bridge.ts'
 import { createSandboxBanking } from '../../../src/providers/banking/sandbox.ts'
 import { signBankingWebhook, verifyBankingWebhook } from '../../../src/providers/banking/signature.ts'
+import { createSnapshotRates } from '../../../src/providers/rates/sandbox.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
 
@@ -61,7 +62,13 @@ describe('the banking provider’s signature', () => {
 
 describe('the sandbox’s bank', () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const bank = createSandboxBanking({ webhookUrl: () => '', key: privateKey, clock: () => noon, newId })
+  const bank = createSandboxBanking({
+    webhookUrl: () => '',
+    key: privateKey,
+    rates: createSnapshotRates(),
+    clock: () => noon,
+    newId,
+  })
   const open = async (currency: 'USD' | 'EUR' | 'GBP' | 'INR') => {
     const holder = { accountId: 'acct_1', name: 'Ada', customer: null }
     const { instructions } = await bank.open({ id: newId('va', noon), currency, holder, destination: null })
@@ -114,7 +121,7 @@ describe('Bridge', () => {
                 bank_account_number: '123456789',
               },
             }
-          : { id: 'customer_1' }
+          : {}
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
       })
     })
@@ -126,7 +133,7 @@ describe('Bridge', () => {
   const order = {
     id: 'va_1',
     currency: 'USD' as const,
-    holder: { accountId: 'acct_1', name: 'Ada Lovelace', customer: null },
+    holder: { accountId: 'acct_1', name: 'Ada Lovelace', customer: 'customer_1' },
     destination: {
       token: 'USDC' as const,
       chain: 'base',
@@ -146,16 +153,15 @@ describe('Bridge', () => {
     })
     expect(
       requests.map(({ path, headers }) => [path, headers['idempotency-key'], headers['api-key']]),
-    ).toEqual([
-      ['/v0/customers', 'acct_1', 'secret'],
-      ['/v0/customers/customer_1/virtual_accounts', 'va_1', 'secret'],
-    ])
-    expect(requests[1]?.body).toEqual({
+    ).toEqual([['/v0/customers/customer_1/virtual_accounts', 'va_1', 'secret']])
+    expect(requests[0]?.body).toEqual({
       source: { currency: 'usd' },
       destination: { currency: 'usdc', payment_rail: 'base', address: order.destination.address },
     })
-    await bridge().open({ ...order, holder: { ...order.holder, customer: 'customer_7' } })
-    expect(requests.at(-1)?.path).toBe('/v0/customers/customer_7/virtual_accounts')
+    await expect(
+      bridge().open({ ...order, holder: { ...order.holder, customer: null } }),
+    ).rejects.toMatchObject({ code: 'provider_unavailable', members: { isFinal: true } })
+    expect(requests).toHaveLength(1)
   })
 
   it('reports a refused opening, and never verifies without a key', async () => {

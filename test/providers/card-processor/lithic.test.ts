@@ -1,8 +1,10 @@
+import { createHmac } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../../src/base/log.ts'
 import { createLithicProcessor } from '../../../src/providers/card-processor/lithic.ts'
 import { cardReasons } from '../../../src/providers/card-processor.ts'
+import { signWebhook } from '../../../src/providers/standard-webhooks.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
 const request = {
@@ -44,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 
 const lithic = (apiKey: string | null = 'secret') =>
-  createLithicProcessor({ url, apiKey, secretsAt: () => [], log: silentLog })
+  createLithicProcessor({ url, apiKey, secretsAt: () => [], eventSecretsAt: () => [], log: silentLog })
 
 describe('Lithic', () => {
   it('issues a card in its own format, once per idempotency key', async () => {
@@ -85,6 +87,21 @@ describe('Lithic', () => {
       channel: 'contactless',
       allowsPartial: true,
     })
+  })
+
+  it('shows a card’s number on a page of its own, whose request it signs and which expires', () => {
+    const expiresAt = new Date('2026-11-20T12:01:00.000Z')
+    const shown = lithic().reveal({ cardId: 'card_1', token: 'tok', last4: '4242' }, expiresAt)
+    if (shown.kind !== 'embedded') throw new Error('the number was shown')
+    const page = new URL(shown.url)
+    const request = Buffer.from(page.searchParams.get('embed_request') ?? '', 'base64').toString()
+    expect([page.origin, page.pathname]).toEqual([url, '/v1/embed/card'])
+    expect(JSON.parse(request)).toEqual({ token: 'tok', expiration: '2026-11-20T12:01:00.000Z' })
+    expect(page.searchParams.get('hmac')).toBe(
+      createHmac('sha256', 'secret').update(request).digest('base64'),
+    )
+    expect(shown.url).not.toContain('secret')
+    expect(() => lithic(null).reveal({ cardId: 'card_1', token: 'tok', last4: '4242' }, expiresAt)).toThrow()
   })
 
   it('distinguishes requests by every member, regardless of member order', () => {
@@ -153,5 +170,24 @@ describe('Lithic', () => {
     const approved = { token: 't', reason: 'approved', asked: 10n } as const
     expect(lithic().answer({ ...approved, approved: 10n })).toEqual({ result: 'APPROVED', token: 't' })
     expect(lithic().answer({ ...approved, approved: 4n })).toMatchObject({ approved_amount: 4 })
+  })
+
+  it('verifies the stream and the events by their own secrets, and neither by the other', () => {
+    const [stream, events] = ['c', 'd'].map((letter) => `whsec_${letter.repeat(32)}`) as [string, string]
+    const processor = createLithicProcessor({
+      ...{ url, apiKey: null, log: silentLog },
+      secretsAt: () => [stream],
+      eventSecretsAt: () => [events],
+    })
+    const clearing = { event_type: 'card_transaction.updated', token: 't' }
+    const verify = (message: object, secret: string) => {
+      const body = JSON.stringify(message)
+      const headers: Readonly<Record<string, string>> = signWebhook({ id: 'evt_1', body, at: noon }, secret)
+      return processor.verify({ header: (name) => headers[name], body: Buffer.from(body) }, noon)
+    }
+    expect(verify(request, stream)).toBe('evt_1')
+    expect(verify(clearing, events)).toBe('evt_1')
+    expect(() => verify(request, events)).toThrow(/does not verify/)
+    expect(() => verify(clearing, stream)).toThrow(/does not verify/)
   })
 })

@@ -18,9 +18,9 @@ const binary = (() => {
 async function fixture() {
   const node = await spawnAnvil(binary ?? '', 0, 10_000)
   onTestFinished(() => node.stop())
-  const client = createNodeClient(localNodeOptions(node.url))
+  const client = createNodeClient(localNodeOptions('base-sepolia', node.url))
   const account = privateKeyToAccount(generatePrivateKey())
-  await makeSponsor(client, account.address)
+  await makeSponsor(client, [], account.address)
   // Mined once all are sent: anvil, unlike a public node, can lose transactions that arrive while their predecessor is
   // mined.
   await client.transport.request({ method: 'evm_setAutomine', params: [false] })

@@ -1,0 +1,156 @@
+/** Admission checks of a payout: its terms, AML and the Travel Rule. Read-only; runs before anything is reserved. */
+import { screenCountry } from '../../policies/aml/embargo.ts'
+import type { AmlLimits } from '../../policies/aml/limits.ts'
+import { type OutflowWindow, outflowRules, outflowWindows } from '../../policies/aml/outflow-windows.ts'
+import { screenName } from '../../policies/aml/screen-name.ts'
+import { type Screening, worstOf } from '../../policies/aml/screening.ts'
+import { bandBelow } from '../../policies/aml/structuring.ts'
+import { screenTravelRule } from '../../policies/aml/travel-rule-missing.ts'
+import { judgeTravelRule } from '../../policies/travel-rule.ts'
+import { Failure, type FailureMembers } from '../failures/failure.ts'
+import { assetDecimals, decimalOf, type Money } from '../money/money.ts'
+import type { BankingProvider, PayoutQuote } from '../providers/banking.ts'
+import { type Rates, valueInUsd } from '../providers/rates.ts'
+import type { Sanctions } from '../providers/sanctions.ts'
+import { exceededOutflows } from '../spending/outflows.ts'
+import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../spending/reviews.ts'
+import type { Connection } from '../storage/database.ts'
+import type { Recipient } from './recipients.ts'
+
+const MICRO_DECIMALS = 6
+
+export interface PayoutAdmission {
+  readonly database: Connection
+  readonly bankingProvider: Pick<BankingProvider, 'quotePayout'>
+  readonly sanctions: Sanctions
+  readonly rates: Rates
+  readonly settings: { readonly aml: AmlLimits }
+  readonly now: Date
+}
+
+/**
+ * A payout that is asked for.
+ * @property keyId key that asks; null for a person. @property payer name of the account's holder.
+ * @property payerCountry country of the account; null when unknown.
+ */
+export interface PayoutRequest {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly payer: string
+  readonly payerCountry: string | null
+  readonly place: string
+  readonly money: Money & { readonly asset: 'USD' | 'USDC' }
+  readonly recipient: Recipient
+}
+
+/**
+ * Terms and verdicts of a payout. One that AML does not clear must be denied.
+ * @property travelRule `required`: the law asks for the data that is recorded with every payout.
+ */
+export interface AdmittedPayout {
+  readonly quote: PayoutQuote
+  readonly travelRule: 'required' | 'not_required'
+  readonly aml: {
+    readonly screening: Screening
+    readonly subject: string
+    readonly releasedReview: string | null
+    readonly windows: readonly OutflowWindow[]
+    readonly refusal: (
+      screening: Screening,
+      recorded: Pick<FailureMembers, 'decisionId' | 'violations'>,
+    ) => Failure
+  }
+}
+
+/**
+ * Quotes and screens a payout: both names against the sanctions list, the recipient's country, and recent outflows.
+ * @throws Failure `payout_rejected`, `screening_unavailable`, `rates_unavailable`, `provider_unavailable`.
+ */
+export async function admitPayout(
+  { database, bankingProvider, sanctions, rates, settings, now }: PayoutAdmission,
+  { accountId, keyId, payer, payerCountry, place, money, recipient }: PayoutRequest,
+): Promise<AdmittedPayout> {
+  const { id, currency, country, details } = recipient
+  if (details === null) throw new Error(`the data of ${id} was erased`)
+  const quote = await bankingProvider.quotePayout({ money, currency }, now)
+  if (quote.recipientUnits <= 0n || quote.fee >= money.units)
+    throw new Failure(
+      'payout_rejected',
+      `The fee of ${decimalOf({ asset: money.asset, units: quote.fee })} ${money.asset} leaves nothing of ${decimalOf(money)}. Nothing was sent.`,
+      { reason: 'amount_too_small', isFinal: true, hint: 'Pay out more.' },
+    )
+  const { usdMicros } = await valueInUsd(rates, money, now)
+  const micros = money.units * 10n ** BigInt(MICRO_DECIMALS - assetDecimals[money.asset])
+  const { velocity, structuring, thresholds } = settings.aml
+  const { isRequired, threshold, amount } = judgeTravelRule(
+    { country: payerCountry, value: { currency: 'USD', micros, usdMicros }, isOwnWallet: false },
+    thresholds,
+  )
+  // Data of payer and recipient is recorded with every payout.
+  const isOnRecord = true
+  const windows = outflowWindows(
+    { usdMicros, amount, isOwnWallet: false, isOnRecord },
+    { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
+  )
+  const exceeded = await exceededOutflows(database, { accountId, windows, at: now })
+  const { names } = await sanctions.latest()
+  const found = worstOf([
+    screenName(details.name, names),
+    screenName(payer, names),
+    screenCountry(country),
+    ...outflowRules.map(
+      (rule): Screening => ({
+        result: exceeded.includes(rule) && isJudged(windows, rule) ? 'review' : 'clear',
+        lists: [rule],
+      }),
+    ),
+    screenTravelRule({ isRequired, isOnRecord }),
+  ])
+  const subject = reviewSubject({
+    keyId,
+    category: 'payout',
+    money,
+    chain: place,
+    payer: accountId,
+    payee: id,
+  })
+  const review = await findReviewVerdict(database, { accountId, subject, at: now })
+  const reviewed = applyReview(found, review)
+  return {
+    quote,
+    travelRule: isRequired ? 'required' : 'not_required',
+    aml: {
+      ...reviewed,
+      subject,
+      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => blockedBy(screening, { recipientId: id, money, recorded }),
+    },
+  }
+}
+
+function isJudged(windows: readonly OutflowWindow[], rule: OutflowWindow['rule']): boolean {
+  return windows.some((window) => window.rule === rule && window.isJudged)
+}
+
+/** Windows whose objection an administrator has released still count the payout. */
+function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+  return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
+}
+
+function blockedBy(
+  screening: Screening,
+  {
+    recipientId,
+    money,
+    recorded,
+  }: { recipientId: string; money: Money; recorded: Pick<FailureMembers, 'decisionId' | 'violations'> },
+): Failure {
+  const { result, lists } = screening
+  const what = `the payout of ${decimalOf(money)} ${money.asset} to ${recipientId}`
+  const hint = 'Tell the owner. Do not split it, and do not pay the same recipient in another way.'
+  return new Failure(
+    'aml_blocked',
+    `The AML policy ${result === 'blocked' ? 'blocks' : 'requires a review of'} ${what} (${lists.join(', ')}).`,
+    { screening, ...recorded, hint: result === 'review' ? `${hint} ${REVIEW_HINT}` : hint },
+  )
+}

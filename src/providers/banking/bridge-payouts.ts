@@ -1,0 +1,238 @@
+/**
+ * Payouts over Bridge: a bank account is an external account of the customer, and a payout is a transfer to it that is
+ * funded on the chain. Bridge holds no cash of an owner, so cash cannot be paid out.
+ * @see https://apidocs.bridge.xyz/docs/transfers-1
+ */
+import { isAddress } from 'viem'
+import { z } from 'zod'
+import { alpha3Of } from '../../base/alpha-3.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
+import { assetDecimals, decimalOf, type Money, stablecoins } from '../../money/money.ts'
+import type {
+  BankAccountNumber,
+  BankingProvider,
+  BankRecipient,
+  PayoutCurrency,
+  PayoutOrder,
+  PayoutQuote,
+  PayoutReport,
+} from '../banking.ts'
+import { callProvider } from '../http-client.ts'
+
+/** A person is waiting. */
+const TIMEOUT_MS = 8_000
+/** Bridge's own minimum for a transfer, in whole units. */
+const MIN_WHOLE = 1n
+const CENT_DECIMALS = 2
+const DAY_MS = 24 * 60 * 60_000
+const SETTLE_DAYS: Readonly<Record<PayoutCurrency, number>> = { USD: 2, EUR: 1, GBP: 1 }
+const rails: Readonly<Record<PayoutCurrency, string>> = { USD: 'ach', EUR: 'sepa', GBP: 'faster_payments' }
+
+const text = z.string().min(1).max(255)
+const external = z.object({ id: text })
+const rates = z.object({ sell_rate: z.string().regex(/^\d{1,9}(\.\d{1,18})?$/) })
+const transfer = z.object({
+  id: text,
+  state: text,
+  client_reference_id: text.nullish(),
+  source_deposit_instructions: z
+    .object({ to_address: text.nullish(), amount: text.nullish(), currency: text.nullish() })
+    .nullish(),
+})
+
+export function createBridgePayouts({
+  url,
+  apiKey,
+  log,
+}: {
+  readonly url: string
+  readonly apiKey: string | null
+  readonly log: Log
+}): Pick<BankingProvider, 'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout'> {
+  const ask = async <Shape extends z.ZodType>(
+    path: string,
+    shape: Shape,
+    post: { readonly key: string; readonly body: unknown } | null = null,
+  ): Promise<z.output<Shape>> => {
+    if (apiKey === null) throw rejected('not_configured', 'This deployment has no banking provider.')
+    try {
+      const response = await callProvider({
+        url: `${url}${path}`,
+        method: post === null ? 'GET' : 'POST',
+        headers: {
+          'api-key': apiKey,
+          ...(post === null ? {} : { 'content-type': 'application/json', 'idempotency-key': post.key }),
+        },
+        ...(post === null ? {} : { body: JSON.stringify(post.body) }),
+        timeoutMs: TIMEOUT_MS,
+      })
+      if (isRefusal(response.status))
+        throw rejected('provider_refused', `The banking provider refused the payout (${response.status}).`)
+      if (!response.ok) throw new Error(`the provider answered ${response.status}`)
+      return shape.parse(JSON.parse(response.text))
+    } catch (cause) {
+      if (cause instanceof Failure) throw cause
+      log.warn({ err: cause, path: path.replace(/\?.*/, '') }, 'the banking provider did not answer a payout')
+      throw new Failure(
+        'provider_unavailable',
+        'The banking provider did not confirm the payout.',
+        { retryAfter: 5 },
+        { cause },
+      )
+    }
+  }
+  return {
+    quotePayout: async ({ money, currency }, now) => {
+      requirePayable(money)
+      const rate =
+        currency === 'USD'
+          ? '1'
+          : (await ask(`/v0/exchange_rates?from=usd&to=${currency.toLowerCase()}`, rates)).sell_rate
+      return quoteAt(money, rate, new Date(now.getTime() + SETTLE_DAYS[currency] * DAY_MS))
+    },
+    registerRecipient: async (recipient) => {
+      if (recipient.customer === null)
+        throw rejected(
+          'no_customer',
+          'The banking provider does not know the account.',
+          'Open a bank account first: POST /api/banking.',
+        )
+      const path = `/v0/customers/${encodeURIComponent(recipient.customer)}/external_accounts`
+      return (await ask(path, external, { key: recipient.id, body: externalAccountOf(recipient) })).id
+    },
+    sendPayout: async (order) => {
+      requirePayable(order.money)
+      return reportOf(await ask('/v0/transfers', transfer, { key: order.id, body: transferOf(order) }), order)
+    },
+    findPayout: async (providerId) => {
+      const { id, state } = await ask(`/v0/transfers/${encodeURIComponent(providerId)}`, transfer)
+      return { providerId: id, state, depositTo: null }
+    },
+  }
+}
+
+/** A final rejection: neither a conflict nor a status that a retry may fix. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
+}
+
+/** @throws Failure `payout_rejected`. */
+function requirePayable(money: Money): void {
+  if (!stablecoins.some((token) => token === money.asset))
+    throw rejected('asset_not_supported', `${money.asset} cannot be paid out here.`, 'Pay out USDC.')
+  if (money.units < MIN_WHOLE * 10n ** BigInt(assetDecimals[money.asset]))
+    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+  // The bank has cents, and what it cannot pay must not be taken.
+  if (money.units % 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS) !== 0n)
+    throw rejected('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
+}
+
+/** The recipient's amount, rounded down to cents. */
+function quoteAt(money: Money, rate: string, eta: Date): PayoutQuote {
+  const [whole = '0', fraction = ''] = rate.split('.')
+  const over = BigInt(whole + fraction) * 10n ** BigInt(CENT_DECIMALS)
+  const under = 10n ** BigInt(fraction.length + assetDecimals[money.asset])
+  return { fee: 0n, rate, recipientUnits: (money.units * over) / under, eta }
+}
+
+function transferOf({ id, money, currency, recipient, providerRecipient, reference, source }: PayoutOrder) {
+  return {
+    client_reference_id: id,
+    on_behalf_of: recipient.customer,
+    amount: decimalOf(money),
+    source: {
+      payment_rail: source?.chain.replace('-', '_'),
+      currency: money.asset.toLowerCase(),
+      from_address: source?.address,
+    },
+    destination: {
+      payment_rail: rails[currency],
+      currency: currency.toLowerCase(),
+      external_account_id: providerRecipient,
+      ...referenceOf(currency, reference),
+    },
+  }
+}
+
+/** Bridge names the reference by rail. An ACH reference has at most ten characters, a SEPA one at least six. */
+function referenceOf(currency: PayoutCurrency, reference: string | null): Readonly<Record<string, string>> {
+  if (reference === null) return {}
+  if (currency === 'USD') return reference.length <= 10 ? { ach_reference: reference } : {}
+  return currency === 'EUR' && reference.length >= 6 ? { sepa_reference: reference } : {}
+}
+
+/** @throws Failure `provider_unavailable` when the answer is about another payout or contradicts it. */
+function reportOf(answer: z.output<typeof transfer>, { id, money, source }: PayoutOrder): PayoutReport {
+  const { to_address: to = null, amount, currency } = answer.source_deposit_instructions ?? {}
+  const isOther = answer.client_reference_id !== undefined && answer.client_reference_id !== null
+  const contradicts =
+    (isOther && answer.client_reference_id !== id) ||
+    (currency != null && currency.toUpperCase() !== money.asset) ||
+    (amount != null && amount.replace(/\.?0+$/, '') !== decimalOf(money).replace(/\.0+$/, '')) ||
+    (to !== null && !isAddress(to, { strict: false }))
+  if (contradicts)
+    throw new Failure('provider_unavailable', 'The banking provider answered with another payout.', {
+      retryAfter: 60,
+    })
+  return {
+    providerId: answer.id,
+    state: answer.state,
+    depositTo: source === null || to === null ? null : `0x${to.slice(2)}`,
+  }
+}
+
+function externalAccountOf(recipient: BankRecipient) {
+  const { currency, name, isCompany, country, account, address } = recipient
+  const [firstName = name, ...rest] = name.split(' ')
+  return {
+    currency: currency.toLowerCase(),
+    account_owner_name: name,
+    account_owner_type: isCompany ? 'business' : 'individual',
+    ...(isCompany
+      ? { business_name: name }
+      : { first_name: firstName, last_name: rest.join(' ') || firstName }),
+    ...numberOf(account, country),
+    ...(address === null
+      ? {}
+      : {
+          address: {
+            street_line_1: address.line1,
+            ...(address.line2 === null ? {} : { street_line_2: address.line2 }),
+            city: address.city,
+            ...(address.region === null ? {} : { state: address.region }),
+            ...(address.postalCode === null ? {} : { postal_code: address.postalCode }),
+            country: alpha3Of(address.country),
+          },
+        }),
+  }
+}
+
+function numberOf(account: BankAccountNumber, country: string) {
+  if (account.scheme === 'iban')
+    return {
+      account_type: 'iban',
+      iban: {
+        account_number: account.iban,
+        ...(account.bic === null ? {} : { bic: account.bic }),
+        country: alpha3Of(country),
+      },
+    }
+  if (account.scheme === 'uk')
+    return {
+      account_type: 'gb',
+      account: { account_number: account.accountNumber, sort_code: account.sortCode },
+    }
+  return {
+    account_type: 'us',
+    account: {
+      account_number: account.accountNumber,
+      routing_number: account.routingNumber,
+      checking_or_savings: account.type,
+    },
+  }
+}
+
+function rejected(reason: string, detail: string, hint?: string): Failure {
+  return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true, hint })
+}

@@ -1,0 +1,105 @@
+/**
+ * Payouts of the sandbox's bank. It keeps nothing: a payout's state follows from its age, so that it survives restarts.
+ * The end of an account number decides otherwise: `0000` waits for POST /sandbox/payouts, `0001` is not accepted.
+ */
+import { timeOfId } from '../../base/ids.ts'
+import { Failure } from '../../failures/failure.ts'
+import { convertRoundingDown, crossRateDown, rateText } from '../../money/cross-rate.ts'
+import { currencyOf } from '../../money/currencies.ts'
+import { assetDecimals, decimalOf, type Money } from '../../money/money.ts'
+import type { BankAccountNumber, BankingProvider, PayoutCurrency, PayoutQuote } from '../banking.ts'
+import type { Address } from '../chain.ts'
+import type { Rates } from '../rates.ts'
+
+/** Receives the stablecoins of payouts. */
+const DEPOSIT_ADDRESS: Address = '0x000000000000000000000000000000000000ba4c'
+
+const SUBMITTED_MS = 500
+const PAID_MS = 2_000
+const DAY_MS = 24 * 60 * 60_000
+
+/** Fees in cents of a dollar, and the spread of a conversion in basis points. */
+const FEE_CENTS = { USD: 25n, EUR: 50n, GBP: 50n } as const
+const SPREAD_BPS = 50
+const MIN_CENTS = 100n
+const MAX_CENTS = 100_000_000n
+const CENT_DECIMALS = 2
+
+const WAITS = '0000'
+const REFUSED = '0001'
+
+export function createSandboxPayouts({
+  rates,
+}: {
+  rates: Rates
+}): Pick<BankingProvider, 'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout'> {
+  return {
+    quotePayout: async ({ money, currency }, now) => quoteOf(rates, { money, currency }, now),
+    registerRecipient: async ({ id, account }) => {
+      if (numberOf(account).endsWith(REFUSED))
+        throw new Failure('payout_rejected', 'The bank does not accept this account.', {
+          reason: 'recipient_rejected',
+          isFinal: true,
+          hint: 'In the sandbox, account numbers that end in 0001 are not accepted.',
+        })
+      return `${numberOf(account).endsWith(WAITS) ? 'wait' : 'bank'}_${id}`
+    },
+    sendPayout: async ({ id, providerRecipient, source }) => ({
+      providerId: `${providerRecipient.startsWith('wait_') ? 'wait' : 'bank'}_${id}`,
+      state: 'awaiting_funds',
+      depositTo: source === null ? null : DEPOSIT_ADDRESS,
+    }),
+    findPayout: async (providerId, now) => ({
+      providerId,
+      state: stateAt(providerId, now),
+      depositTo: null,
+    }),
+  }
+}
+
+/** @throws Failure `payout_rejected`, `rates_unavailable`. */
+async function quoteOf(
+  rates: Rates,
+  { money, currency }: { money: Money; currency: PayoutCurrency },
+  now: Date,
+): Promise<PayoutQuote> {
+  if (money.asset !== 'USD' && money.asset !== 'USDC')
+    throw rejected('asset_not_supported', `${money.asset} cannot be paid out; USD and USDC can.`)
+  const perCent = 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS)
+  if (money.units < MIN_CENTS * perCent)
+    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+  if (money.units > MAX_CENTS * perCent)
+    throw rejected('amount_too_large', `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`)
+  const fee = FEE_CENTS[currency] * perCent
+  const rate = currency === 'USD' ? 10_000_000_000n : await crossRate(rates, currency, now)
+  return {
+    fee,
+    rate: rateText(rate),
+    recipientUnits: convertRoundingDown(money.units - fee, assetDecimals[money.asset], rate, CENT_DECIMALS),
+    eta: new Date(now.getTime() + DAY_MS),
+  }
+}
+
+async function crossRate(rates: Rates, currency: PayoutCurrency, now: Date): Promise<bigint> {
+  const table = await rates.latest(now)
+  const [from, to] = [currencyOf(table, 'USD'), currencyOf(table, currency)]
+  if (from === undefined || to === undefined)
+    throw new Failure('rates_unavailable', `There is no rate from USD to ${currency}.`, { retryAfter: 60 })
+  return crossRateDown(from, to, SPREAD_BPS)
+}
+
+function stateAt(providerId: string, now: Date): string {
+  const [kind = '', ...rest] = providerId.split('_')
+  const sentAt = timeOfId(rest.join('_'))
+  const ageMs = sentAt === null ? 0 : now.getTime() - sentAt.getTime()
+  if (ageMs < SUBMITTED_MS) return 'awaiting_funds'
+  return ageMs < PAID_MS || kind === 'wait' ? 'payment_submitted' : 'payment_processed'
+}
+
+function numberOf(account: BankAccountNumber): string {
+  return account.scheme === 'iban' ? account.iban : account.accountNumber
+}
+
+function rejected(reason: string, detail: string): Failure {
+  return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true })
+}

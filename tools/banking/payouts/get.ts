@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { findPayout, payoutView, viewPayout } from '../../../src/banking/payout.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'banking.payouts.get',
+  title: 'Payout',
+  summary: 'Read one payout.',
+  description: 'Use it to follow a `pending` or `sent` payout, every few minutes. Free. A key sees its own.',
+  route: 'GET /api/banking/payouts/{id}',
+  who: 'account',
+  scopes: ['banking:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({ id: z.string().max(64).describe('`out_…`') }),
+  output: payoutView,
+  failures: ['not_found'],
+  example: { id: 'out_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const payout = await findPayout(context, { accountId: caller.account.id, keyId, id })
+    if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')
+    return viewPayout(payout)
+  },
+})

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { listPayouts, payoutView, viewPayout } from '../../../src/banking/payout.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'banking.payouts.list',
+  title: 'Payouts',
+  summary: 'List payouts to bank accounts, newest first.',
+  description: 'Use it to find a payout. Free. A key sees its own.',
+  route: 'GET /api/banking/payouts',
+  who: 'account',
+  scopes: ['banking:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({
+    payouts: z.array(payoutView).describe('Payouts of this page, newest first.'),
+    nextCursor,
+  }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const caller = callerOf(context)
+    const page = pageOf(input)
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const found = await listPayouts(context, { accountId: caller.account.id, keyId, page })
+    const { rows, nextCursor } = cutPage(found, page)
+    return { payouts: rows.map(viewPayout), nextCursor }
+  },
+})

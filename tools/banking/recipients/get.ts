@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { recipientView, requireRecipient, viewRecipient } from '../../../src/banking/recipients.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'banking.recipients.get',
+  title: 'Recipient',
+  summary: 'Show one saved bank account.',
+  route: 'GET /api/banking/recipients/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`rcp_…`') }),
+  output: recipientView,
+  failures: ['not_found'],
+  example: { id: 'rcp_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) =>
+    viewRecipient(await requireRecipient(context, { id, accountId: personOf(context).account.id })),
+})

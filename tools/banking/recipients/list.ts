@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { listRecipients, recipientView, viewRecipient } from '../../../src/banking/recipients.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'banking.recipients.list',
+  title: 'Recipients',
+  summary: 'List the saved bank accounts that money can be paid out to, newest first.',
+  description: 'Use it before a payout. Only the owner adds a recipient. Free.',
+  route: 'GET /api/banking/recipients',
+  who: 'account',
+  scopes: ['banking:pay'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({
+    recipients: z.array(recipientView).describe('Recipients of this page, newest first.'),
+    nextCursor,
+  }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const page = pageOf(input)
+    const accountId = callerOf(context).account.id
+    const { rows, nextCursor } = cutPage(await listRecipients(context, { accountId, page }), page)
+    return { recipients: rows.map(viewRecipient), nextCursor }
+  },
+})

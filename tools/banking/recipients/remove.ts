@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { removeRecipient, requireRecipient } from '../../../src/banking/recipients.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'banking.recipients.remove',
+  title: 'Delete a recipient',
+  summary: 'Delete a saved bank account and erase its name, number and address; its payouts stay.',
+  route: 'DELETE /api/banking/recipients/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`rcp_…`') }),
+  output: z.strictObject({ deleted: z.boolean().describe('Always true.') }),
+  failures: ['not_found', 'conflict'],
+  example: { id: 'rcp_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const accountId = personOf(context).account.id
+    await requireRecipient(context, { id, accountId })
+    await removeRecipient(context.database, { id, accountId })
+    await recordChange(context, { action: 'recipient.removed', object: { kind: 'recipient', id } })
+    return { deleted: true }
+  },
+})
