@@ -24,7 +24,7 @@ import { READINESS, routeHealth, routeReadiness } from './health.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
 import { routeDocs } from './pages/docs/routes.tsx'
-import { routePages } from './pages/routes.tsx'
+import { notFoundPage, routePages, wantsPage } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import {
@@ -123,6 +123,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.get(AUTHORIZATION_METADATA, authorizationServer)
   refuseOtherMethods(app)
   app.notFound((c) => {
+    if (wantsPage(c)) return notFoundPage(c)
     throw new Failure(
       'not_found',
       `No route matches ${withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)}.`,

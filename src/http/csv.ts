@@ -3,8 +3,8 @@ import { accepts } from 'hono/accepts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import { type HttpContext, rawTargetOf } from './request.ts'
 
-/** Prefixes that spreadsheets evaluate as a formula. @see https://owasp.org/www-community/attacks/CSV_Injection */
-const FORMULA = /^[=+\-@\t\r]/
+/** Prefixes that spreadsheets evaluate as a formula, full-width ones included. @see https://owasp.org/www-community/attacks/CSV_Injection */
+const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 
 /** Returns the list as CSV if the client prefers it; undefined otherwise, or if the tool has no list. */
 export function csvAnswer(
@@ -25,7 +25,7 @@ export function csvAnswer(
 
 /** Formats rows as CSV with a header line. Cells that look like formulas are neutralized. */
 export function csvOf(columns: readonly string[], rows: unknown): string {
-  const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => memberOf(row, name)))]
+  const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => valueAt(row, name)))]
   return lines.map((line) => `${line.map(cellOf).join(',')}\r\n`).join('')
 }
 
@@ -35,10 +35,17 @@ function cellOf(value: unknown): string {
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-/** Column names: the members of a row in the tool's output schema. */
+/** Column names: the members of a row in the tool's output schema; members of an object as `object.id`. */
 function columnsOf(output: unknown, list: string): string[] {
   const rows = memberOf(memberOf(memberOf(output, 'properties'), list), 'items')
-  return Object.keys(Object(memberOf(rows, 'properties')))
+  return Object.entries(Object(memberOf(rows, 'properties'))).flatMap(([name, schema]) => {
+    const members = Object.keys(Object(memberOf(schema, 'properties')))
+    return members.length === 0 ? [name] : members.map((member) => `${name}.${member}`)
+  })
+}
+
+function valueAt(row: unknown, column: string): unknown {
+  return column.split('.').reduce(memberOf, row)
 }
 
 function pageTarget(c: HttpContext, cursor: string): string {

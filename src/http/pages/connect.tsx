@@ -13,7 +13,7 @@ export interface ConnectProps {
 
 export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectProps) {
   return (
-    <Shell title="Connect an agent" script="connect">
+    <Shell title="Connect an agent" script="connect" isWide={true} wayOut={true}>
       <h1 tabindex={-1}>Connect this agent?</h1>
       <section id="request" hidden>
         <p>
@@ -21,9 +21,8 @@ export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectPro
           {isSandbox ? ' in this sandbox, where no money is real.' : '.'} If you approve, it can do what you
           choose below, by itself, until you pause or revoke it.
         </p>
+        <p id="user-code" class="code" />
         <dl>
-          <dt>Code</dt>
-          <dd id="user-code" class="code" />
           <dt>Name, as the program gave it</dt>
           <dd id="agent" />
           <dt>Thumbprint of its key</dt>
@@ -33,7 +32,7 @@ export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectPro
           <dt>Expires</dt>
           <dd id="until" />
         </dl>
-        <p>
+        <p class="warn">
           <strong>
             Approve only if you have just started “bursar agent register” yourself, and your terminal shows
             exactly this code.

@@ -1,7 +1,7 @@
 /** Consent page: the client, its requested scopes and its spending limits. */
 import type { Scope } from '../../identity/keys/grantable.ts'
 import { GrantFields } from './grant-fields.tsx'
-import { Shell } from './shell.tsx'
+import { Brand, Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 
 /** @property clientName self-declared by the client and unverified. */
@@ -17,35 +17,51 @@ export interface ConsentProps {
 
 export function ConsentPage(props: ConsentProps) {
   const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
+  const name = clientName === '' ? hostOf(clientId) : clientName
   return (
-    <Shell title="Allow access" script="consent">
-      <h1 tabindex={-1}>Allow “{clientName === '' ? hostOf(clientId) : clientName}”?</h1>
-      <p>
-        It requests access to the account of <strong>{person}</strong>
-        {isSandbox ? ' in this sandbox, where no money is real.' : '.'}
-      </p>
-      <dl>
-        <dt>Redirects to</dt>
-        <dd id="redirect">{whereOf(redirectUri)}</dd>
-        <dt>Client id</dt>
-        <dd class="hint">{clientId}</dd>
-        <dt>Your account</dt>
-        <dd class="hint">{accountId}</dd>
-      </dl>
-      <p class="hint">The name is not verified. Allow access only if you have just started this yourself.</p>
+    <Shell title="Allow access" script="consent" isWide={true}>
+      <div class="asks">
+        <div class="pair" aria-hidden="true">
+          <span class="pair__mark">{initialsOf(name)}</span>
+          <span class="pair__line" />
+          <span class="pair__mark">
+            <Brand />
+          </span>
+        </div>
+        <h1 tabindex={-1}>
+          Allow “<bdi>{name}</bdi>”?
+        </h1>
+        <p>
+          It requests access to the account of <strong>{person}</strong>
+          {isSandbox ? ' in this sandbox, where no money is real.' : '.'} You are sent back to{' '}
+          <strong id="redirect">{whereOf(redirectUri)}</strong>.
+        </p>
+      </div>
+      <p class="warn">The name is not verified. Allow access only if you have just started this yourself.</p>
       <form id="consent" method="post" data-account={accountId}>
         <GrantFields scopes={scopes} />
-        <label class="choice">
-          <input type="checkbox" name="keep-earlier" /> Keep earlier access of this application
-        </label>
-        <button type="submit" class="primary">
-          Allow
-        </button>
+        <div class="decide">
+          <label class="choice">
+            <input type="checkbox" name="keep-earlier" /> Keep earlier access of this application
+          </label>
+          <button type="submit" class="primary">
+            Allow
+          </button>
+        </div>
       </form>
       <form id="refuse" method="post" data-account={accountId}>
         <button type="submit">Do not allow</button>
       </form>
       <StepUpForms />
+      <details>
+        <summary>Details of this request</summary>
+        <dl>
+          <dt>Client id</dt>
+          <dd>{clientId}</dd>
+          <dt>Your account</dt>
+          <dd>{accountId}</dd>
+        </dl>
+      </details>
       <p class="hint">
         Access lasts up to a year. You can pause or revoke it at any time among your agent keys.
       </p>
@@ -56,7 +72,7 @@ export function ConsentPage(props: ConsentProps) {
 /** Page for an authorization that was decided, has expired or belongs to another browser. */
 export function ExpiredPage() {
   return (
-    <Shell title="Nothing to allow" script="consent">
+    <Shell title="Nothing to allow" script="consent" wayOut={true}>
       <h1 tabindex={-1}>This request has expired</h1>
       <p>It was already decided, took longer than ten minutes, or was started in another browser.</p>
       <p>Start again from the application that sent you here.</p>
@@ -77,4 +93,13 @@ function hostOf(uri: string): string {
   } catch {
     return uri
   }
+}
+
+/** At most two letters or digits, for the mark beside the name. */
+function initialsOf(name: string): string {
+  const words = name.match(/[\p{L}\p{N}]+/gu) ?? []
+  return words
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase() ?? '')
+    .join('')
 }

@@ -10,7 +10,7 @@ export interface DeviceProps {
 
 export function DevicePage({ person, accountId, isSandbox }: DeviceProps) {
   return (
-    <Shell title="Sign in a program" script="device">
+    <Shell title="Sign in a program" script="device" wayOut={true}>
       <h1 tabindex={-1}>Sign in another device?</h1>
       <section id="request" hidden>
         <p>
@@ -18,9 +18,8 @@ export function DevicePage({ person, accountId, isSandbox }: DeviceProps) {
           {isSandbox ? ' in this sandbox, where no money is real.' : '.'} If you allow it, it can do what you
           can do here, for up to 12 hours or until you end its session.
         </p>
+        <p id="user-code" class="code" />
         <dl>
-          <dt>Code</dt>
-          <dd id="user-code" class="code" />
           <dt>Name, as the program gave it</dt>
           <dd id="program" />
           <dt>Asks from the address</dt>
@@ -32,7 +31,7 @@ export function DevicePage({ person, accountId, isSandbox }: DeviceProps) {
           <dt>Expires</dt>
           <dd id="until" />
         </dl>
-        <p>
+        <p class="warn">
           <strong>
             Allow only if you have just started “bursar login” yourself, and your terminal shows exactly this
             code.

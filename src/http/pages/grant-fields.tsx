@@ -19,15 +19,16 @@ export function GrantFields({ scopes }: { readonly scopes: readonly Scope[] }) {
   const writing = scopes.filter((one) => !read.has(one) && !money.has(one))
   return (
     <>
-      <fieldset>
-        <legend>It may see</legend>
-        {reading.length === 0 && <p class="hint">Nothing requested.</p>}
-        {reading.map((scope) => (
-          <ScopeBox scope={scope} isTicked={true} />
-        ))}
+      <fieldset class="grants" aria-label="It may see">
+        <details>
+          <summary>It may see {reading.length === 0 ? 'nothing' : readingInWords(reading)}</summary>
+          {reading.map((scope) => (
+            <ScopeBox scope={scope} isTicked={true} />
+          ))}
+        </details>
       </fieldset>
       {writing.length > 0 && (
-        <fieldset>
+        <fieldset class="grants">
           <legend>It may change</legend>
           {writing.map((scope) => (
             <ScopeBox scope={scope} isTicked={false} />
@@ -35,7 +36,7 @@ export function GrantFields({ scopes }: { readonly scopes: readonly Scope[] }) {
         </fieldset>
       )}
       {spending.length > 0 && (
-        <fieldset>
+        <fieldset class="grants">
           <legend>It may spend</legend>
           {spending.map((scope) => (
             <ScopeBox scope={scope} isTicked={false} />
@@ -45,6 +46,21 @@ export function GrantFields({ scopes }: { readonly scopes: readonly Scope[] }) {
       )}
     </>
   )
+}
+
+/** Names of what a reading scope shows. */
+const subjects: Readonly<Record<string, string>> = {
+  'wallets:read': 'the wallet',
+  'banking:read': 'bank accounts',
+  'cards:read': 'cards',
+  'investing:read': 'investments',
+  'swaps:quote': 'swap quotes',
+  'events:read': 'its own events',
+}
+
+function readingInWords(scopes: readonly Scope[]): string {
+  const words = scopes.map((scope) => subjects[scope] ?? scopeTexts[scope])
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
 
 function ScopeBox({ scope, isTicked }: { readonly scope: Scope; readonly isTicked: boolean }) {
@@ -58,12 +74,16 @@ function ScopeBox({ scope, isTicked }: { readonly scope: Scope; readonly isTicke
 function PolicyFields() {
   const [first] = policyPresets
   return (
-    <div id="policy">
-      <p>Spending limits in US dollars:</p>
-      <div class="others">
+    <div id="policy" class="limits">
+      <p class="limits__title" id="limits-title">
+        Within these limits
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a grid of cards. */}
+      <div class="presets" role="group" aria-labelledby="limits-title">
         {policyPresets.map(({ name, title, perTransaction, daily, weekly, monthly, approvalAbove }) => (
           <button
             type="button"
+            aria-pressed={name === first?.name ? 'true' : 'false'}
             data-preset={name}
             data-per-transaction={perTransaction}
             data-daily={daily}
@@ -71,31 +91,41 @@ function PolicyFields() {
             data-monthly={monthly}
             data-approval-above={approvalAbove ?? ''}
           >
-            {title}: ${perTransaction} per payment, ${daily} per day, ${weekly} per week, ${monthly} per
-            month, {approvalAbove === null ? 'no approval' : `approval above $${approvalAbove}`}
+            <span>{title}</span>
+            <b>${grouped(daily)} a day</b>
+            <small>${grouped(perTransaction)} a payment</small>
+            <small>
+              ${grouped(weekly)} a week, ${grouped(monthly)} a month
+            </small>
+            <small>{approvalAbove === null ? 'Never asks you' : `Asks you above $${approvalAbove}`}</small>
           </button>
         ))}
       </div>
-      <AmountField id="per-transaction" label="Limit per payment" value={first?.perTransaction} />
-      <AmountField id="daily" label="Limit per day (UTC)" value={first?.daily} />
-      <AmountField
-        id="weekly"
-        label="Limit per week, from Monday (empty: none)"
-        value={first?.weekly}
-        isOptional={true}
-      />
-      <AmountField
-        id="monthly"
-        label="Limit per month (empty: none)"
-        value={first?.monthly}
-        isOptional={true}
-      />
-      <AmountField
-        id="approval-above"
-        label="Ask for approval above (empty: never)"
-        value={first?.approvalAbove ?? ''}
-        isOptional={true}
-      />
+      <details>
+        <summary>Set the limits yourself</summary>
+        <div class="fields">
+          <AmountField id="per-transaction" label="Limit per payment, in USD" value={first?.perTransaction} />
+          <AmountField id="daily" label="Limit per day (UTC)" value={first?.daily} />
+          <AmountField
+            id="weekly"
+            label="Limit per week, from Monday (empty: none)"
+            value={first?.weekly}
+            isOptional={true}
+          />
+          <AmountField
+            id="monthly"
+            label="Limit per month (empty: none)"
+            value={first?.monthly}
+            isOptional={true}
+          />
+          <AmountField
+            id="approval-above"
+            label="Ask for approval above (empty: never)"
+            value={first?.approvalAbove ?? ''}
+            isOptional={true}
+          />
+        </div>
+      </details>
     </div>
   )
 }
@@ -112,7 +142,7 @@ function AmountField({
   readonly isOptional?: boolean
 }) {
   return (
-    <>
+    <div>
       <label for={id}>{label}</label>
       <input
         id={id}
@@ -122,6 +152,11 @@ function AmountField({
         value={value}
         required={!isOptional}
       />
-    </>
+    </div>
   )
+}
+
+/** `1500` → `1,500`. */
+function grouped(amount: string): string {
+  return amount.replace(/\B(?=(\d{3})+$)/g, ',')
 }

@@ -2,10 +2,12 @@
  * Server-rendered pages with our own scripts; nothing is loaded from other origins. The scripts in `client/` use the
  * same API routes as every client. May import what the transport may.
  */
+import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
+import { accepts } from 'hono/accepts'
 import type { Account } from '../../base/principal.ts'
 import { projectRoot } from '../../base/project-root.ts'
 import { Failure, type FailureCode } from '../../failures/failure.ts'
@@ -13,12 +15,13 @@ import { grantMembers } from '../../identity/keys/key-grant.ts'
 import type { Services } from '../../kernel/context.ts'
 import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
-import { ApprovalPage } from './approval.tsx'
+import { ownPageOf } from './client/own-page.ts'
 import { ConnectPage } from './connect.tsx'
+import { ConsolePage, consolePaths, icon, manifest } from './console.tsx'
 import { DevicePage } from './device.tsx'
 import { pageHeaders } from './headers.ts'
+import { NotFoundPage } from './not-found.tsx'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
-import { style } from './style.ts'
 
 /** Script modules; the WebAuthn library is served beside them. */
 const modules = [
@@ -28,14 +31,13 @@ const modules = [
   'attempts',
   'session',
   'step-up',
-  'account',
   'passkeys',
   'codes',
   'recovery',
   'providers',
   'next',
+  'own-page',
   'consent',
-  'approval',
   'grant',
   'connect',
   'device',
@@ -57,13 +59,21 @@ const invalidSessionCodes: ReadonlySet<FailureCode> = new Set(['unauthenticated'
 
 export function routePages(
   app: Hono<Env>,
-  { settings, identityProviders, messages }: Pick<Services, 'settings' | 'identityProviders' | 'messages'>,
+  {
+    settings,
+    identityProviders,
+    messages,
+    chain,
+  }: Pick<Services, 'settings' | 'identityProviders' | 'messages'> & {
+    readonly chain: { readonly name: string }
+  },
 ): void {
   const providers = [...identityProviders.keys()]
   app.get('/sign-in', (c) => {
     const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const { principal, refusal } = c.get('caller')
+    if (principal.kind === 'session') return c.redirect(ownPageOf(c.req.query('next') ?? '') ?? '/', 302)
     const sessionFailure = refusal !== null && invalidSessionCodes.has(refusal.code) ? refusal : null
     // Clears the invalid cookie, so that it cannot block a new sign-in.
     if (sessionFailure !== null) c.header('Set-Cookie', sessionCookie(settings.origin, null, c.get('now')))
@@ -71,7 +81,6 @@ export function routePages(
       `<!doctype html>${(
         (
           <SignInPage
-            isSignedIn={principal.kind === 'session'}
             refusal={
               sessionFailure && {
                 detail: sessionFailure.message,
@@ -106,10 +115,12 @@ export function routePages(
       if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
       const { principal } = c.get('caller')
       if (principal.kind !== 'session')
-        return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
+        return c.redirect(
+          `/sign-in?next=${encodeURIComponent(`${c.req.path}${new URL(c.req.url).search}`)}`,
+          302,
+        )
       return c.html(`<!doctype html>${render(principal.account).toString()}`, 200, pageHeaders)
     })
-  routeOwnerPage('/approvals/:id', () => <ApprovalPage />)
   routeOwnerPage('/agents/connect/:code', ({ id, displayName }) => (
     <ConnectPage
       person={displayName}
@@ -121,9 +132,46 @@ export function routePages(
   routeOwnerPage('/devices/:code', ({ id, displayName }) => (
     <DevicePage person={displayName} accountId={id} isSandbox={settings.mode === 'sandbox'} />
   ))
-  app.get('/assets/sign-in.css', (c) => asset(c, style, 'text/css'))
+  for (const path of consolePaths)
+    routeOwnerPage(path, () => <ConsolePage mode={settings.mode} chain={chain.name} />)
+  app.get('/favicon.ico', (c) => asset(c, icon, 'image/svg+xml'))
+  app.get('/manifest.webmanifest', (c) => asset(c, manifest, 'application/manifest+json'))
+  routeConsoleFiles(app)
   for (const [name, file] of scripts)
     app.get(`/assets/${name}`, async (c) => asset(c, await readFile(file, 'utf8'), 'text/javascript'))
+}
+
+/** True for a browser that opens an address outside the API. */
+export function wantsPage(c: HttpContext): boolean {
+  if (
+    c.req.method !== 'GET' ||
+    /^\/(api|sandbox|mcp|webhooks|assets|oauth|\.well-known)(\/|$)/.test(c.req.path)
+  )
+    return false
+  const types = ['application/json', 'text/html']
+  return accepts(c, { header: 'Accept', supports: types, default: 'application/json' }) === 'text/html'
+}
+
+export function notFoundPage(c: HttpContext): Response | Promise<Response> {
+  return c.html(`<!doctype html>${(<NotFoundPage />).toString()}`, 404, pageHeaders)
+}
+
+/** Build output of the console: entries by name, and parts whose names change with their content. */
+const consoleFiles = new URL('.build/console/', projectRoot())
+const YEAR_SECONDS = 31_536_000
+
+/** Serves the scripts and the stylesheet of the console. */
+function routeConsoleFiles(app: Hono<Env>): void {
+  const names = readdirSync(consoleFiles).filter((name) => /\.(js|css)$/.test(name))
+  for (const name of names) {
+    const type = name.endsWith('.css') ? 'text/css' : 'text/javascript'
+    const isFixed = /-[A-Z0-9]{8}\.js$/.test(name)
+    app.get(`/assets/${name}`, async (c) => {
+      const response = asset(c, await readFile(new URL(name, consoleFiles), 'utf8'), type)
+      if (isFixed) response.headers.set('Cache-Control', `public, max-age=${YEAR_SECONDS}, immutable`)
+      return response
+    })
+  }
 }
 
 function asset(c: HttpContext, text: string, type: string): Response {

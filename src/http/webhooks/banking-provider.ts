@@ -1,23 +1,22 @@
 /** The banking provider's webhook: deposits to virtual accounts and payout updates. */
 import { applyBankingEvent } from '../../banking/apply-event.ts'
+import { noticeBankCustomer } from '../../banking/bank-customer.ts'
 import type { Services } from '../../kernel/context.ts'
-import type { Mint } from '../../providers/chain.ts'
-import type { Connection } from '../../storage/database.ts'
-import { mintOwed, recordOwedMints } from '../../wallets/reconcile/owed-mints.ts'
+import { mintOwed, recordMint } from '../../wallets/reconcile/owed-mints.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 
 /** Handles POST /api/webhooks/bridge. */
 export function bankingWebhook(services: Services): (c: HttpContext) => Promise<Response> {
-  const { bankingProvider, log, newId } = services
+  const { bankingProvider, log } = services
   return async (c) => {
     const now = c.get('now')
     bankingProvider.verify({ header: (name) => c.req.header(name), body: c.get('body') }, now)
     const event = bankingProvider.read(jsonBodyOf(c))
+    if (event.kind === 'customer') await noticeBankCustomer(services, { ...event, at: now })
     const parts = {
       ...services,
       isBookedHere: !bankingProvider.deliversOnChain,
-      oweMint: (database: Connection, accountId: string, mint: Mint) =>
-        recordOwedMints({ database, newId }, { accountId, mints: [mint], at: now }),
+      oweMint: recordMint(services),
     }
     const owed = await applyBankingEvent(parts, event, now)
     // The deposit is booked even if minting fails; a job retries the mint.

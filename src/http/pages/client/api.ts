@@ -63,8 +63,3 @@ export function textOf(answer: Answer, name: string): string {
   const value = answer[name]
   return typeof value === 'string' ? value : ''
 }
-
-export function itemsOf(answer: Answer, name: string): readonly Answer[] {
-  const value = answer[name]
-  return Array.isArray(value) ? value.filter(isObject) : []
-}

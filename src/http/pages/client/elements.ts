@@ -20,11 +20,6 @@ export function write(id: string, words: string): void {
   if (element !== null) element.textContent = words
 }
 
-/** True if the element exists and is not hidden. */
-export function isShown(id: string): boolean {
-  return find(id, HTMLElement)?.hidden === false
-}
-
 /** Sets the status line, which screen readers announce. */
 export function tell(text: string, kind: 'news' | 'error' = 'news'): void {
   const status = find('status', HTMLElement)

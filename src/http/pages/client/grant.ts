@@ -4,15 +4,20 @@ import { fieldOf, find } from './elements.ts'
 /** Policy categories of each spending scope. */
 const categories: Readonly<Record<string, readonly string[]>> = {
   'wallets:transfer': ['transfer', 'gasless'],
+  'banking:pay': ['payout'],
   'cards:write': ['card'],
   'investing:trade': ['invest'],
   'fx:pay': ['x402'],
   'purchases:pay': ['x402'],
 }
 
-/** Makes the presets fill in the limits. */
+/** Makes the presets fill in the limits, and shows which one holds. */
 export function setUpPresets(): void {
-  for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-preset]'))
+  const buttons = [...document.querySelectorAll<HTMLButtonElement>('button[data-preset]')]
+  const press = (pressed: HTMLButtonElement | null) => {
+    for (const button of buttons) button.setAttribute('aria-pressed', String(button === pressed))
+  }
+  for (const button of buttons)
     button.addEventListener('click', () => {
       const {
         perTransaction = '',
@@ -26,7 +31,12 @@ export function setUpPresets(): void {
       fill('weekly', weekly)
       fill('monthly', monthly)
       fill('approval-above', approvalAbove)
+      press(button)
     })
+  const policy = find('policy', HTMLElement)
+  policy?.addEventListener('input', () => press(null))
+  // The browser cannot point at an invalid field that is folded away.
+  policy?.addEventListener('invalid', () => policy.querySelector('details')?.setAttribute('open', ''), true)
 }
 
 /** The ticked scopes, and the policy if one of them can spend. */

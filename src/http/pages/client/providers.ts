@@ -1,5 +1,6 @@
 /** Signs in through an identity provider by redirect. */
 import { ask, textOf } from './api.ts'
+import { goOn } from './next.ts'
 
 const nameOf = (provider: string) => `bursar sign-in ${provider}`
 
@@ -28,5 +29,5 @@ export async function comeBack(provider: string): Promise<void> {
     state,
     ...(iss === null ? {} : { iss }),
   })
-  location.replace('/sign-in')
+  goOn()
 }

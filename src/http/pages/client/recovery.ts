@@ -1,15 +1,14 @@
 /** Recovers a locked account by code, by passkey, or by both. */
-import { showAccount, showWaysIn } from './account.ts'
 import { type Answer, ask, isRefusal, textOf } from './api.ts'
 import { onRefusal, onSubmit } from './attempts.ts'
 import { askForCode } from './codes.ts'
-import { fieldOf, find, formOf, show, tell } from './elements.ts'
+import { fieldOf, find, focusHeading, formOf, show, tell } from './elements.ts'
+import { takeNext } from './next.ts'
 import { assertionFor } from './passkeys.ts'
 
 const START = '/api/auth/recovery/start'
 const COMPLETE = '/api/auth/recovery/complete'
 const ANCHOR = '#recovery'
-const DONE = 'Your account is unlocked. All other sessions are signed out, and its keys are paused.'
 
 /** Response to the request for the current code. */
 let started: Answer = {}
@@ -26,12 +25,12 @@ export function setUpRecovery(): void {
   })
   onSubmit(formOf('recovery-complete'), async (form) => {
     await completeWithCode(fieldOf(form, 'code'))
-    await finish()
+    finish()
   })
   onSubmit(formOf('recovery-passkey'), async () => {
     const { challengeId, publicKey } = await ask('POST', START, { channel: 'passkey' })
     await ask('POST', COMPLETE, { challengeId, credential: await assertionFor(publicKey) })
-    await finish()
+    finish()
   })
 }
 
@@ -47,17 +46,19 @@ async function completeWithCode(code: string): Promise<void> {
   }
 }
 
-async function finish(): Promise<void> {
+/** Says what recovery changed before it leads on: agents stay stopped until their owner starts them. */
+function finish(): void {
   started = {}
   for (const id of ['recovery-start', 'recovery-complete']) formOf(id)?.reset()
-  show('recovery-complete', false)
-  find('recovery', HTMLDetailsElement)?.removeAttribute('open')
-  await showAccount(DONE)
+  find('recovered-next', HTMLAnchorElement)?.setAttribute('href', takeNext())
+  show('signed-out', false)
+  show('recovered', true)
+  tell('')
+  focusHeading()
 }
 
-/** Opens the recovery section. A locked account has no valid session, so the sign-in view is shown. */
+/** Opens the recovery section for an account that turns out to be locked. */
 function offerRecovery(words: string): void {
-  showWaysIn('')
   const recovery = find('recovery', HTMLDetailsElement)
   // The provider callback page has no recovery form.
   if (recovery === null) location.assign(`/sign-in${ANCHOR}`)

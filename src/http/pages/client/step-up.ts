@@ -15,8 +15,7 @@ export function setUpStepUp(): void {
   )
 }
 
-/** Discards the pending action on sign-out, because the next user did not start it. */
-export function forgetStepUp(): void {
+function forgetStepUp(): void {
   refused = null
   for (const id of ['step-up-app', 'step-up-recovery']) formOf(id)?.reset()
   show('step-up', false)

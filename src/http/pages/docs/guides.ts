@@ -42,6 +42,7 @@ export const guideGroups = [
     'Operation',
     [
       ['configuration', 'Configuration'],
+      ['contracts', 'Chains and contracts'],
       ['operations', 'Operations'],
     ],
   ],

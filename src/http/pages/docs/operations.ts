@@ -209,7 +209,7 @@ function jsonOf(content: unknown): Record<string, unknown> {
   return recordOf(recordOf(recordOf(content).content)['application/json'])
 }
 
-/** What a reference stands for; members beside the reference win. */
+/** The target of a reference; members beside the reference override its members. */
 function resolve(schema: JsonSchema, document: JsonSchema): Record<string, unknown> {
   const { $ref, ...beside } = schema
   if (typeof $ref !== 'string') return { ...schema }

@@ -1,34 +1,6 @@
-/** Stylesheet of the documentation pages. Loads nothing from other origins. */
+/** Stylesheet of the documentation pages, in the tokens of the console. Loads nothing from other origins. */
 export const docsStyle = `
-:root {
-  color-scheme: light dark;
-  --ground: light-dark(#f8f8f6, #0e0f11);
-  --rail: light-dark(#f2f2ef, #0a0b0c);
-  --panel: light-dark(#ffffff, #151619);
-  --raised: light-dark(#ffffff, #1c1e22);
-  --sunken: light-dark(#f4f4f1, #101114);
-  --hover: light-dark(#f1f1ed, #1d1f23);
-  --line: light-dark(#e6e6e1, #24262b);
-  --line-strong: light-dark(#d3d3cc, #363940);
-  --line-control: light-dark(#84868d, #70747d);
-  --ink: light-dark(#17181b, #f2f2f4);
-  --ink-2: light-dark(#4d5058, #b5b8c0);
-  --ink-3: light-dark(#63666e, #9498a1);
-  --on-primary: light-dark(#ffffff, #111214);
-  --primary-hover: light-dark(#36383e, #d3d4d9);
-  --accent: light-dark(#2a4bcc, #9ab0ff);
-  --accent-soft: light-dark(#ebeffd, #1b2242);
-  --accent-ink: light-dark(#2340b3, #b6c6ff);
-  --good: light-dark(#0b6e43, #66d39e);
-  --warn: light-dark(#875100, #efbe66);
-  --bad: light-dark(#b3232a, #ff958e);
-  --sandbox-soft: light-dark(#f1ebfc, #241b3a);
-  --sandbox-ink: light-dark(#552da6, #d2bcff);
-  --shadow: 0 1px 2px light-dark(rgb(23 24 27 / 0.06), rgb(0 0 0 / 0.4)), 0 12px 32px -8px light-dark(rgb(23 24 27 / 0.18), rgb(0 0 0 / 0.6));
-  --font: -apple-system, "Segoe UI Variable Text", "Segoe UI", Roboto, "Noto Sans", Cantarell, Ubuntu, "Helvetica Neue", Arial, sans-serif;
-  --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "Liberation Mono", monospace;
-  --bar: 3.5rem;
-}
+:root { --shadow: var(--shadow-2); --mono: var(--font-mono); --bar: var(--bar-height); }
 * { box-sizing: border-box; }
 html { scroll-padding-top: calc(var(--bar) + 1rem); }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 0.9375rem/1.6 var(--font); overflow-wrap: break-word; }

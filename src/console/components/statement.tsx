@@ -1,0 +1,86 @@
+/** Entries of the statement. */
+import { Link } from 'wouter-preact'
+import type { ActivityEntry } from '../../client/operations.ts'
+import { agents } from '../data/money.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { shortAddress } from '../words/names.ts'
+import { formatWhen } from '../words/time.ts'
+import { Amount } from './amount.tsx'
+import type { IconName } from './icon.tsx'
+import { IconGlyph, Status } from './marks.tsx'
+import { Untrusted } from './quote.tsx'
+
+/** Word and icon of each kind of entry. */
+export const kinds: Readonly<Record<string, { readonly word: string; readonly icon: IconName }>> = {
+  transfer: { word: 'Transfer', icon: 'out' },
+  deposit: { word: 'Deposit', icon: 'in' },
+  relay: { word: 'Relayed payment', icon: 'activity' },
+  card: { word: 'Card', icon: 'card' },
+  order: { word: 'Order', icon: 'invest' },
+  purchase: { word: 'Purchase', icon: 'cart' },
+  payout: { word: 'Payout', icon: 'bank' },
+  fee: { word: 'Fee', icon: 'out' },
+  shortfall: { word: 'Shortfall', icon: 'warning' },
+  dividend: { word: 'Dividend', icon: 'in' },
+}
+
+export function wordOf(kind: string): string {
+  return kinds[kind]?.word ?? kind
+}
+
+export function iconOf({ kind, direction }: Pick<ActivityEntry, 'kind' | 'direction'>): IconName {
+  return kind === 'transfer' && direction === 'in' ? 'in' : (kinds[kind]?.icon ?? 'activity')
+}
+
+/** True if the money did not move after all. */
+export function isVoid({ status }: Pick<ActivityEntry, 'status'>): boolean {
+  return status === 'failed' || status === 'canceled'
+}
+
+/** Name of an agent for its id; null without one. */
+export function useAgentName(agentId: string | null): string | null {
+  const keys = loadedValue(useResource(agents))?.keys
+  if (agentId === null) return null
+  return keys?.find((key) => key.agentId === agentId)?.name ?? 'An agent'
+}
+
+/** A row of a short list. The whole statement is on the activity page. */
+export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
+  const agent = useAgentName(entry.agentId)
+  const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
+  const tone = isVoid(entry) ? 'bad' : entry.direction === 'in' ? 'in' : undefined
+  return (
+    <li>
+      <Link class="item" href={`/activity?entry=${encodeURIComponent(entry.id)}`}>
+        <IconGlyph name={iconOf(entry)} kind={tone} />
+        <span class="item__main">
+          <span class="item__name">
+            <span class="trim">
+              <Untrusted>{title}</Untrusted>
+            </span>
+          </span>
+          <span class="item__sub trim">
+            {formatWhen(entry.at)} · {wordOf(entry.kind)}
+            {agent !== null && (
+              <>
+                {' · '}
+                <Untrusted>{agent}</Untrusted>
+              </>
+            )}
+          </span>
+        </span>
+        <span class="item__end">
+          {entry.amount !== null && (
+            <Amount
+              amount={entry.amount}
+              asset={entry.asset}
+              direction={entry.direction === 'in' ? 'in' : entry.direction === 'out' ? 'out' : 'none'}
+              isVoid={isVoid(entry)}
+            />
+          )}
+          <Status status={entry.status} />
+        </span>
+      </Link>
+    </li>
+  )
+}

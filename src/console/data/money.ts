@@ -1,0 +1,62 @@
+/** Balances, agents with their budgets, and approvals. Shared by the pages. */
+import type { Approval } from '../../client/operations.ts'
+import { bursar } from './gateway.ts'
+import { resource, resourceById } from './resource.ts'
+
+const moves = ['transfer.', 'deposit.', 'relay.', 'card.', 'order.', 'purchase.', 'payout.', 'wallet.']
+const spends = ['decision.', 'approval.', 'key.', ...moves]
+
+export const wallet = resource(() => bursar.wallets.get(), moves)
+export const portfolio = resource(
+  () => bursar.investing.portfolio(),
+  ['order.', 'deposit.', 'card.', 'payout.'],
+)
+export const accounts = resource(() => bursar.banking.list(), ['deposit.'])
+/** People and companies that the account pays out to. */
+export const recipients = resource(() => bursar.banking.recipients.list({ limit: 100 }), ['payout.'])
+export const cards = resource(() => bursar.cards.list(), ['card.'])
+export const agents = resource(() => bursar.agents.keys.list({ limit: 100, include: 'api_keys' }), spends)
+/** Agents and API keys that were revoked. They stay readable. */
+export const endedAgents = resource(
+  () => bursar.agents.keys.list({ limit: 100, include: 'api_keys', status: 'revoked' }),
+  ['key.'],
+)
+export const ownerCap = resource(() => bursar.agents.policy.get(), spends)
+/** Pending ones are read by themselves: however many were decided or withdrawn since, none is pushed out of sight. */
+export const approvals = resource(async () => {
+  const [recent, pending] = await Promise.all([bursar.approvals.list({ limit: 100 }), readPending()])
+  const waits = new Set(pending.map(({ approvalId }) => approvalId))
+  return { approvals: [...pending, ...recent.approvals.filter(({ approvalId }) => !waits.has(approvalId))] }
+}, ['approval.'])
+
+/** More than these are not for a person to read. */
+const MAX_PENDING = 500
+
+async function readPending(): Promise<readonly Approval[]> {
+  const read: Approval[] = []
+  for await (const approval of bursar.approvals.list({ status: 'pending', limit: 100 })) {
+    read.push(approval)
+    if (read.length >= MAX_PENDING) break
+  }
+  return read
+}
+
+/** The newest entries; the activity page reads its own pages. */
+export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
+
+export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
+export const usageById = resourceById((id) => bursar.agents.keys.usage({ id }), spends)
+export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.'])
+/** The newest decisions on a key's spends. */
+export const decisionsById = resourceById(
+  (keyId) => bursar.agents.decisions({ keyId, limit: 100 }),
+  ['decision.', 'approval.', ...moves],
+)
+/** One decision, whatever its age; undefined if there is none. */
+export const decisionById = resourceById(
+  async (decisionId) => {
+    const { decisions } = await bursar.agents.decisions({ decisionId })
+    return decisions[0]
+  },
+  ['decision.'],
+)

@@ -1,0 +1,480 @@
+/** Everything that came in and went out, in one statement. */
+import { useRef, useState } from 'preact/hooks'
+import { Link, useSearchParams } from 'wouter-preact'
+import type { ActivityEntry } from '../../client/operations.ts'
+import { Amount } from '../components/amount.tsx'
+import { ActionButton, Copy, Segments } from '../components/controls.tsx'
+import { DecisionView } from '../components/decision.tsx'
+import { Icon } from '../components/icon.tsx'
+import { AgentGlyph, IconGlyph, Status } from '../components/marks.tsx'
+import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { PageHead } from '../components/panel.tsx'
+import { Untrusted } from '../components/quote.tsx'
+import { iconOf, isVoid, kinds, useAgentName, wordOf } from '../components/statement.tsx'
+import { account } from '../data/account.ts'
+import { agents, decisionById } from '../data/money.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { downloadCsv, type StatementFilter, useStatement } from '../data/statement.ts'
+import { digits } from '../words/digits.ts'
+import { addDecimals, compareDecimals, formatUsd } from '../words/money.ts'
+import { count, initialsOf, shortAddress } from '../words/names.ts'
+import { formatMoment } from '../words/time.ts'
+
+const periods = { week: 7, month: 30, year: 365 } as const
+const directions = [
+  ['', 'All'],
+  ['in', 'In'],
+  ['out', 'Out'],
+] as const
+
+const DAY_MS = 86_400_000
+const SEARCH_AFTER_MS = 300
+
+export function ActivityPage() {
+  const [params, setParams] = useSearchParams()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const filter = filterOf(params)
+  const statement = useStatement(filter)
+  const set = (name: string, value: string) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        next.delete('entry')
+        if (value === '') next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  const search = (text: string) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => set('search', text.trim()), SEARCH_AFTER_MS)
+  }
+  const isFiltered = Object.keys(filter).length > 0
+  const download = async () => {
+    const cutAt = await downloadCsv(filter)
+    if (cutAt !== null)
+      toast(`The file holds the newest ${count(cutAt, 'entry', 'entries')}. Filter for the older ones.`)
+  }
+  return (
+    <>
+      <PageHead
+        title="Activity"
+        actions={
+          <ActionButton icon="download" run={download} busy="Preparing">
+            CSV
+          </ActionButton>
+        }
+      >
+        Everything that came in and went out, in one statement.
+      </PageHead>
+      <p class="only-print small">
+        Statement of <bdi>{account.value?.displayName}</bdi>, printed {formatMoment(new Date().toISOString())}
+        {isFiltered && ', filtered'}
+        {statement.nextCursor !== null && `, the newest ${statement.entries.length} entries only`}. The CSV
+        names every payee in full.
+      </p>
+      <div class="stack">
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways on a phone. */}
+        <div class="filters" role="group" aria-label="Filters">
+          <div class="search">
+            <Icon name="search" small />
+            <input
+              class="input"
+              type="search"
+              maxLength={100}
+              placeholder="Payee or memo"
+              aria-label="Search the statement"
+              defaultValue={params.get('search') ?? ''}
+              onInput={(event) => search(event.currentTarget.value)}
+            />
+          </div>
+          <Segments
+            label="Direction"
+            options={directions}
+            value={filter.direction ?? ''}
+            choose={(direction) => set('direction', direction)}
+          />
+          <FilterSelect
+            label="Time"
+            value={params.get('since') ?? ''}
+            choose={(since) => set('since', since)}
+            options={[
+              ['', 'All time'],
+              ['week', 'This week'],
+              ['month', '30 days'],
+              ['year', 'This year'],
+            ]}
+          />
+          <AgentSelect value={filter.agentId ?? ''} choose={(agentId) => set('agentId', agentId)} />
+          <FilterSelect
+            label="Kind"
+            value={filter.kind ?? ''}
+            choose={(kind) => set('kind', kind)}
+            options={[
+              ['', 'Every kind'],
+              ...Object.entries(kinds).map(([kind, { word }]) => [kind, word] as const),
+            ]}
+          />
+        </div>
+        <section class="panel" aria-label="Statement">
+          {statement.status === 'loading' && <SkeletonRows rows={6} />}
+          {statement.status === 'failed' && (
+            <Failed subject="The statement" error={statement.error} retry={statement.retry} />
+          )}
+          {statement.status === 'ready' && statement.entries.length === 0 && (
+            <NoEntries isFiltered={isFiltered} clear={() => setParams({}, { replace: true })} />
+          )}
+          {statement.entries.length > 0 && (
+            <>
+              <div class="stmt stmt--head" aria-hidden="true">
+                <span class="glyph" />
+                <span>Payee</span>
+                <span class="stmt__agent">By</span>
+                <span>Status</span>
+                <span class="stmt__amount">Amount</span>
+                <span />
+              </div>
+              {daysOf(statement.entries).map(({ day, entries }, position, all) => (
+                <Day
+                  key={day}
+                  day={day}
+                  entries={entries}
+                  // The oldest day may go on with the next page.
+                  isWhole={position < all.length - 1 || statement.nextCursor === null}
+                  opened={params.get('entry')}
+                />
+              ))}
+              {statement.nextCursor !== null && (
+                <div class="panel__foot row row--wide">
+                  <span class="num">{statement.entries.length} shown</span>
+                  <ActionButton size="sm" run={statement.more} busy="Loading">
+                    Show more
+                  </ActionButton>
+                </div>
+              )}
+            </>
+          )}
+        </section>
+      </div>
+    </>
+  )
+}
+
+function filterOf(params: URLSearchParams): StatementFilter {
+  const [kind, direction, agentId] = [params.get('kind'), params.get('direction'), params.get('agentId')]
+  const search = params.get('search')
+  const since = params.get('since')
+  const known = Object.keys(kinds).find((one): one is ActivityEntry['kind'] => one === kind)
+  const days = since === 'week' || since === 'month' || since === 'year' ? periods[since] : null
+  return {
+    ...(known === undefined ? {} : { kind: known }),
+    ...(direction === 'in' || direction === 'out' ? { direction } : {}),
+    ...(agentId === null ? {} : { agentId }),
+    ...(search === null ? {} : { search }),
+    ...(days === null ? {} : { from: startOf(days) }),
+  }
+}
+
+/** Midnight in the reader's zone so many days ago: the same text all day, so that the filter does not change. */
+function startOf(days: number): string {
+  const at = new Date(Date.now() - days * DAY_MS)
+  at.setHours(0, 0, 0, 0)
+  return at.toISOString()
+}
+
+function FilterSelect({
+  label,
+  value,
+  options,
+  choose,
+}: {
+  readonly label: string
+  readonly value: string
+  readonly options: readonly (readonly [value: string, words: string])[]
+  readonly choose: (value: string) => void
+}) {
+  return (
+    <select
+      class="input select"
+      aria-label={label}
+      value={value}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      {options.map(([option, words]) => (
+        <option key={option} value={option}>
+          {words}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function AgentSelect({
+  value,
+  choose,
+}: {
+  readonly value: string
+  readonly choose: (value: string) => void
+}) {
+  const keys = loadedValue(useResource(agents))?.keys ?? []
+  const isKnown = value === '' || keys.some(({ agentId }) => agentId === value)
+  return (
+    <FilterSelect
+      label="Agent"
+      value={value}
+      choose={choose}
+      options={[
+        ['', 'Everybody'],
+        ...keys.map(({ agentId, name }) => [agentId, name] as const),
+        ...(isKnown ? [] : [[value, 'One agent'] as const]),
+      ]}
+    />
+  )
+}
+
+function NoEntries({ isFiltered, clear }: { readonly isFiltered: boolean; readonly clear: () => void }) {
+  if (!isFiltered)
+    return (
+      <Empty icon="activity" title="Nothing has moved yet">
+        Deposits, payments and purchases show here as they happen.
+      </Empty>
+    )
+  return (
+    <Empty
+      icon="search"
+      title="Nothing matches"
+      action={
+        <button class="btn" type="button" onClick={clear}>
+          Clear filters
+        </button>
+      }
+    >
+      Look in all time, or take a filter away.
+    </Empty>
+  )
+}
+
+interface DayOfEntries {
+  readonly day: string
+  readonly entries: readonly ActivityEntry[]
+}
+
+/** Days of the reader's zone, newest first. */
+function daysOf(entries: readonly ActivityEntry[]): readonly DayOfEntries[] {
+  const days = new Map<string, ActivityEntry[]>()
+  for (const entry of entries) {
+    const day = new Date(entry.at).toDateString()
+    const before = days.get(day)
+    if (before === undefined) days.set(day, [entry])
+    else before.push(entry)
+  }
+  return [...days].map(([day, ofDay]) => ({ day, entries: ofDay }))
+}
+
+function Day({
+  day,
+  entries,
+  isWhole,
+  opened,
+}: DayOfEntries & { readonly isWhole: boolean; readonly opened: string | null }) {
+  const sum = (direction: 'in' | 'out') =>
+    addDecimals(
+      '0',
+      ...entries
+        .filter((entry) => entry.direction === direction && !isVoid(entry))
+        .map(({ usd }) => usd ?? '0'),
+    )
+  const [inside, outside] = [sum('in'), sum('out')]
+  return (
+    <>
+      <h2 class="daymark">
+        <b>{nameOfDay(new Date(day))}</b>
+        {isWhole && (
+          <span class="row">
+            {compareDecimals(inside, '0') > 0 && (
+              <span class="amt amt--in">
+                <span class="hide">In </span>+{formatUsd(inside)}
+              </span>
+            )}
+            {compareDecimals(outside, '0') > 0 && (
+              <span class="amt">
+                <span class="hide">Out </span>
+                {'\u2212'}
+                {formatUsd(outside)}
+              </span>
+            )}
+          </span>
+        )}
+      </h2>
+      <ul class="rows">
+        {entries.map((entry) => (
+          <Entry key={entry.id} entry={entry} isOpened={entry.id === opened} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function nameOfDay(day: Date): string {
+  const date = day.toLocaleDateString(undefined, {
+    ...digits,
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+  })
+  const today = new Date()
+  if (day.toDateString() === today.toDateString()) return `Today, ${date}`
+  if (day.toDateString() === new Date(today.getTime() - DAY_MS).toDateString()) return `Yesterday, ${date}`
+  return day.getFullYear() === today.getFullYear() ? date : `${date} ${day.getFullYear()}`
+}
+
+function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly isOpened: boolean }) {
+  const [isOpen, setOpen] = useState(isOpened)
+  const agent = useAgentName(entry.agentId)
+  const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
+  const clock = new Date(entry.at).toLocaleTimeString(undefined, {
+    ...digits,
+    hour: '2-digit',
+    minute: '2-digit',
+  })
+  return (
+    <li>
+      <details open={isOpened} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary class="stmt">
+          <IconGlyph
+            name={iconOf(entry)}
+            kind={isVoid(entry) ? 'bad' : entry.direction === 'in' ? 'in' : undefined}
+          />
+          <span class="item__main">
+            <span class="item__name">
+              <span class="trim">
+                <Untrusted>{title}</Untrusted>
+              </span>
+            </span>
+            <span class="item__sub trim">
+              {clock} · {wordOf(entry.kind)}
+              {entry.memo !== null && (
+                <>
+                  {' · “'}
+                  <Untrusted>{entry.memo}</Untrusted>”
+                </>
+              )}
+            </span>
+          </span>
+          <span class="stmt__agent row small soft">
+            <By agentId={entry.agentId} agent={agent} entry={entry} />
+          </span>
+          <span class="stmt__state">
+            <Status status={entry.status} />
+          </span>
+          <span class="stmt__amount">
+            {entry.amount === null ? (
+              <span class="faint">unknown</span>
+            ) : (
+              <Amount
+                amount={entry.amount}
+                asset={entry.asset}
+                direction={entry.direction}
+                isVoid={isVoid(entry)}
+              />
+            )}
+            {entry.usd !== null && entry.asset !== 'USD' && <small>{formatUsd(entry.usd)}</small>}
+          </span>
+          <span class="stmt__mark">
+            <Icon name="down" small />
+          </span>
+        </summary>
+        {isOpen && <Details entry={entry} agent={agent} />}
+      </details>
+    </li>
+  )
+}
+
+function By({
+  agentId,
+  agent,
+  entry,
+}: {
+  readonly agentId: string | null
+  readonly agent: string | null
+  readonly entry: ActivityEntry
+}) {
+  if (agentId !== null && agent !== null)
+    return (
+      <>
+        <AgentGlyph id={agentId} name={agent} size="sm" />
+        <span class="trim">
+          <Untrusted>{agent}</Untrusted>
+        </span>
+      </>
+    )
+  if (entry.direction === 'in' || entry.decisionId === null) return null
+  return (
+    <>
+      <span class="glyph glyph--sm glyph--round" aria-hidden="true">
+        {initialsOf(account.value?.displayName ?? 'You')}
+      </span>
+      You
+    </>
+  )
+}
+
+function Details({ entry, agent }: { readonly entry: ActivityEntry; readonly agent: string | null }) {
+  const { counterparty, transactionHash, decisionId, agentId, memo, object } = entry
+  return (
+    <div class="open">
+      <div class="stack">
+        <dl class="facts">
+          <dt>When</dt>
+          <dd>{formatMoment(entry.at)}</dd>
+          {counterparty !== null && (
+            <>
+              <dt>{entry.direction === 'in' ? 'From' : 'To'}</dt>
+              <dd class="wrap">
+                <Untrusted>{counterparty}</Untrusted>
+              </dd>
+            </>
+          )}
+          {memo !== null && (
+            <>
+              <dt>Memo</dt>
+              <dd class="wrap">
+                <Untrusted>{memo}</Untrusted>
+              </dd>
+            </>
+          )}
+          <dt>{wordOf(entry.kind)}</dt>
+          <dd class="mono small wrap">{object.id}</dd>
+        </dl>
+        {transactionHash !== null && (
+          <div class="stack stack--tight">
+            <span class="label">Transaction</span>
+            <Copy text={transactionHash} what="the transaction hash" />
+          </div>
+        )}
+      </div>
+      <div class="stack">
+        {agentId !== null && agent !== null && (
+          <Link class="btn btn--sm" href={`/agents/${agentId}`}>
+            <Untrusted>{agent}</Untrusted>
+          </Link>
+        )}
+        {decisionId === null ? (
+          <p class="small soft">Nothing was spent, so no rule applied.</p>
+        ) : (
+          <EntryDecision id={decisionId} />
+        )}
+      </div>
+    </div>
+  )
+}
+
+function EntryDecision({ id }: { readonly id: string }) {
+  const source = decisionById(id)
+  const state = useResource(source)
+  if (state.status === 'loading') return <span class="bone bone--w3" />
+  if (state.status === 'failed')
+    return <Failed subject="The decision" error={state.error} retry={source.reload} />
+  return state.value === undefined ? null : <DecisionView decision={state.value} />
+}

@@ -1,0 +1,599 @@
+/** One request of an agent: what would run, what it means for the budget, and the person's answer. */
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Link, useParams } from 'wouter-preact'
+import type { Approval } from '../../client/operations.ts'
+import { FirstTime, FullAddress, useNameOf } from '../components/approval.tsx'
+import { Burn } from '../components/burn.tsx'
+import { ActionButton, Dialog, DialogButtons, Field } from '../components/controls.tsx'
+import { DecisionView } from '../components/decision.tsx'
+import { Icon, type IconName } from '../components/icon.tsx'
+import { AgentGlyph } from '../components/marks.tsx'
+import { MissingObject } from '../components/missing.tsx'
+import { useTitle } from '../components/panel.tsx'
+import { Quote, Untrusted } from '../components/quote.tsx'
+import { Receipt } from '../components/receipt.tsx'
+import { waiting } from '../components/shell.tsx'
+import { useNow } from '../components/use-now.ts'
+import { deployment } from '../data/account.ts'
+import { bursar, withProof } from '../data/gateway.ts'
+import { agentById, approvalById, approvals, decisionById, decisionsById } from '../data/money.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { type CallFacts, describeCall, membersOf, phraseOf, sentenceOfCall } from '../words/calls.ts'
+import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
+import { nameOfChain } from '../words/names.ts'
+import { plainText } from '../words/plain-text.ts'
+import { capital, describeAskReason, describeViolation } from '../words/policy.ts'
+import { formatLeft, formatMoment, formatWhen } from '../words/time.ts'
+
+export function ApprovalPage() {
+  const { id = '' } = useParams<{ id: string }>()
+  return <Loaded key={id} id={id} />
+}
+
+function Loaded({ id }: { readonly id: string }) {
+  const source = approvalById(id)
+  const state = useResource(source)
+  const loaded = loadedValue(state)
+  useTitle(
+    loaded === undefined ? 'Approval' : capital(sentenceOfCall(describeCall(loaded.operation, loaded.input))),
+  )
+  if (state.status !== 'ready')
+    return (
+      <MissingObject
+        state={state}
+        noun="approval"
+        subject="The request"
+        list={{ path: '/approvals', name: 'Approvals' }}
+        retry={source.reload}
+      />
+    )
+  return <Request approval={state.value} />
+}
+
+function Request({ approval }: { readonly approval: Approval }) {
+  const now = useNow(approval.status === 'pending')
+  const [isOwnAnswer, setOwnAnswer] = useState(false)
+  const isOver = Date.parse(approval.expiresAt) <= now.getTime()
+  const answered = async (decision: 'approve' | 'reject', note?: string) => {
+    const call = () =>
+      bursar.approvals.decide({
+        id: approval.approvalId,
+        decision,
+        ...(note === undefined || note === '' ? {} : { note }),
+      })
+    try {
+      const outcome = await (decision === 'approve' ? withProof(call) : call())
+      setOwnAnswer(true)
+      approvalById(approval.approvalId).put(outcome)
+    } finally {
+      // Another browser, or the agent, may have been first.
+      void approvals.reload()
+      void approvalById(approval.approvalId).reload()
+    }
+    void agentById(approval.agentId).reload()
+    void decisionsById(approval.agentId).reload()
+  }
+  // Whether the time is over is the gateway's to say: it may have approved in the last second.
+  const mayBeOver = approval.status === 'pending' && isOver
+  useEffect(() => {
+    if (!mayBeOver) return
+    const reload = () => void approvalById(approval.approvalId).reload()
+    reload()
+    const timer = setInterval(reload, RUNNING_POLL_MS)
+    return () => clearInterval(timer)
+  }, [mayBeOver, approval.approvalId])
+  if (approval.status === 'pending') return <Asking approval={approval} now={now} answer={answered} />
+  return <Outcome approval={approval} isOwnAnswer={isOwnAnswer} />
+}
+
+function Asking({
+  approval,
+  now,
+  answer,
+}: {
+  readonly approval: Approval
+  readonly now: Date
+  readonly answer: (decision: 'approve' | 'reject', note?: string) => Promise<void>
+}) {
+  const [isRejecting, setRejecting] = useState(false)
+  const { agentId, operation, input, reason, violations, expiresAt } = approval
+  const facts = describeCall(operation, input)
+  const name = useNameOf(agentId)
+  const decision = loadedValue(useResource(decisionById(approval.decisionId)))
+  return (
+    <>
+      <section class="panel">
+        <div class="panel__body ask">
+          <div class="row row--wide">
+            <span class="row trim">
+              <AgentGlyph id={agentId} name={name} size="sm" />
+              <Link class="trim" href={`/agents/${agentId}`}>
+                <Untrusted>{name}</Untrusted>
+              </Link>
+            </span>
+            <span class="small faint num row">
+              <Icon name="clock" small />
+              {formatLeft(expiresAt, now)}
+            </span>
+          </div>
+          <Says name={name} facts={facts} usd={decision?.usd ?? null} />
+          <Payee approval={approval} facts={facts} chain={decision?.chain ?? null} />
+          {violations.length > 0 && (
+            <div class="banner banner--bad">
+              <Icon name="warning" />
+              <div class="grow">
+                <p class="strong">The policy of this agent denies the call.</p>
+                <ul class="rules" id="violations">
+                  {violations.map((violation) => (
+                    <li key={violation.rule}>{capital(describeViolation(violation))}.</li>
+                  ))}
+                </ul>
+                <p class="small">Approving makes one exception. The policy stays as it is.</p>
+              </div>
+            </div>
+          )}
+          <LeftOfBudget agentId={agentId} usd={decision?.usd ?? null} />
+          {reason !== null && (
+            <Quote by="Its reason, in its own words. Not checked by Bursar.">{reason}</Quote>
+          )}
+          <Details approval={approval} />
+          <div class="ask__buttons ask__buttons--dock">
+            <ActionButton
+              kind="primary"
+              size="lg"
+              icon="check"
+              run={() => answer('approve')}
+              busy="Approving"
+            >
+              Approve
+            </ActionButton>
+            <button class="btn btn--lg" type="button" onClick={() => setRejecting(true)}>
+              Reject
+            </button>
+          </div>
+        </div>
+      </section>
+      <p class="small faint">
+        {isPurchase(approval)
+          ? 'The purchase was declined. Approving lets it be tried again once, within 15 minutes, for at most this amount.'
+          : 'Approving runs this call once, as shown. With anything changed it asks again.'}
+      </p>
+      {isRejecting && (
+        <RejectDialog
+          name={name}
+          facts={facts}
+          close={() => setRejecting(false)}
+          reject={(note) => answer('reject', note)}
+        />
+      )}
+    </>
+  )
+}
+
+/** The sentence, with the amount as the largest thing of the page. */
+function Says({
+  name,
+  facts,
+  usd,
+}: {
+  readonly name: string
+  readonly facts: CallFacts
+  readonly usd: string | null
+}) {
+  const { verb, amount, asset } = facts
+  return (
+    <div class="ask__says">
+      <h1 class="hide">
+        {name} wants to {sentenceOfCall(facts)}
+      </h1>
+      <p aria-hidden="true">
+        <b>
+          <Untrusted>{name}</Untrusted>
+        </b>{' '}
+        wants to {verb}
+      </p>
+      {amount !== null && (
+        <div class="ask__amount" aria-hidden="true">
+          {formatDecimal(amount)} <small>{asset}</small>
+        </div>
+      )}
+      {usd !== null && <p class="small num">{formatUsd(usd)}</p>}
+    </div>
+  )
+}
+
+const parties: Readonly<Record<CallFacts['partyKind'], readonly [name: string, icon: IconName]>> = {
+  address: ['Address', 'out'],
+  website: ['Website', 'cart'],
+  merchant: ['Merchant', 'card'],
+  ticker: ['Ticker', 'invest'],
+  recipient: ['Bank recipient', 'bank'],
+  none: ['', 'out'],
+}
+
+function Payee({
+  approval,
+  facts,
+  chain,
+}: {
+  readonly approval: Approval
+  readonly facts: CallFacts
+  readonly chain: string | null
+}) {
+  const { party, partyKind, detail } = facts
+  if (party === null && detail === null) return null
+  const [title, icon] = parties[partyKind]
+  const isNew = approval.violations.some(({ rule }) => rule === 'new_payee_cooldown')
+  return (
+    <div class="party">
+      <span class="glyph glyph--4" aria-hidden="true">
+        <Icon name={icon} small />
+      </span>
+      <div class="grow stack stack--tight">
+        <div class="row row--wide row--wrap">
+          <span class="strong">{title}</span>
+          {isNew && <FirstTime />}
+        </div>
+        {party !== null && <FullAddress address={party} />}
+        {detail !== null && (
+          <p class="small soft wrap">
+            <Untrusted>{detail}</Untrusted>
+          </p>
+        )}
+        {chain !== null && <p class="small faint">{nameOfChain(chain)}</p>}
+      </div>
+    </div>
+  )
+}
+
+/** Remaining budget of the day, now and after this call. */
+function LeftOfBudget({ agentId, usd }: { readonly agentId: string; readonly usd: string | null }) {
+  const usage = loadedValue(useResource(agentById(agentId)))?.usage
+  if (usage?.remaining == null || usd === null) return null
+  const { remaining, used } = usage
+  const limit = addDecimals(used, remaining)
+  const isOver = compareDecimals(usd, remaining) > 0
+  const after = isOver ? '0' : subtractDecimals(remaining, usd)
+  const over = isOver ? subtractDecimals(usd, remaining) : null
+  const label = `${formatUsd(remaining)} of ${formatUsd(limit)} left today, ${over === null ? `${formatUsd(after)} after this` : `${formatUsd(over)} too little for this`}`
+  return (
+    <Burn
+      left={after}
+      held={subtractDecimals(remaining, after)}
+      limit={limit}
+      isBig
+      label={label}
+      words={<>Left of today’s {formatUsd(limit)}</>}
+      end={
+        <span class="num soft">
+          <b>{formatUsd(remaining)}</b> now,{' '}
+          {over === null ? (
+            <>
+              <b>{formatUsd(after)}</b> after
+            </>
+          ) : (
+            <>{formatUsd(over)} over after</>
+          )}
+        </span>
+      }
+    />
+  )
+}
+
+/** Why it asks, and every member of the call. */
+function Details({ approval }: { readonly approval: Approval }) {
+  const { operation, input, violations, createdAt, decisionId, agentId } = approval
+  const policy = loadedValue(useResource(agentById(agentId)))?.policy ?? null
+  const decision = loadedValue(useResource(decisionById(decisionId)))
+  return (
+    <details class="fold">
+      <summary class="linkbtn small">Why it asks, and exactly what would run</summary>
+      <div class="stack">
+        <dl class="facts">
+          <dt>Why</dt>
+          <dd>
+            {violations.length > 0
+              ? 'It is denied by the policy, and the agent asks for one exception'
+              : describeAskReason(policy)}
+          </dd>
+          <dt>Call</dt>
+          <dd class="mono small" id="operation">
+            <Untrusted>{plainText(operation)}</Untrusted>
+          </dd>
+        </dl>
+        <dl class="facts" id="call" aria-label="Exactly what would run">
+          {membersOf(operation, input, deployment.chain).flatMap(({ label, value, isGiven }, position) => [
+            <dt key={`name ${position}`}>{label}</dt>,
+            <dd key={position} class="wrap">
+              <Untrusted>{value}</Untrusted>
+              {!isGiven && <span class="faint"> by default</span>}
+            </dd>,
+          ])}
+        </dl>
+        <dl class="facts">
+          <dt>Asked</dt>
+          <dd>{formatMoment(createdAt)}</dd>
+        </dl>
+        {decision !== undefined && (
+          <>
+            <h3>The decision</h3>
+            <DecisionView decision={decision} />
+          </>
+        )}
+      </div>
+    </details>
+  )
+}
+
+function RejectDialog({
+  name,
+  facts,
+  close,
+  reject,
+}: {
+  readonly name: string
+  readonly facts: CallFacts
+  readonly close: () => void
+  readonly reject: (note: string) => Promise<void>
+}) {
+  const [note, setNote] = useState('')
+  const subject =
+    facts.amount === null ? 'this' : `${formatDecimal(facts.amount)} ${facts.asset ?? ''}`.trim()
+  return (
+    <Dialog title={`Reject ${subject}?`} close={close}>
+      <Field
+        label={
+          <>
+            Note to the agent <span class="faint">(optional)</span>
+          </>
+        }
+        hint={
+          <>
+            <Untrusted>{name}</Untrusted> reads it and can act on it.
+          </>
+        }
+      >
+        {(props) => (
+          <textarea
+            class="input"
+            maxLength={500}
+            value={note}
+            onInput={(event) => setNote(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <DialogButtons close={close} leave="Back">
+        <ActionButton kind="primary" run={() => reject(note.trim())} busy="Rejecting">
+          Reject
+        </ActionButton>
+      </DialogButtons>
+    </Dialog>
+  )
+}
+
+interface Ending {
+  readonly title: string
+  readonly words: string
+  readonly icon: IconName
+  readonly isGood: boolean
+}
+
+/** A declined card purchase: approving it runs nothing, its card tries it again. */
+function isPurchase({ operation }: Approval): boolean {
+  return operation === 'cards.authorize'
+}
+
+/** The outcome in words. A call that is still running has neither answer nor problem. */
+function endingOf(approval: Approval, facts: CallFacts, name: string, now: Date): Ending {
+  const { status, answer, problem, decidedAt } = approval
+  const when = decidedAt === null ? '' : ` ${formatWhen(decidedAt)}`
+  if (status === 'approved' && isPurchase(approval)) return endingOfPurchase(approval, facts, now)
+  if (status === 'approved' && problem !== null)
+    return {
+      title: 'Approved, but it failed',
+      words: sentenceOfProblem(problem),
+      icon: 'warning',
+      isGood: false,
+    }
+  if (status === 'approved' && answer === null)
+    return {
+      title: 'Approved',
+      words: 'The call is running. Its answer shows here.',
+      icon: 'clock',
+      isGood: true,
+    }
+  if (status === 'approved') {
+    const isPending = answer?.status === 'settlement_pending'
+    return {
+      title: isPending ? 'Approved, and on its way' : `Approved and completed`,
+      words: isPending
+        ? `${capital(phraseOf(facts, formatDecimal))}: it is sent and not yet confirmed.`
+        : `${capital(phraseOf(facts, formatDecimal))}: it is done.`,
+      icon: 'check',
+      isGood: true,
+    }
+  }
+  if (status === 'rejected')
+    return {
+      title: 'Rejected',
+      words: `The call was not made. ${name} is told.`,
+      icon: 'close',
+      isGood: false,
+    }
+  if (status === 'withdrawn')
+    return {
+      title: 'Withdrawn',
+      words: `${name} took its request back${when}. The call was not made.`,
+      icon: 'return',
+      isGood: false,
+    }
+  return {
+    title: 'Expired',
+    words: `The time to answer ended ${formatWhen(approval.expiresAt)}. The call was not made. ${name} can ask again.`,
+    icon: 'clock',
+    isGood: false,
+  }
+}
+
+/** How long an approved purchase may be tried again. */
+const RETRY_MS = 15 * 60_000
+
+function endingOfPurchase({ answer, problem, decidedAt }: Approval, facts: CallFacts, now: Date): Ending {
+  if (answer !== null)
+    return {
+      title: 'Approved and completed',
+      words: `${capital(phraseOf(facts, formatDecimal))}: the purchase was tried again and approved.`,
+      icon: 'check',
+      isGood: true,
+    }
+  const isOver = decidedAt !== null && Date.parse(decidedAt) + RETRY_MS <= now.getTime()
+  if (problem !== null || isOver)
+    return {
+      title: 'Approved, but not used',
+      words:
+        problem === null ? 'The purchase was not tried again within 15 minutes.' : sentenceOfProblem(problem),
+      icon: 'clock',
+      isGood: false,
+    }
+  return {
+    title: 'Approved',
+    words: 'Approved. Try the purchase again within 15 minutes.',
+    icon: 'clock',
+    isGood: true,
+  }
+}
+
+function sentenceOfProblem(problem: Readonly<Record<string, unknown>>): string {
+  const { detail, title } = problem
+  if (typeof detail === 'string') return plainText(detail)
+  return typeof title === 'string' ? plainText(title) : 'The call did not succeed.'
+}
+
+/** The end of a running call has an event of its own kind, not of the approval. */
+const RUNNING_POLL_MS = 2_000
+
+function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; readonly isOwnAnswer: boolean }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const facts = describeCall(approval.operation, approval.input)
+  const name = useNameOf(approval.agentId)
+  const isRunning = approval.status === 'approved' && approval.answer === null && approval.problem === null
+  const now = useNow(isRunning)
+  const { title, words, icon, isGood } = endingOf(approval, facts, name, now)
+  useEffect(() => {
+    if (isOwnAnswer) heading.current?.focus()
+  }, [isOwnAnswer, title])
+  useEffect(() => {
+    if (!isRunning) return
+    const timer = setInterval(() => void approvalById(approval.approvalId).reload(), RUNNING_POLL_MS)
+    return () => clearInterval(timer)
+  }, [isRunning, approval.approvalId])
+  const { note, reason, agentId } = approval
+  const left = waiting.value
+  return (
+    <section class="panel">
+      <div class="panel__body ask">
+        <div class="done">
+          <span class={isGood ? 'done__mark' : 'done__mark done__mark--no'}>
+            <Icon name={icon} />
+          </span>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          <p class="soft wrap">{words}</p>
+        </div>
+        <OutcomeFacts approval={approval} facts={facts} />
+        {note !== null && (
+          <Quote by="Your note" isOwn>
+            {note}
+          </Quote>
+        )}
+        {reason !== null && <Quote by="Its reason, in its own words. Not checked by Bursar.">{reason}</Quote>}
+        <Details approval={approval} />
+        <div class="row row--wrap">
+          {approval.status === 'rejected' ? (
+            <Link class="btn grow" href={`/agents/${agentId}`}>
+              See the agent
+            </Link>
+          ) : (
+            <Link class="btn grow" href="/activity">
+              See it in activity
+            </Link>
+          )}
+          <Link class="btn btn--primary grow" href="/approvals">
+            {left === 0 ? 'All approvals' : `Next: ${left} ${left === 1 ? 'waits' : 'wait'}`}
+          </Link>
+        </div>
+      </div>
+    </section>
+  )
+}
+
+function OutcomeFacts({ approval, facts }: { readonly approval: Approval; readonly facts: CallFacts }) {
+  const { answer, decidedAt, status, agentId } = approval
+  const usage = loadedValue(useResource(agentById(agentId)))?.usage
+  const ran = textOf(answer, 'decisionId') ?? approval.decisionId
+  const decision = loadedValue(useResource(decisionById(ran)))
+  const usedAt = textOf(answer, 'usedAt')
+  const hash = textOf(answer, 'transactionHash') ?? textOf(answer, 'transaction')
+  return (
+    <dl class="facts facts--end">
+      {facts.amount !== null && (
+        <>
+          <dt>Amount</dt>
+          <dd>
+            {formatDecimal(facts.amount)} {facts.asset}
+          </dd>
+        </>
+      )}
+      {facts.party !== null && (
+        <>
+          <dt>{capital(facts.preposition)}</dt>
+          <dd>
+            <FullAddress address={facts.party} />
+          </dd>
+        </>
+      )}
+      {decidedAt !== null && (
+        <>
+          <dt>{status === 'approved' ? 'Approved' : status === 'rejected' ? 'Rejected' : 'Ended'}</dt>
+          <dd>{formatMoment(decidedAt)}</dd>
+        </>
+      )}
+      {isPurchase(approval) && usedAt !== null && (
+        <>
+          <dt>Used</dt>
+          <dd>{formatMoment(usedAt)}</dd>
+        </>
+      )}
+      {usage?.remaining != null && (
+        <>
+          <dt>Left today</dt>
+          <dd>
+            {formatUsd(usage.remaining)} of {formatUsd(addDecimals(usage.used, usage.remaining))}
+          </dd>
+        </>
+      )}
+      {hash !== null && (
+        <>
+          <dt>Transaction</dt>
+          <dd class="mono small wrap">{hash}</dd>
+        </>
+      )}
+      {decision !== undefined && (
+        <>
+          <dt>Receipt</dt>
+          <dd>
+            <Receipt decisionId={decision.decisionId} receipt={decision.receipt} />
+          </dd>
+        </>
+      )}
+    </dl>
+  )
+}
+
+function textOf(answer: Readonly<Record<string, unknown>> | null, name: string): string | null {
+  const value = answer?.[name]
+  return typeof value === 'string' && value !== '' ? plainText(value) : null
+}

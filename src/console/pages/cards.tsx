@@ -1,0 +1,593 @@
+/** The cards: what each may pay, what it paid, and its number for a minute. */
+import { useEffect, useState } from 'preact/hooks'
+import { Link, useParams } from 'wouter-preact'
+import type { Card, CardTransaction } from '../../client/operations.ts'
+import { Amount } from '../components/amount.tsx'
+import { BudgetBurn } from '../components/burn.tsx'
+import {
+  ActionButton,
+  CopyButton,
+  Dialog,
+  DialogButtons,
+  Field,
+  MoneyInput,
+  Setting,
+} from '../components/controls.tsx'
+import { Icon } from '../components/icon.tsx'
+import { Chip, IconGlyph, Status } from '../components/marks.tsx'
+import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { Columns, PageHead, Panel, PanelLink } from '../components/panel.tsx'
+import { Untrusted } from '../components/quote.tsx'
+import { deployment } from '../data/account.ts'
+import { purchasesOfCard } from '../data/cards.ts'
+import { bursar, withProof } from '../data/gateway.ts'
+import { agents, cards } from '../data/money.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { categoryOf, declineInWords } from '../words/cards.ts'
+import { compareDecimals, formatDecimal, formatUsd } from '../words/money.ts'
+import { hueOf } from '../words/names.ts'
+import { formatWhen } from '../words/time.ts'
+
+export function CardsPage() {
+  const state = useResource(cards)
+  const { id } = useParams<{ id?: string }>()
+  const [isAdding, setAdding] = useState(false)
+  const shown = loadedValue(state)?.cards ?? []
+  const chosen = shown.find((card) => card.id === id) ?? shown[0]
+  const owed = loadedValue(state)?.owed ?? []
+  return (
+    <>
+      <PageHead
+        title="Cards"
+        actions={
+          <button class="btn btn--primary" type="button" onClick={() => setAdding(true)}>
+            <Icon name="plus" small />
+            New card
+          </button>
+        }
+      >
+        Every purchase is decided the moment it happens, by the card and by its agent’s policy.
+      </PageHead>
+      {owed.length > 0 && (
+        <Banner kind="bad" icon="warning">
+          You owe {owed.map(({ asset, amount }) => `${formatDecimal(amount)} ${asset}`).join(' and ')} from
+          card purchases. It is collected from what comes in; until then the cards decline.
+        </Banner>
+      )}
+      {state.status === 'loading' && (
+        <Panel>
+          <SkeletonRows />
+        </Panel>
+      )}
+      {state.status === 'failed' && (
+        <Panel>
+          <Failed subject="The list of cards" error={state.error} retry={cards.reload} />
+        </Panel>
+      )}
+      {state.status === 'ready' && chosen === undefined && (
+        <Panel>
+          <Empty icon="card" title="No card yet">
+            A card pays where only cards are taken, from your stablecoins, under an agent’s policy.
+          </Empty>
+        </Panel>
+      )}
+      {chosen !== undefined && (
+        <>
+          <div class="cardgrid">
+            {shown.map((card) => (
+              <PayCard key={card.id} card={card} isChosen={card.id === chosen.id} />
+            ))}
+          </div>
+          <CardView key={chosen.id} card={chosen} />
+        </>
+      )}
+      {isAdding && <NewCard close={() => setAdding(false)} />}
+    </>
+  )
+}
+
+function nameOf(card: Card): string {
+  return card.nickname ?? `${card.type === 'virtual' ? 'Virtual' : 'Physical'} card`
+}
+
+function expiryOf({ expMonth, expYear }: Pick<Card, 'expMonth' | 'expYear'>): string {
+  return `${String(expMonth).padStart(2, '0')}/${String(expYear).slice(-2)}`
+}
+
+/** A card as a card. */
+function PayCard({ card, isChosen }: { readonly card: Card; readonly isChosen: boolean }) {
+  const agent = useAgent(card.agentId)
+  const look = card.status === 'active' ? [`paycard--${hueOf(card.id)}`] : ['paycard--frozen']
+  return (
+    <Link
+      class={['paycard', ...look].join(' ')}
+      href={`/cards/${card.id}`}
+      aria-current={isChosen ? 'true' : undefined}
+    >
+      <svg class="paycard__art" viewBox="0 0 320 202" preserveAspectRatio="xMaxYMid slice" aria-hidden="true">
+        {[60, 100, 140, 180, 220, 260].map((radius) => (
+          <circle key={radius} cx="300" cy="190" r={radius} />
+        ))}
+      </svg>
+      <span class="paycard__top">
+        <span class="paycard__name">
+          <span class="trim">
+            <Untrusted>{nameOf(card)}</Untrusted>
+          </span>
+          <span class="paycard__note">
+            <Untrusted>{agent?.name ?? 'Yours'}</Untrusted>
+          </span>
+        </span>
+        {card.status !== 'active' && (
+          <span class="paycard__state">
+            <Icon name={card.status === 'frozen' ? 'freeze' : 'close'} small />
+            {card.status === 'frozen' ? 'Frozen' : 'Cancelled'}
+          </span>
+        )}
+      </span>
+      <span class="paycard__end">
+        <span class="paycard__pan">
+          <span class="hide">ends in </span>
+          <span aria-hidden="true">•••• </span>
+          {card.last4}
+        </span>
+        <span class="paycard__note num">{expiryOf(card)}</span>
+      </span>
+    </Link>
+  )
+}
+
+function useAgent(agentId: string | null) {
+  const keys = loadedValue(useResource(agents))?.keys
+  return agentId === null ? undefined : keys?.find((key) => key.agentId === agentId)
+}
+
+function CardView({ card }: { readonly card: Card }) {
+  return (
+    <Columns
+      main={
+        <>
+          <Budget card={card} />
+          <Purchases card={card} />
+        </>
+      }
+      side={
+        <>
+          <CardNumber card={card} />
+          <Controls card={card} />
+          <Limits card={card} />
+          {card.status !== 'canceled' && <Ending card={card} />}
+        </>
+      }
+    />
+  )
+}
+
+function Budget({ card }: { readonly card: Card }) {
+  const agent = useAgent(card.agentId)
+  const isFrozen = card.status === 'frozen'
+  const freeze = async (isOn: boolean) => {
+    const call = () => bursar.cards.settings({ cardId: card.id, freeze: isOn })
+    await (isOn ? call() : withProof(call))
+    await cards.reload()
+    if (isOn) toast(`Frozen. Card ${card.last4} declines from now on.`)
+    else toast(`Card ${card.last4} pays again.`)
+  }
+  return (
+    <Panel
+      title={
+        <>
+          <Untrusted>{nameOf(card)}</Untrusted> •• {card.last4}
+        </>
+      }
+      more={
+        card.status === 'canceled' ? (
+          <Status status="canceled" />
+        ) : (
+          <ActionButton
+            size="sm"
+            icon={isFrozen ? 'play' : 'freeze'}
+            run={() => freeze(!isFrozen)}
+            busy={isFrozen ? 'Unfreezing' : 'Freezing'}
+          >
+            {isFrozen ? 'Unfreeze' : 'Freeze'}
+          </ActionButton>
+        )
+      }
+    >
+      <div class="panel__body stack">
+        {agent === undefined ? (
+          <p class="soft">
+            It pays under its own limits. Bind it to an agent, and the agent’s policy counts too.
+          </p>
+        ) : (
+          <div class="stack stack--tight">
+            <span class="stat__name">
+              <span>
+                Its agent, <Untrusted>{agent.name}</Untrusted>
+              </span>
+            </span>
+            {agent.usage.remaining === null ? (
+              <p class="small">{formatUsd(agent.usage.used)} spent today, without a budget</p>
+            ) : (
+              <BudgetBurn
+                used={agent.usage.used}
+                left={agent.usage.remaining}
+                span="today"
+                isOff={agent.status !== 'active'}
+              />
+            )}
+          </div>
+        )}
+        <p class="small faint">
+          The card’s own limits and its agent’s policy both count. The tighter one decides.
+        </p>
+      </div>
+    </Panel>
+  )
+}
+
+function Purchases({ card }: { readonly card: Card }) {
+  const source = purchasesOfCard(card.id)
+  const state = useResource(source)
+  return (
+    <Panel title="Purchases" more={<PanelLink href="/activity?kind=card">All purchases</PanelLink>}>
+      {state.status === 'loading' && <SkeletonRows rows={4} />}
+      {state.status === 'failed' && (
+        <Failed subject="The purchases" error={state.error} retry={source.reload} />
+      )}
+      {state.status === 'ready' &&
+        (state.value.transactions.length === 0 ? (
+          <Empty icon="card" title="No purchase yet">
+            Purchases show here, and why one was declined.
+          </Empty>
+        ) : (
+          <ul class="rows">
+            {state.value.transactions.map((transaction) => (
+              <Purchase key={transaction.id} transaction={transaction} />
+            ))}
+          </ul>
+        ))}
+    </Panel>
+  )
+}
+
+function Purchase({ transaction }: { readonly transaction: CardTransaction }) {
+  const { status, merchant, mcc, createdAt, reason, refunded } = transaction
+  const isDeclined = status === 'declined'
+  const isBack = compareDecimals(refunded, '0') > 0
+  const amount =
+    status === 'settled'
+      ? transaction.cleared
+      : status === 'pending'
+        ? transaction.approved
+        : transaction.amount
+  const state = { voided: 'Voided', expired: 'Expired', pending: '', settled: 'Cleared', declined: '' }[
+    status
+  ]
+  return (
+    <li>
+      <div class="item">
+        <IconGlyph name={isDeclined ? 'close' : 'card'} kind={isDeclined ? 'bad' : undefined} />
+        <span class="item__main">
+          <span class="item__name">
+            <span class="trim">
+              <Untrusted>{merchant}</Untrusted>
+            </span>
+          </span>
+          <span class="item__sub wrap">
+            {formatWhen(createdAt)}
+            {isDeclined
+              ? ` · ${declineInWords(reason)}`
+              : categoryOf(mcc) !== null && ` · ${categoryOf(mcc)}`}
+            {isBack && ` · ${formatDecimal(refunded)} USD refunded`}
+          </span>
+        </span>
+        <span class="item__end">
+          <Amount
+            amount={amount}
+            asset="USD"
+            direction="out"
+            isVoid={!['pending', 'settled'].includes(status)}
+          />
+          {state === '' ? <Status status={status} /> : <span class="small faint">{state}</span>}
+        </span>
+      </div>
+    </li>
+  )
+}
+
+interface Revealed {
+  readonly pan: string
+  readonly cvc: string
+}
+
+const SHOWN_SECONDS = 60
+
+/** The number is asked for after a second factor, kept for a minute in this component alone, and stored nowhere. */
+function CardNumber({ card }: { readonly card: Card }) {
+  const [revealed, setRevealed] = useState<Revealed | null>(null)
+  const [left, setLeft] = useState(SHOWN_SECONDS)
+  useEffect(() => {
+    if (revealed === null) return
+    const until = Date.now() + SHOWN_SECONDS * 1000
+    const timer = setInterval(() => {
+      const seconds = Math.ceil((until - Date.now()) / 1000)
+      setLeft(seconds)
+      if (seconds <= 0) setRevealed(null)
+    }, 250)
+    return () => clearInterval(timer)
+  }, [revealed])
+  const show = async () => {
+    const answer = await withProof(() => bursar.cards.reveal({ id: card.id }))
+    if (answer.embedUrl != null) {
+      open(answer.embedUrl, '_blank', 'noopener')
+      return
+    }
+    setLeft(SHOWN_SECONDS)
+    setRevealed({ pan: answer.pan ?? '', cvc: answer.cvc ?? '' })
+  }
+  return (
+    <Panel title="Number" more={deployment.isSandbox && <Chip kind="sandbox">Test card</Chip>}>
+      <div class="panel__body stack">
+        <dl class="facts">
+          <dt>Number</dt>
+          <dd class="mono">
+            {revealed === null ? (
+              <>
+                <span class="hide">Hidden, ends in {card.last4}</span>
+                <span aria-hidden="true">•••• •••• •••• {card.last4}</span>
+              </>
+            ) : (
+              revealed.pan.replace(/(\d{4})(?=\d)/g, '$1 ')
+            )}
+          </dd>
+          <dt>Expires</dt>
+          <dd class="mono">{expiryOf(card)}</dd>
+          <dt>CVC</dt>
+          <dd class="mono">
+            {revealed === null ? (
+              <>
+                <span class="hide">Hidden</span>
+                <span aria-hidden="true">•••</span>
+              </>
+            ) : (
+              revealed.cvc
+            )}
+          </dd>
+        </dl>
+        {revealed === null ? (
+          <>
+            <ActionButton icon="eye" isFull run={show} disabled={card.status === 'canceled'}>
+              Show the number
+            </ActionButton>
+            <p class="small faint">Shown for 60 seconds. Never logged.</p>
+          </>
+        ) : (
+          <>
+            <div class="row">
+              <button class="btn grow" type="button" onClick={() => setRevealed(null)}>
+                Hide
+              </button>
+              <CopyButton text={revealed.pan} what="the number" />
+            </div>
+            <p class="small faint num">Hidden again in {left} seconds.</p>
+          </>
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+const channelWords = [
+  ['ecommerce', 'Online', 'Shops and subscriptions'],
+  ['contactless', 'Contactless', 'In shops'],
+  ['magstripe', 'Magnetic stripe', 'Old terminals, easily copied'],
+  ['atm', 'Cash machines', 'Cash cannot be traced'],
+] as const
+
+function Controls({ card }: { readonly card: Card }) {
+  const change = async (channel: (typeof channelWords)[number][0], isOn: boolean) => {
+    const call = () => bursar.cards.settings({ cardId: card.id, channels: { [channel]: isOn } })
+    await (isOn ? withProof(call) : call())
+    await cards.reload()
+  }
+  return (
+    <Panel title="Controls">
+      <div class="panel__body">
+        {channelWords.map(([channel, words, hint]) => (
+          <Setting
+            key={channel}
+            label={words}
+            hint={hint}
+            isOn={card.channels[channel]}
+            disabled={card.status === 'canceled'}
+            change={(isOn) => change(channel, isOn)}
+          />
+        ))}
+      </div>
+    </Panel>
+  )
+}
+
+function Limits({ card }: { readonly card: Card }) {
+  const [isOpen, setOpen] = useState(false)
+  const { limits, mcc, priority } = card
+  const kindsOfShop = [
+    ...(mcc.allow === null ? [] : [`Only ${mcc.allow.map((code) => categoryOf(code)).join(', ')}`]),
+    ...(mcc.deny.length === 0 ? [] : [`Not ${mcc.deny.map((code) => categoryOf(code)).join(', ')}`]),
+  ]
+  return (
+    <Panel
+      title="Limits"
+      more={
+        card.status !== 'canceled' && (
+          <button class="linkbtn" type="button" onClick={() => setOpen(true)}>
+            Change
+          </button>
+        )
+      }
+    >
+      <div class="panel__body">
+        <dl class="facts facts--end">
+          <dt>At a time</dt>
+          <dd>{limits.perPurchase === null ? 'No limit' : formatUsd(limits.perPurchase)}</dd>
+          <dt>A day</dt>
+          <dd>{limits.daily === null ? 'No limit' : formatUsd(limits.daily)}</dd>
+          <dt>Kinds of shop</dt>
+          <dd>{kindsOfShop.length === 0 ? 'All' : kindsOfShop.join('. ')}</dd>
+          <dt>Paid from</dt>
+          <dd>{priority.join(', then ')}</dd>
+        </dl>
+      </div>
+      {isOpen && <LimitsDialog card={card} close={() => setOpen(false)} />}
+    </Panel>
+  )
+}
+
+/** Empty text: no limit. */
+function limitOf(text: string): string | null {
+  const trimmed = text.trim()
+  return trimmed === '' ? null : trimmed
+}
+
+function LimitsDialog({ card, close }: { readonly card: Card; readonly close: () => void }) {
+  const [perPurchase, setPerPurchase] = useState(card.limits.perPurchase ?? '')
+  const [daily, setDaily] = useState(card.limits.daily ?? '')
+  const save = async () => {
+    const limits = { perPurchase: limitOf(perPurchase), daily: limitOf(daily) }
+    await withProof(() => bursar.cards.update({ cardId: card.id, limits }))
+    await cards.reload()
+    close()
+    toast(`The limits of card ${card.last4} are changed.`)
+  }
+  return (
+    <Dialog title={`Limits of card ${card.last4}`} close={close}>
+      <Field label="At a time" hint="Empty: no limit of the card’s own.">
+        {(props) => (
+          <MoneyInput
+            value={perPurchase}
+            onInput={(event) => setPerPurchase(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <Field label="A day (UTC)">
+        {(props) => (
+          <MoneyInput value={daily} onInput={(event) => setDaily(event.currentTarget.value)} {...props} />
+        )}
+      </Field>
+      <DialogButtons close={close}>
+        <ActionButton kind="primary" run={save} busy="Saving">
+          Save
+        </ActionButton>
+      </DialogButtons>
+    </Dialog>
+  )
+}
+
+function Ending({ card }: { readonly card: Card }) {
+  const [isAsking, ask] = useState(false)
+  const end = async () => {
+    await bursar.cards.update({ cardId: card.id, status: 'canceled' })
+    await cards.reload()
+    toast(`Card ${card.last4} is cancelled.`)
+  }
+  return (
+    <Panel>
+      <div class="panel__body stack stack--tight">
+        <h2>End it for good</h2>
+        <p class="small soft">Cancelling cannot be undone. Its purchases stay in the statement.</p>
+        <div>
+          <button class="btn btn--stopline btn--sm" type="button" onClick={() => ask(true)}>
+            Cancel card {card.last4}
+          </button>
+        </div>
+      </div>
+      {isAsking && (
+        <Dialog title={`Cancel card ${card.last4}?`} close={() => ask(false)}>
+          <p>It declines from now on and for good. What was already approved still clears.</p>
+          <DialogButtons close={() => ask(false)} leave="Keep it">
+            <ActionButton
+              kind="stop"
+              busy="Cancelling"
+              run={async () => {
+                await end()
+                ask(false)
+              }}
+            >
+              Cancel it for good
+            </ActionButton>
+          </DialogButtons>
+        </Dialog>
+      )}
+    </Panel>
+  )
+}
+
+function NewCard({ close }: { readonly close: () => void }) {
+  const keys = loadedValue(useResource(agents))?.keys.filter(({ status }) => status === 'active') ?? []
+  const [nickname, setNickname] = useState('')
+  const [agentId, setAgentId] = useState('')
+  const [perPurchase, setPerPurchase] = useState('25.00')
+  const issue = async () => {
+    await withProof(() =>
+      bursar.cards.issue({
+        limits: { perPurchase: limitOf(perPurchase) },
+        ...(nickname.trim() === '' ? {} : { nickname: nickname.trim() }),
+        ...(agentId === '' ? {} : { agentId }),
+      }),
+    )
+    await cards.reload()
+    close()
+    toast('The card is ready to pay.')
+  }
+  return (
+    <Dialog title="New card" close={close}>
+      <Field label="Name">
+        {(props) => (
+          <input
+            class="input"
+            maxLength={64}
+            placeholder="Errands"
+            value={nickname}
+            autofocus
+            onInput={(event) => setNickname(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <Field label="Who pays with it" hint="The agent’s policy then counts for every purchase.">
+        {(props) => (
+          <select
+            class="input"
+            value={agentId}
+            onChange={(event) => setAgentId(event.currentTarget.value)}
+            {...props}
+          >
+            <option value="">Only you</option>
+            {keys.map((key) => (
+              <option key={key.agentId} value={key.agentId}>
+                {key.name}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label="At a time at most" hint="Empty: no limit of the card’s own.">
+        {(props) => (
+          <MoneyInput
+            value={perPurchase}
+            onInput={(event) => setPerPurchase(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <DialogButtons close={close}>
+        <ActionButton kind="primary" run={issue} busy="Making it">
+          Make the card
+        </ActionButton>
+      </DialogButtons>
+    </Dialog>
+  )
+}

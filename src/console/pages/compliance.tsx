@@ -1,0 +1,325 @@
+/** Identity verification, and the personal data that the gateway keeps. */
+import { useState } from 'preact/hooks'
+import type { Kyc } from '../../client/operations.ts'
+import { ActionButton, Dialog, DialogButtons, Field, Segments } from '../components/controls.tsx'
+import { Icon, type IconName } from '../components/icon.tsx'
+import { Chip, type ChipKind } from '../components/marks.tsx'
+import { Banner, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { Columns, PageHead, Panel } from '../components/panel.tsx'
+import { account, deployment, session } from '../data/account.ts'
+import { verifications } from '../data/compliance.ts'
+import { bursar, withProof } from '../data/gateway.ts'
+import { useResource } from '../data/resource.ts'
+import { formatWhen } from '../words/time.ts'
+import { details, labelInWords, lastMember, outcomes, requirementInWords } from '../words/verification.ts'
+
+type Level = Kyc['level']
+
+const levelWords: Readonly<Record<string, string>> = {
+  none: 'Not verified',
+  basic: 'Basic',
+  full: 'Full',
+}
+
+export function CompliancePage() {
+  return (
+    <>
+      <PageHead title="Compliance">Who you are, what it allows, and what is kept about you.</PageHead>
+      <Columns
+        main={<Verification />}
+        side={
+          <>
+            <TravelRule />
+            <PersonalData />
+          </>
+        }
+      />
+    </>
+  )
+}
+
+function Verification() {
+  const current = account.value?.kycLevel ?? 'none'
+  const [chosen, choose] = useState<Level | null>(null)
+  const level = chosen ?? (current === 'none' ? 'basic' : 'full')
+  const source = verifications[level]
+  const state = useResource(source)
+  const shown = state.status === 'ready' ? state.value : undefined
+  return (
+    <Panel
+      title="Identity verification"
+      more={
+        <Segments
+          label="Level"
+          options={[
+            ['basic', 'Basic'],
+            ['full', 'Full'],
+          ]}
+          value={level}
+          choose={choose}
+        />
+      }
+      foot="Your data is stored encrypted, is shown to the reviewer alone, and can be erased."
+    >
+      <div class="panel__body stack">
+        <div class="stat">
+          <span class="stat__name">Your level</span>
+          <span class="figure">{levelWords[current] ?? current}</span>
+        </div>
+        <p class="soft small">
+          {level === 'basic'
+            ? 'A level raises the most that one payment may be worth.'
+            : 'The full level lifts the limit of a payment, and needs an identity document.'}
+        </p>
+      </div>
+      {state.status === 'loading' && <SkeletonRows rows={3} />}
+      {state.status === 'failed' && (
+        <Failed subject="Your application" error={state.error} retry={source.reload} />
+      )}
+      {shown !== undefined && <Application key={shown.id} application={shown} level={level} />}
+    </Panel>
+  )
+}
+
+const marks: Readonly<Record<Kyc['status'], { readonly kind: ChipKind; readonly icon: IconName }>> = {
+  init: { kind: 'plain', icon: 'edit' },
+  pending: { kind: 'warn', icon: 'clock' },
+  approved: { kind: 'good', icon: 'check' },
+  retry: { kind: 'warn', icon: 'retry' },
+  rejected: { kind: 'bad', icon: 'close' },
+}
+
+function Application({ application, level }: { readonly application: Kyc; readonly level: Level }) {
+  const { status, requirements, labels, reviewedAt } = application
+  const { title, words } = outcomes[status]
+  const { kind, icon } = marks[status]
+  return (
+    <div class="panel__body stack outcome">
+      <div class="row row--wrap">
+        <Chip kind={kind} icon={icon}>
+          {title}
+        </Chip>
+        <span class="small soft grow">
+          {words}
+          {reviewedAt !== null && ` Decided ${formatWhen(reviewedAt)}.`}
+        </span>
+      </div>
+      {labels.length > 0 && (
+        <ul class="rules small">
+          {labels.map((label) => (
+            <li key={label}>{labelInWords(label)}</li>
+          ))}
+        </ul>
+      )}
+      {status === 'init' && requirements.length > 0 && (
+        <p class="small">
+          <span class="strong">Missing: </span>
+          {requirements.map(requirementInWords).join(', ')}
+        </p>
+      )}
+      {(status === 'init' || status === 'retry') && (
+        <ApplicationForm key={requirements.join()} requirements={requirements} level={level} />
+      )}
+    </div>
+  )
+}
+
+/** Asks for what is missing; for everything once the reviewer wants the data again. */
+function ApplicationForm({
+  requirements,
+  level,
+}: {
+  readonly requirements: readonly string[]
+  readonly level: Level
+}) {
+  const missing = new Set(requirements.map(lastMember))
+  const asked = details.filter(({ member }) => missing.size === 0 || missing.has(member))
+  const needsDocument = missing.has('documents')
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const set = (name: string) => (event: { readonly currentTarget: { readonly value: string } }) => {
+    const { value } = event.currentTarget
+    setValues((before) => ({ ...before, [name]: value }))
+  }
+  const given = (name: string) => (values[name] ?? '').trim()
+  const send = async () => {
+    const known = asked
+      .map(({ member }) => [member, given(member)] as const)
+      .filter(([, value]) => value !== '')
+      .map(([member, value]) => [member, member === 'country' ? value.toUpperCase() : value])
+    const documents =
+      given('reference') === ''
+        ? []
+        : [
+            {
+              type: given('type') === '' ? 'passport' : given('type'),
+              country: given('documentCountry').toUpperCase(),
+              reference: given('reference'),
+            },
+          ]
+    const applicant: Record<string, string> = Object.fromEntries(known)
+    const answer = await bursar.compliance.kyc({ level, applicant, documents })
+    verifications[level].put(answer)
+    await session.reload()
+    toast(outcomes[answer.status].title === 'Verified' ? 'You are verified.' : outcomes[answer.status].title)
+  }
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+      }}
+    >
+      <div class="formgrid">
+        {asked.map(({ member, words, hint, autocomplete }) => (
+          <Field key={member} label={words} {...(hint === undefined ? {} : { hint })}>
+            {(props) =>
+              member === 'dateOfBirth' ? (
+                <input
+                  class="input"
+                  type="date"
+                  autoComplete={autocomplete}
+                  value={values[member] ?? ''}
+                  onInput={set(member)}
+                  {...props}
+                />
+              ) : (
+                <input
+                  class="input"
+                  autoComplete={autocomplete}
+                  maxLength={member === 'country' ? 2 : 80}
+                  value={values[member] ?? ''}
+                  onInput={set(member)}
+                  {...props}
+                />
+              )
+            }
+          </Field>
+        ))}
+        {needsDocument && (
+          <>
+            <Field label="Document">
+              {(props) => (
+                <select class="input" value={values.type ?? 'passport'} onChange={set('type')} {...props}>
+                  <option value="passport">Passport</option>
+                  <option value="id_card">Identity card</option>
+                  <option value="driving_license">Driving licence</option>
+                </select>
+              )}
+            </Field>
+            <Field label="Issued by" hint="Two letters, such as DE or JP.">
+              {(props) => (
+                <input
+                  class="input"
+                  maxLength={2}
+                  value={values.documentCountry ?? ''}
+                  onInput={set('documentCountry')}
+                  {...props}
+                />
+              )}
+            </Field>
+            <Field label="Reference" hint="By which the reviewer finds it.">
+              {(props) => (
+                <input
+                  class="input"
+                  maxLength={200}
+                  value={values.reference ?? ''}
+                  onInput={set('reference')}
+                  {...props}
+                />
+              )}
+            </Field>
+          </>
+        )}
+      </div>
+      {deployment.isSandbox && (
+        <p class="small faint">
+          Sandbox: use invented data. The family name Pending is approved after ten seconds, Retry and
+          Rejected are refused, and every other name is approved.
+        </p>
+      )}
+      <div class="row">
+        <ActionButton kind="primary" run={send} busy="Sending">
+          Send for review
+        </ActionButton>
+      </div>
+    </form>
+  )
+}
+
+function TravelRule() {
+  return (
+    <Panel title="Travel Rule">
+      <div class="panel__body stack small soft">
+        <p>
+          Larger transfers name their sender and payee to the other institution, as the law of most countries
+          requires. Bursar asks for the payee when a transfer needs it.
+        </p>
+        <a href="/docs">How programs submit it</a>
+      </div>
+    </Panel>
+  )
+}
+
+function PersonalData() {
+  const [isErasing, erase] = useState(false)
+  return (
+    <Panel title="Personal data">
+      <div class="panel__body stack">
+        <p class="small soft">
+          Kept: what you submitted for verification and the Travel Rule, and what purchases sent and received.
+          Verdicts and payments stay, because the law asks for them.
+        </p>
+        <div class="row">
+          <button class="btn btn--stopline" type="button" onClick={() => erase(true)}>
+            <Icon name="close" small />
+            Erase my personal data
+          </button>
+        </div>
+      </div>
+      {isErasing && <EraseDialog close={() => erase(false)} />}
+    </Panel>
+  )
+}
+
+const CONFIRMATION = 'erase'
+
+function EraseDialog({ close }: { readonly close: () => void }) {
+  const [typed, setTyped] = useState('')
+  const run = async () => {
+    await withProof(() => bursar.compliance.personalData.erase())
+    // Reading a level that was not opened would begin an application for it.
+    for (const one of Object.values(verifications))
+      if (one.state.peek().status === 'ready') await one.reload()
+    close()
+    toast('Your personal data is erased.')
+  }
+  return (
+    <Dialog title="Erase your personal data?" close={close}>
+      <Banner kind="warn" icon="warning">
+        This cannot be undone. A verification under way ends without a decision.
+      </Banner>
+      <Field label={`Type “${CONFIRMATION}” to go on`}>
+        {(props) => (
+          <input
+            class="input"
+            autoComplete="off"
+            autofocus
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <DialogButtons close={close} leave="Keep it">
+        <ActionButton
+          kind="stop"
+          run={run}
+          busy="Erasing"
+          disabled={typed.trim().toLowerCase() !== CONFIRMATION}
+        >
+          Erase for good
+        </ActionButton>
+      </DialogButtons>
+    </Dialog>
+  )
+}

@@ -1,0 +1,168 @@
+/** A transfer by the owner: what is sent, the person's signature, and the outcome in place. */
+import { useState } from 'preact/hooks'
+import { Link } from 'wouter-preact'
+import type { WalletsTransferIntentRequest, WalletsTransferResponse } from '../../client/operations.ts'
+import { ActionButton, Copy, Field } from '../components/controls.tsx'
+import { Icon } from '../components/icon.tsx'
+import { PageHead, Panel } from '../components/panel.tsx'
+import { bursar, withProof } from '../data/gateway.ts'
+import { wallet } from '../data/money.ts'
+import { signWithPasskey } from '../data/passkeys.ts'
+import { payOnce, type Signed } from '../data/payments.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { compareDecimals, formatDecimal, isAmount } from '../words/money.ts'
+import { isAddress } from '../words/names.ts'
+
+type Token = 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+const tokens: readonly Token[] = ['USDC', 'EURC', 'USDT', 'PYUSD']
+
+export function SendPage() {
+  const [sent, setSent] = useState<WalletsTransferResponse | null>(null)
+  if (sent !== null) return <Sent sent={sent} again={() => setSent(null)} />
+  return <SendForm done={setSent} />
+}
+
+function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => void }) {
+  const mine = loadedValue(useResource(wallet))
+  const [destination, setDestination] = useState('')
+  const [amount, setAmount] = useState('')
+  const [token, setToken] = useState<Token>('USDC')
+  const have = mine?.balances.find((balance) => balance.token === token)?.amount
+  const payee = destination.trim()
+  const addressError =
+    payee === '' || isAddress(payee)
+      ? undefined
+      : 'An address begins with 0x and has 40 more letters and digits.'
+  const isEntered = isAmount(amount.trim())
+  const amountError =
+    amount.trim() === '' || isEntered
+      ? have !== undefined && isEntered && compareDecimals(amount.trim(), have) > 0
+        ? `You have ${formatDecimal(have)} ${token}.`
+        : undefined
+      : 'An amount such as 12.50, with at most six decimals.'
+  const isReady = isAddress(payee) && isEntered && amountError === undefined
+  const send = async () => {
+    const transfer = { destination: payee, amount: amount.trim(), token }
+    done(
+      await payOnce('wallets.transfer', transfer, async ({ idempotencyKey, sign }) => {
+        const signed = await sign(() => signTransfer(transfer))
+        return withProof(() => bursar.wallets.transfer({ ...transfer, ...signed }, { idempotencyKey }))
+      }),
+    )
+    await wallet.reload()
+  }
+  return (
+    <>
+      <PageHead title="Send">From your wallet to an address. The gateway pays the gas.</PageHead>
+      <Panel>
+        <div class="panel__body stack">
+          <Field label="To" error={addressError}>
+            {(props) => (
+              <input
+                class="input mono"
+                placeholder="0x…"
+                autoComplete="off"
+                spellcheck={false}
+                value={destination}
+                onInput={(event) => setDestination(event.currentTarget.value)}
+                {...props}
+              />
+            )}
+          </Field>
+          <div class="cols cols--even">
+            <Field
+              label="Amount"
+              error={amountError}
+              hint={have === undefined ? undefined : `${formatDecimal(have)} ${token} available`}
+            >
+              {(props) => (
+                <input
+                  class="input num"
+                  inputMode="decimal"
+                  autoComplete="off"
+                  value={amount}
+                  onInput={(event) => setAmount(event.currentTarget.value)}
+                  {...props}
+                />
+              )}
+            </Field>
+            <Field label="Currency">
+              {(props) => (
+                <select
+                  class="input"
+                  value={token}
+                  onChange={(event) => setToken(tokens[event.currentTarget.selectedIndex] ?? 'USDC')}
+                  {...props}
+                >
+                  {tokens.map((one) => (
+                    <option key={one}>{one}</option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          </div>
+          <ActionButton
+            kind="primary"
+            size="lg"
+            isFull
+            icon="send"
+            run={send}
+            disabled={!isReady}
+            busy="Sending"
+          >
+            {isReady ? `Send ${formatDecimal(amount.trim())} ${token}` : 'Send'}
+          </ActionButton>
+          <p class="small faint">
+            A transfer cannot be taken back. Your passkey signs exactly this amount and address.
+          </p>
+        </div>
+      </Panel>
+    </>
+  )
+}
+
+/** Signs a transfer with the passkey that owns the wallet; the sandbox signs for a wallet without one. */
+async function signTransfer(transfer: WalletsTransferIntentRequest): Promise<Signed> {
+  const { signers } = await bursar.wallets.signers.list()
+  if (!signers.some(({ type }) => type === 'passkey')) return { signature: 'sandbox' }
+  const { intentId, challenge } = await bursar.wallets.transferIntent(transfer)
+  return { intentId, signature: await signWithPasskey(challenge) }
+}
+
+function Sent({ sent, again }: { readonly sent: WalletsTransferResponse; readonly again: () => void }) {
+  const isDone = sent.status === 'confirmed'
+  return (
+    <Panel>
+      <div class="panel__body ask">
+        <div class="done">
+          <span class="done__mark">
+            <Icon name={isDone ? 'check' : 'clock'} />
+          </span>
+          <h1 tabIndex={-1} ref={(heading) => heading?.focus()}>
+            {isDone ? 'Sent' : 'On its way:'} {formatDecimal(sent.amount)} {sent.token}
+          </h1>
+          <p class="soft wrap">
+            to <span class="mono small">{sent.destination}</span>
+          </p>
+          {!isDone && (
+            <p class="small soft">
+              Not confirmed yet. Do not send it again: the statement shows the outcome.
+            </p>
+          )}
+        </div>
+        <div class="stack stack--tight">
+          <span class="label">Transaction</span>
+          <Copy text={sent.transactionHash} what="the transaction hash" />
+        </div>
+        <div class="row row--wrap">
+          <Link class="btn grow" href="/activity">
+            See it in activity
+          </Link>
+          <button class="btn btn--primary grow" type="button" onClick={again}>
+            Send another
+          </button>
+        </div>
+      </div>
+    </Panel>
+  )
+}

@@ -1,0 +1,249 @@
+/**
+ * One sentence for each operation that an agent may ask for, made from the call's facts only. Text of others never
+ * becomes part of it; names of payees stand in {@link CallFacts.party} and are shown isolated.
+ */
+import { formatDecimal } from './money.ts'
+import { plainText, shortText } from './plain-text.ts'
+
+/** @property verb such as `send`. @property detail anything else that matters, in words. */
+export interface CallFacts {
+  readonly verb: string
+  readonly amount: string | null
+  readonly asset: string | null
+  /** Word before the party, such as `to`. */
+  readonly preposition: string
+  readonly party: string | null
+  readonly partyKind: 'address' | 'website' | 'merchant' | 'ticker' | 'recipient' | 'none'
+  readonly detail: string | null
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+/** Decimals of the stablecoins that move in smallest units. */
+const TOKEN_DECIMALS = 6
+
+const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
+  'wallets.transfer': (input) => ({
+    verb: 'send',
+    amount: text(input, 'amount'),
+    asset: text(input, 'token') ?? 'USDC',
+    preposition: 'to',
+    party: text(input, 'destination'),
+    partyKind: 'address',
+    detail: null,
+  }),
+  'transfers.gasless': (input) => {
+    const signed = record(input.authorization) ?? record(input.permit) ?? {}
+    return {
+      verb: 'relay a signed payment of',
+      amount: unitsToDecimal(text(signed, 'value')),
+      asset: text(input, 'token'),
+      preposition: 'to',
+      party: text(signed, 'to') ?? text(input, 'to') ?? text(signed, 'owner'),
+      partyKind: 'address',
+      detail: 'Another payer’s money moves, not yours. The amount counts under the policy.',
+    }
+  },
+  'purchases.buy': (input) => ({
+    verb: 'buy for at most',
+    amount: text(input, 'maxAmount'),
+    asset: text(input, 'asset') ?? 'USDC',
+    preposition: 'from',
+    party: hostOf(text(input, 'url')),
+    partyKind: 'website',
+    detail: text(input, 'url'),
+  }),
+  'x402.fx': (input) => ({
+    verb: `buy a currency quote${pairOf(input)}`,
+    amount: null,
+    asset: null,
+    preposition: '',
+    party: null,
+    partyKind: 'none',
+    detail: null,
+  }),
+  'investing.order': (input) => ({
+    verb: text(input, 'side') === 'sell' ? 'sell' : 'invest',
+    amount: text(input, 'notional'),
+    asset: 'USD',
+    preposition: text(input, 'side') === 'sell' ? 'of' : 'in',
+    party: text(input, 'symbol'),
+    partyKind: 'ticker',
+    detail: limitOf(input),
+  }),
+  'cards.authorize': (input) => ({
+    verb: 'pay by card',
+    amount: text(input, 'amount'),
+    asset: text(input, 'currency') ?? 'USD',
+    preposition: 'at',
+    party: text(input, 'merchant'),
+    partyKind: 'merchant',
+    detail: null,
+  }),
+  'swaps.execute': (input) => ({
+    verb: 'swap',
+    amount: text(input, 'amountIn'),
+    asset: text(input, 'fromToken'),
+    preposition: 'to',
+    party: text(input, 'toToken'),
+    partyKind: 'ticker',
+    detail: null,
+  }),
+  'cards.issue': (input) => ({
+    verb: 'issue a new card',
+    amount: null,
+    asset: null,
+    preposition: '',
+    party: null,
+    partyKind: 'none',
+    detail: text(input, 'nickname'),
+  }),
+  'banking.payouts.create': (input) => ({
+    verb: 'pay out',
+    amount: text(input, 'amount'),
+    asset: text(input, 'asset') ?? 'USD',
+    preposition: 'to bank recipient',
+    party: text(input, 'recipientId'),
+    partyKind: 'recipient',
+    detail: text(input, 'reference'),
+  }),
+}
+
+/** The facts of a call in words. An operation without a template is named as it is. */
+export function describeCall(operation: string, input: Input): CallFacts {
+  const template = templates[operation]
+  if (template !== undefined) return template(input)
+  return {
+    verb: `run the operation ${plainText(operation)}`,
+    amount: text(input, 'amount'),
+    asset: text(input, 'asset'),
+    preposition: '',
+    party: null,
+    partyKind: 'none',
+    detail: null,
+  }
+}
+
+/** `send 3.50 USDC`: the beginning of the sentence, in text. */
+export function phraseOf({ verb, amount, asset }: CallFacts, format: (amount: string) => string): string {
+  return amount === null ? verb : `${verb} ${format(amount)} ${asset ?? ''}`.trim()
+}
+
+/** `Send 3.50 USDC to 0x0000…dEaD`: the whole sentence in text, for titles and readers of the screen. */
+export function sentenceOfCall(facts: CallFacts): string {
+  const { party, partyKind, preposition } = facts
+  const phrase = phraseOf(facts, formatDecimal)
+  if (party === null) return phrase
+  const name =
+    partyKind === 'address' && party.length === 42
+      ? `${party.slice(0, 6)}…${party.slice(-4)}`
+      : shortText(party)
+  return [phrase, preposition, name].filter((words) => words !== '').join(' ')
+}
+
+/** A member of a call as it would run. @property isGiven false: the operation's own default. */
+export interface CallMember {
+  readonly label: string
+  readonly value: string
+  readonly isGiven: boolean
+}
+
+/** Labels of members, by their paths. */
+const labels: Readonly<Record<string, string>> = {
+  amount: 'Amount',
+  maxAmount: 'At most',
+  token: 'Currency',
+  asset: 'Currency',
+  destination: 'To',
+  to: 'To',
+  from: 'From',
+  chain: 'Chain',
+  safeAddress: 'From wallet',
+  signature: 'Signature',
+  intentId: 'Signed intent',
+  url: 'Address',
+  method: 'Method',
+  body: 'Sent with it',
+  purpose: 'Purpose, in its own words',
+  symbol: 'Ticker',
+  side: 'Direction',
+  notional: 'Amount in USD',
+  type: 'Kind of order',
+  limitPrice: 'Limit price in USD',
+  clientOrderId: 'Its own order number',
+  recipientId: 'Recipient',
+  reference: 'Reference',
+  idempotency_key: 'Its own call number',
+}
+
+/** Defaults of each operation, filled in by the gateway when the call leaves them out. */
+const defaults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'wallets.transfer': { token: 'USDC', chain: '' },
+  'transfers.gasless': { chain: '' },
+  'purchases.buy': { method: 'GET', asset: 'USDC' },
+  'investing.order': { type: 'market' },
+  'banking.payouts.create': { asset: 'USD' },
+}
+
+/**
+ * Every member of a call as it would run, with the operation's defaults.
+ * @param chain name of the deployment's own chain, for operations that run on it by default
+ */
+export function membersOf(operation: string, input: Input, chain: string): readonly CallMember[] {
+  const given = flatten(input).map(([path, value]) => ({ label: labelOf(path), value, isGiven: true }))
+  const missing = Object.entries(defaults[operation] ?? {})
+    .filter(([name]) => input[name] === undefined)
+    .map(([name, value]) => ({ label: labelOf(name), value: value === '' ? chain : value, isGiven: false }))
+  return [...given, ...missing].filter(({ value }) => value !== '')
+}
+
+function labelOf(path: string): string {
+  const known = labels[path]
+  if (known !== undefined) return known
+  const words = plainText(path)
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .replaceAll('_', ' ')
+    .toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Members of members by their path: `authorization, to`. */
+function flatten(value: unknown, path = ''): readonly (readonly [path: string, value: string])[] {
+  if (typeof value !== 'object' || value === null) return [[path, plainText(String(value ?? 'none'))]]
+  const members = Object.entries(value)
+  if (members.length === 0) return [[path, 'nothing']]
+  return members.flatMap(([name, member]) => {
+    const own = Array.isArray(value) ? String(Number(name) + 1) : name
+    return flatten(member, path === '' ? own : `${path}, ${own}`)
+  })
+}
+
+function pairOf(input: Input): string {
+  const [from, to] = [text(input, 'from'), text(input, 'to')]
+  return from !== null && to !== null ? ` of ${from} in ${to}` : ''
+}
+
+function text(input: Input, name: string): string | null {
+  const value = input[name]
+  if (typeof value === 'string' && value !== '') return plainText(value)
+  return typeof value === 'number' ? String(value) : null
+}
+
+function record(value: unknown): Input | null {
+  return typeof value === 'object' && value !== null ? (value as Input) : null
+}
+
+function hostOf(url: string | null): string | null {
+  return url !== null && URL.canParse(url) ? new URL(url).host : url
+}
+
+function limitOf(input: Input): string | null {
+  const limit = text(input, 'limitPrice')
+  return limit === null ? null : `Not at a worse price than $${limit} a share.`
+}
+
+function unitsToDecimal(units: string | null): string | null {
+  if (units === null || !/^\d+$/.test(units)) return units
+  const digits = units.padStart(TOKEN_DECIMALS + 1, '0')
+  return `${digits.slice(0, -TOKEN_DECIMALS)}.${digits.slice(-TOKEN_DECIMALS)}`
+}

@@ -1,0 +1,113 @@
+/** Drafts of policies: what stands in the editor's fields. */
+import { describe, expect, it } from 'vitest'
+import { spendPolicy } from '../../policies/policy.ts'
+import { policyPresets } from '../../policies/presets.ts'
+import {
+  draftOf,
+  draftOfPreset,
+  emptyDraft,
+  policyOf,
+  presets,
+  problemsOf,
+  readPolicy,
+  scopesOf,
+} from '../../src/console/words/policy-draft.ts'
+
+const full = {
+  currency: 'USD',
+  perTransaction: { max: '10' },
+  dailyBudget: { max: '20', maxCount: 5 },
+  weeklyBudget: { max: '80' },
+  monthlyBudget: { max: '250', maxCount: 100 },
+  categories: { allow: ['transfer', 'x402'] },
+  counterparties: {
+    allow: [`0x${'a'.repeat(40)}`],
+    deny: [`0x${'b'.repeat(40)}`],
+    newPayeeCooldownSec: 3600,
+  },
+  sellers: { allow: ['https://api.example.com'], deny: ['*.bad.example'] },
+  assets: ['USDC'],
+  chains: ['base-sepolia'],
+  mcc: { allow: ['5411'], deny: ['7995'] },
+  symbols: { allow: ['VTI'], deny: ['GME'] },
+  timeWindows: [{ days: ['mon', 'fri'], start: '09:00', end: '17:00', tz: 'Europe/Berlin' }],
+  approval: { above: '3', ttlSec: 3600 },
+  notBefore: '2026-11-20T09:00:00.000Z',
+  expiresAt: '2026-12-20T09:00:00.000Z',
+}
+
+describe('drafts of policies', () => {
+  it('edits every member and returns an unchanged policy as it was', () => {
+    const policy = readPolicy(full)
+    if (policy === null) throw new Error('There is a policy.')
+    expect(policyOf(draftOf(policy))).toEqual(full)
+    expect(Object.keys(full).sort()).toEqual(Object.keys(spendPolicy.shape).sort())
+    expect(problemsOf(draftOf(policy))).toEqual({})
+  })
+
+  it('offers the presets of the pages where agents connect', () => {
+    const known = policyPresets.map(({ approvalAbove, ...preset }) => ({
+      ...preset,
+      above: approvalAbove ?? '',
+    }))
+    expect(presets).toEqual(known)
+    for (const preset of presets) {
+      const draft = draftOfPreset(preset)
+      expect(problemsOf(draft)).toEqual({})
+      expect(spendPolicy.safeParse(policyOf(draft)).success).toBe(true)
+    }
+  })
+
+  it('keeps members of a policy that it does not know', () => {
+    const policy = readPolicy({ ...full, futureRule: { on: true } })
+    if (policy === null) throw new Error('There is a policy.')
+    expect(policyOf(draftOf(policy), policy)).toMatchObject({ futureRule: { on: true } })
+  })
+
+  it('keeps the seconds of moments that were not touched', () => {
+    const moments = { notBefore: '2026-11-20T09:00:41.000Z', expiresAt: '2026-12-20T09:00:59.000Z' }
+    const policy = readPolicy({ ...full, ...moments })
+    if (policy === null) throw new Error('There is a policy.')
+    expect(policyOf(draftOf(policy), policy)).toMatchObject(moments)
+    expect(policyOf({ ...draftOf(policy), until: '' }, policy)).not.toHaveProperty('expiresAt')
+  })
+
+  it('removes what was emptied', () => {
+    const policy = readPolicy(full)
+    if (policy === null) throw new Error('There is a policy.')
+    const draft = { ...draftOf(policy), weekly: '', above: '', payees: null, payeesNever: '', cooldown: '' }
+    const made = policyOf(draft, policy)
+    expect(made).not.toHaveProperty('weeklyBudget')
+    expect(made).not.toHaveProperty('approval')
+    expect(made).not.toHaveProperty('counterparties')
+  })
+
+  it('says what is wrong in words, at its field', () => {
+    const draft = draftOfPreset(presets[0])
+    expect(problemsOf({ ...draft, perTransaction: '30' })).toEqual({
+      perTransaction: 'More than the $20.00 a day. Lower it, or raise the day.',
+    })
+    expect(problemsOf({ ...draft, daily: '1e3' }).daily).toBe('An amount such as 12.50.')
+    expect(problemsOf({ ...draft, above: '0' }).above).toBe('More than nothing.')
+    expect(problemsOf({ ...draft, payees: '0x12' }).payees).toContain('is no address')
+    expect(problemsOf({ ...draft, shopsNever: '79956' }).shopsNever).toContain('four digits')
+    expect(problemsOf({ ...draft, sellers: 'example.com' }).sellers).toContain('is no website')
+    expect(problemsOf({ ...draft, dailyCount: '2.5' }).dailyCount).toContain('whole number')
+    expect(problemsOf({ ...draft, from: '2026-12-02T00:00', until: '2026-12-01T00:00' }).until).toContain(
+      'ends',
+    )
+    expect(problemsOf({ ...draft, categories: [] }).categories).toContain('Tick')
+    expect(Object.keys(problemsOf(emptyDraft)).sort()).toEqual(['categories', 'daily', 'perTransaction'])
+  })
+
+  it('asks for the scopes that the ways of paying need, and no others', () => {
+    expect(scopesOf([])).toEqual(['wallets:read', 'events:read'])
+    expect(scopesOf(['transfer', 'x402'])).toEqual([
+      'wallets:read',
+      'events:read',
+      'wallets:transfer',
+      'purchases:pay',
+      'fx:pay',
+    ])
+  })
+})

@@ -1,0 +1,158 @@
+/** Sentences about policies and decisions. */
+import { describe, expect, it } from 'vitest'
+import {
+  describePolicy,
+  describeScopes,
+  describeVerdict,
+  describeViolation,
+  formatLongSpan,
+  nameDays,
+  textOfSentence,
+} from '../../src/console/words/policy.ts'
+
+const rule = (name: string, members: Readonly<Record<string, string>> = {}) => ({ rule: name, ...members })
+
+describe('words for a policy', () => {
+  it('says amounts, ways and approval in three sentences', () => {
+    const sentences = describePolicy({
+      perTransaction: { max: '10' },
+      dailyBudget: { max: '20' },
+      weeklyBudget: { max: '80' },
+      monthlyBudget: { max: '250' },
+      categories: { allow: ['card', 'transfer', 'x402'] },
+      assets: ['USDC', 'USD'],
+      approval: { above: '3', ttlSec: 3600 },
+    })
+    expect(sentences.map(textOfSentence)).toEqual([
+      'Up to $10.00 at a time, $20.00 a day, $80.00 a week and $250.00 a month.',
+      'By card, transfer and purchase, from USDC and USD.',
+      'It asks you above $3.00, with 1 hour to answer.',
+    ])
+  })
+
+  it('has a sentence for every other member', () => {
+    const sentences = describePolicy({
+      perTransaction: { max: '1' },
+      dailyBudget: { max: '2', maxCount: 20 },
+      categories: { allow: ['transfer'] },
+      chains: ['base'],
+      counterparties: {
+        allow: [`0x${'1'.repeat(40)}`],
+        deny: [`0x${'2'.repeat(40)}`],
+        newPayeeCooldownSec: 3600,
+      },
+      sellers: { allow: ['*.example.com'], deny: ['https://bad.example'] },
+      mcc: { allow: ['5411'], deny: ['7995'] },
+      symbols: { allow: ['VTI'], deny: ['GME'] },
+      timeWindows: [{ days: ['mon', 'tue', 'wed', 'thu', 'fri'], start: '09:00', end: '17:00', tz: 'UTC' }],
+      expiresAt: '2027-01-01T00:00:00.000Z',
+    }).map(textOfSentence)
+    expect(sentences).toEqual([
+      'Up to $1.00 at a time and $2.00 a day.',
+      'By transfer, from any money, on Base only.',
+      'At most 20 payments a day.',
+      'It never asks you first.',
+      'It may send only to 0x1111…1111.',
+      'Never to 0x2222…2222.',
+      'A new payee waits 1 hour before the first payment.',
+      'It may buy only from *.example.com.',
+      'Never from https://bad.example.',
+      'By card, only at shops of kind 5411.',
+      'Never by card: gambling (7995).',
+      'It may trade only VTI.',
+      'It never trades GME.',
+      'Only Monday to Friday, 09:00 to 17:00 (UTC).',
+      expect.stringMatching(/^Until .*2027|^Until .*2026/),
+    ])
+  })
+
+  it('says of an empty list that it allows nothing', () => {
+    const sentences = describePolicy({
+      perTransaction: { max: '1' },
+      dailyBudget: { max: '2' },
+      categories: { allow: [] },
+      counterparties: { allow: [] },
+      timeWindows: [],
+    }).map(textOfSentence)
+    expect(sentences).toContain('It may pay in no way at all.')
+    expect(sentences).toContain('It may send to no address.')
+    expect(sentences).toContain('It may spend at no time.')
+  })
+
+  it('names days as ranges where they are one', () => {
+    expect(nameDays(['sat', 'sun'])).toBe('Saturday and Sunday')
+    expect(nameDays(['wed', 'mon', 'tue'])).toBe('Monday to Wednesday')
+    expect(nameDays(['mon', 'wed', 'fri'])).toBe('Monday, Wednesday and Friday')
+    expect(nameDays(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).toBe('every day')
+  })
+
+  it('names spans by their largest whole unit', () => {
+    expect(['60', '5400', '3600', '86400', '604800'].map((text) => formatLongSpan(Number(text)))).toEqual([
+      '1 minute',
+      '90 minutes',
+      '1 hour',
+      '1 day',
+      '7 days',
+    ])
+  })
+
+  it('sorts scopes into what is seen, changed and moved', () => {
+    expect(
+      describeScopes(['wallets:read', 'cards:read', 'cards:write', 'wallets:transfer', 'fx:pay']),
+    ).toEqual({
+      see: 'Balances and cards',
+      change: 'Issue and set cards',
+      move: 'Transfers and currency quotes',
+    })
+  })
+})
+
+describe('words for a decision', () => {
+  it('joins broken rules and says their subject once', () => {
+    const violations = [
+      rule('per_transaction', { limit: '10', requested: '64' }),
+      rule('daily_budget', { limit: '20', requested: '64', remaining: '18.5' }),
+    ]
+    expect(describeVerdict('deny', violations)).toBe(
+      'Denied: $64.00 is above $10.00 a payment and above the $18.50 left today',
+    )
+  })
+
+  it('has words for every rule, without a raw name or a missing number', () => {
+    const rules = [
+      'per_transaction',
+      'daily_budget',
+      'daily_count',
+      'weekly_budget',
+      'weekly_count',
+      'monthly_budget',
+      'monthly_count',
+      'owner_budget',
+      'category',
+      'asset',
+      'chain',
+      'counterparty',
+      'seller',
+      'payee_changed',
+      'price_changed',
+      'new_payee_cooldown',
+      'mcc',
+      'symbol',
+      'time_window',
+      'not_yet_valid',
+      'expired',
+      'paused',
+      'aml_screening',
+    ]
+    for (const name of rules) {
+      const words = describeViolation(rule(name))
+      expect(words).not.toMatch(/_|null|undefined|NaN|it breaks the rule/)
+      expect(words).not.toBe('')
+    }
+  })
+
+  it('shows an unknown rule as it is, and hostile values harmlessly', () => {
+    expect(describeViolation(rule('moon_phase'))).toBe('it breaks the rule “moon phase”')
+    expect(describeViolation(rule('symbol', { requested: '\u202EITV' }))).toBe('it may not trade \uFFFDITV')
+  })
+})
