@@ -4,7 +4,14 @@
  * token's `Transfer` log, exactly as expected, emitted by our own operation or transaction. May import the base and
  * the ports; domains, jobs and the x402 engine call it.
  */
-import type { AuthorizedOperation, Chain, Hex, OperationExecution, TransferLog } from '../providers/chain.ts'
+import {
+  type AuthorizedOperation,
+  type Chain,
+  type Hex,
+  type OperationExecution,
+  type TransferLog,
+  tokenAddress,
+} from '../providers/chain.ts'
 
 /**
  * Outcome of an operation. `failed`: executed without moving anything. `canceled`: another operation of the wallet
@@ -14,7 +21,10 @@ export type OperationOutcome =
   | { readonly status: 'absent' | 'pending' }
   | { readonly status: 'confirmed' | 'failed' | 'canceled'; readonly transactionHash: Hex }
 
-export type OperationChain = Pick<Chain, 'executionOf' | 'operationHashOf' | 'tokens' | 'walletAddress'>
+export type OperationChain = Pick<
+  Chain,
+  'executionOf' | 'name' | 'operationHashOf' | 'tokens' | 'walletAddress'
+>
 
 /**
  * Reads the outcome of an operation; waits up to `waitMs` while it is pending.
@@ -40,7 +50,7 @@ async function judgeExecution(
   const { call, wallet } = operation
   if (call.kind === 'allowance') return { status: 'confirmed', transactionHash }
   const expected = {
-    token: chain.tokens[call.token],
+    token: tokenAddress(chain, call.token),
     from: await chain.walletAddress(wallet),
     to: call.to,
     units: call.units,

@@ -3,7 +3,9 @@
  * open, and run on every gateway at once.
  */
 import { createSealRound } from '../audit/seal-decisions.ts'
+import { sendCardStates } from '../cards/send-states.ts'
 import { findIssuedKey } from '../identity/store.ts'
+import { followBrokerageAccounts } from '../investing/brokerage-account.ts'
 import { payDividends } from '../investing/dividends.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -17,11 +19,13 @@ import { mailOwners } from './mail-owners.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
 import { publishNewEvents } from './publish-events.ts'
+import { pushToOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
 import { settleCards } from './settle-cards.ts'
 import { settleOrders } from './settle-orders.ts'
 import { settlePayments } from './settle-payments.ts'
+import { settlePayouts } from './settle-payouts.ts'
 import { settlePending } from './settle-pending.ts'
 import { settlePurchases } from './settle-purchases.ts'
 import { settleRelays } from './settle-relays.ts'
@@ -54,12 +58,15 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'publish-events', everyMs: 100, round: publishNewEvents },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
+  { name: 'push-owners', everyMs: 1_000, round: pushToOwners },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays },
   { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
+  { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
   { name: 'settle-cards', everyMs: 1_000, round: settleCards },
+  { name: 'send-card-states', everyMs: 1_000, round: sendCardStates },
   { name: 'collect-debts', everyMs: 1_000, round: collectDebts },
   // Deposits come unannounced. Without new blocks a round reads the chain only.
   { name: 'watch-chain', everyMs: 1_000, round: stateful(createWatchChain), isSteady: true },
@@ -77,6 +84,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile) },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
+  { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },
   { name: 'sweep', everyMs: 60_000, round: sweep },
   ...(mode === 'sandbox' ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints }] : []),
 ]

@@ -5,10 +5,10 @@
 import { raiseAlarm } from '../alarms/alarms.ts'
 import { Failure } from '../failures/failure.ts'
 import type { InvestingDependencies } from '../investing/order.ts'
-import { releaseUnplaced } from '../investing/release-unplaced.ts'
 import { resumeOrder } from '../investing/resume-order.ts'
 import { requestStoppedCancels } from '../investing/stopped-orders.ts'
 import { claimOpenOrders } from '../investing/store.ts'
+import { releaseOrphans } from '../spending/orphans.ts'
 
 /** A more recently updated order may still be handled by its request. */
 const QUIET_MS = 1_500
@@ -21,7 +21,11 @@ export async function settleOrders(investing: InvestingDependencies, signal: Abo
   const { database, clock, log } = investing
   const now = clock()
   await requestStoppedCancels(database, now)
-  await releaseUnplaced(investing, new Date(now.getTime() - ORPHANED_MS))
+  await releaseOrphans(investing, {
+    operations: ['investing.order'],
+    tables: ['investing_order'],
+    before: new Date(now.getTime() - ORPHANED_MS),
+  })
   const before = new Date(now.getTime() - QUIET_MS)
   const orders = await claimOpenOrders(database, { before, at: now, limit: BATCH })
   for (const order of orders) {

@@ -4,7 +4,7 @@
  */
 
 import { claimTransfer, openTransfers } from '../wallets/store.ts'
-import { releaseOrphans } from '../wallets/transfers/release-orphans.ts'
+import { releaseUnwrittenTransfers } from '../wallets/transfers/release-unwritten.ts'
 import { resumeTransfer } from '../wallets/transfers/resume-transfer.ts'
 import type { TransferDependencies } from '../wallets/transfers/send-transfer.ts'
 
@@ -16,7 +16,7 @@ const BATCH = 100
 export async function settlePending(sending: TransferDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = sending
   const before = new Date(clock().getTime() - QUIET_MS)
-  await releaseOrphans(sending, before)
+  await releaseUnwrittenTransfers(sending, before)
   const transfers = await openTransfers(database, before, BATCH)
   for (const transfer of transfers) {
     if (signal.aborted) break

@@ -6,9 +6,9 @@ import {
   findPurchase,
   lockReservation,
   openPurchases,
-  orphanedReservations,
   type Purchase,
 } from '../purchases/store.ts'
+import { findOrphans } from '../spending/orphans.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 import { findTransferOfDecision } from '../wallets/store.ts'
@@ -24,7 +24,11 @@ export async function settlePurchases(parts: PayingParts, signal: AbortSignal): 
   const { database, clock, log } = parts
   const now = clock()
   const before = new Date(now.getTime() - UNSIGNED_MS)
-  for (const decisionId of await orphanedReservations(database, before))
+  for (const decisionId of await findOrphans(database, {
+    operations: ['purchases.buy'],
+    tables: ['purchase'],
+    before,
+  }))
     await releaseOrphan(database, { decisionId, at: clock() })
   const ids = await openPurchases(database, { at: now, before, limit: BATCH })
   for (const id of ids) {

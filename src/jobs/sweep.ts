@@ -1,6 +1,6 @@
 /**
  * Deletes expired rows: nonces, challenges, agents' registrations, device sign-ins, idempotency keys older than a day, intents, quotes,
- * MCP sessions, events older than their retention, sent mails, what sellers delivered a day ago, and rate-limit windows.
+ * MCP sessions, events older than their retention, sent mails, ended push subscriptions, what sellers delivered a day ago, and rate-limit windows.
  */
 
 import type { Clock } from '../base/clock.ts'
@@ -13,6 +13,7 @@ import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
 import { sweepOwnerMails } from '../notifications/queue.ts'
+import { sweepSubscriptions } from '../notifications/subscriptions.ts'
 import { deleteOldDeliveries } from '../purchases/store.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
@@ -44,6 +45,7 @@ export async function sweep({
   const closed = new Date(now.getTime() - WINDOW_MS)
   await deleteOldDeliveries(database, closed)
   await sweepOwnerMails(database, closed)
+  await sweepSubscriptions(database, now)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
   await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()

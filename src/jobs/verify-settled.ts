@@ -28,12 +28,28 @@ const AT_ONCE = 16
 /** Maximum assumed depth of a reorganization. */
 export const MAX_REORGANIZATION_MS = 10 * 60_000
 
-/** Verifies settlements since a given time. @returns the number still missing on the chain. */
+interface VerifyingParts extends RelayDependencies {
+  /**
+   * A development chain may be replaced while its settlements are verified. The new chain's balances already include
+   * them: to repeat or reverse one for its absence there would move the money twice. @throws if it was replaced.
+   */
+  readonly requireSameChain: () => Promise<void>
+}
+
+/**
+ * Verifies settlements since a given time.
+ * @param identity chain on which they were settled.
+ * @returns the number still missing on the chain.
+ */
 export async function verifySettled(
-  parts: RelayDependencies,
-  since: Date,
+  dependencies: RelayDependencies,
+  { since, identity }: { since: Date; identity: string },
   signal: AbortSignal,
 ): Promise<number> {
+  const requireSameChain = async () => {
+    if ((await dependencies.chain.identity()) !== identity) throw new Error('the chain was replaced')
+  }
+  const parts: VerifyingParts = { ...dependencies, requireSameChain }
   const checks = [
     ...(await transfersConfirmedSince(parts.database, since)).map(
       (transfer) => () => repeatTransfer(parts, transfer),
@@ -64,7 +80,7 @@ export async function verifySettled(
 type ConfirmedTransfer = Awaited<ReturnType<typeof transfersConfirmedSince>>[number]
 
 async function repeatTransfer(
-  { database, chain, log, clock, settings }: RelayDependencies,
+  { database, chain, log, clock, settings, requireSameChain }: VerifyingParts,
   transfer: ConfirmedTransfer,
 ): Promise<boolean> {
   const operation = operationOf(transfer)
@@ -75,6 +91,7 @@ async function repeatTransfer(
       await updateTransferTransaction(database, { id: transfer.id, transactionHash, at: clock() })
     return true
   }
+  await requireSameChain()
   const facts = { transferId: transfer.id, status: outcome.status }
   // Until it expires, the chain may include it again at any time.
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
@@ -96,7 +113,7 @@ async function repeatTransfer(
 
 type ConfirmedRelay = Awaited<ReturnType<typeof relaysConfirmedSince>>[number]
 
-async function repeatRelay(parts: RelayDependencies, relay: ConfirmedRelay): Promise<boolean> {
+async function repeatRelay(parts: VerifyingParts, relay: ConfirmedRelay): Promise<boolean> {
   const end = await relayOutcome(parts, relay)
   if (end?.state === 'confirmed') {
     const { database, clock } = parts
@@ -105,6 +122,7 @@ async function repeatRelay(parts: RelayDependencies, relay: ConfirmedRelay): Pro
       await updateRelayTransaction(database, { id: relay.id, transactionHash, at: clock() })
     return true
   }
+  await parts.requireSameChain()
   const facts = { relayId: relay.id }
   if (end !== undefined) {
     parts.log.error(facts, 'the chain lost a confirmed relay permanently')
@@ -116,11 +134,12 @@ async function repeatRelay(parts: RelayDependencies, relay: ConfirmedRelay): Pro
 }
 
 async function reverseLost(
-  parts: RelayDependencies,
+  parts: VerifyingParts,
   payment: Awaited<ReturnType<typeof paymentsSettledSince>>[number],
 ): Promise<boolean> {
   const { status } = await outcomeOf(parts, payment)
   if (status === 'paid') return true
+  await parts.requireSameChain()
   const { database, clock, log } = parts
   const now = clock().getTime()
   const isOver =

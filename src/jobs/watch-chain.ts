@@ -24,9 +24,6 @@ const MAX_RANGE_BLOCKS = 2_000n
 /** Blocks re-read after a reorganization. */
 const REORGANIZED_BLOCKS = 64n
 
-/** Confirmations required on external chains before movements are booked. */
-const CONFIRMATIONS = 2n
-
 /** Interval between checks for settlements lost in a reorganization. */
 const VERIFY_MS = 5_000
 
@@ -76,7 +73,7 @@ export function createWatchChain(
       current.dueAt = now + VERIFY_MS
       // Settlements on a replaced chain are part of the balances restored on this one.
       const settledFrom = new Date(Math.max(since, cursor.adoptedAt.getTime()))
-      const missing = await verifySettled(parts, settledFrom, signal)
+      const missing = await verifySettled(parts, { since: settledFrom, identity }, signal)
       if (missing === 0 && !signal.aborted) {
         // Verified settlements are tracked by block from here on; only later bookings remain to be checked.
         current.since = Math.max(since, now - BOOKED_WITHIN_MS)
@@ -87,7 +84,7 @@ export function createWatchChain(
       }
     }
     const latest = await chain.blockNumber()
-    const last = chain.isGasFree ? latest : latest - CONFIRMATIONS
+    const last = chain.isGasFree ? latest : latest - chain.confirmations
     for (let next = from, seen: ChainBlock = cursor; next <= last && !signal.aborted; ) {
       const to = next + width - 1n < last ? next + width - 1n : last
       try {

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import type { Json } from '../base/json.ts'
 import { derivedSeed } from '../base/seal.ts'
 import { signedPaymentTypes as types } from '../base/signed-payment-types.ts'
-import type { Address, Chain, Hex } from '../providers/chain.ts'
+import { type Address, type Chain, type Hex, tokenAddress } from '../providers/chain.ts'
 import { mppCredential, nonceOfChallenge } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
 
@@ -77,27 +77,29 @@ interface TokenDomain {
 const DOMAIN_TTL_MS = 60_000
 const domains = new WeakMap<Chain['signer'], LRUCache<PayableAsset, TokenDomain>>()
 
+/** A chain whose tokens are read. */
+type TokenReader = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer'>
+
 /** Reads the token's own EIP-712 domain. May be stale for a minute. @throws when the chain cannot be read. */
-export async function readTokenDomain(
-  { id, tokens, signer }: Pick<Chain, 'id' | 'tokens' | 'signer'>,
-  asset: PayableAsset,
-): Promise<TokenDomain> {
+export async function readTokenDomain(chain: TokenReader, asset: PayableAsset): Promise<TokenDomain> {
+  const { id, signer } = chain
+  const address = tokenAddress(chain, asset)
   const known =
     domains.get(signer) ?? new LRUCache<PayableAsset, TokenDomain>({ max: 10, ttl: DOMAIN_TTL_MS })
   domains.set(signer, known)
   const fresh = known.get(asset)
   if (fresh !== undefined) return fresh
   const read = async (functionName: 'name' | 'version') =>
-    z.string().parse(await signer.readContract({ address: tokens[asset], abi, functionName, args: [] }))
+    z.string().parse(await signer.readContract({ address, abi, functionName, args: [] }))
   const [name, version] = await Promise.all([read('name'), read('version')])
-  const domain = { name, version, chainId: id, verifyingContract: tokens[asset] }
+  const domain = { name, version, chainId: id, verifyingContract: address }
   known.set(asset, domain)
   return domain
 }
 
 /** @throws when the chain cannot be read; nothing is signed then. */
 export async function signPayment(
-  chain: Pick<Chain, 'id' | 'tokens' | 'signer'>,
+  chain: TokenReader,
   account: LocalAccount,
   { asset, message }: { asset: PayableAsset; message: PaymentMessage },
 ): Promise<Hex> {
@@ -110,7 +112,7 @@ export async function signPayment(
  * @throws when the token refuses, because it was used or cancelled before, or when the chain does not answer.
  */
 export async function cancelAuthorization(
-  chain: Pick<Chain, 'id' | 'tokens' | 'signer'>,
+  chain: TokenReader,
   account: LocalAccount,
   { asset, nonce }: { asset: PayableAsset; nonce: Hex },
 ): Promise<void> {
@@ -127,7 +129,7 @@ export async function cancelAuthorization(
     message: { authorizer: account.address, nonce },
   })
   const hash = await chain.signer.writeContract({
-    address: chain.tokens[asset],
+    address: tokenAddress(chain, asset),
     abi,
     functionName: 'cancelAuthorization',
     args: [account.address, nonce, ...partsOf(signature)],
@@ -139,12 +141,12 @@ const CANCEL_WAIT_MS = 10_000
 
 /** Executes a signed authorization by a transaction of the sponsor. @throws as {@link cancelAuthorization}. */
 export async function executePayment(
-  chain: Pick<Chain, 'tokens' | 'signer'>,
+  chain: Pick<Chain, 'name' | 'tokens' | 'signer'>,
   { asset, message, signature }: { asset: PayableAsset; message: PaymentMessage; signature: Hex },
 ): Promise<void> {
   const { from, to, value, validAfter, validBefore, nonce } = message
   const hash = await chain.signer.writeContract({
-    address: chain.tokens[asset],
+    address: tokenAddress(chain, asset),
     abi,
     functionName: 'transferWithAuthorization',
     args: [from, to, value, validAfter, validBefore, nonce, ...partsOf(signature)],

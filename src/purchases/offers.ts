@@ -136,7 +136,7 @@ function judge({ tokens }: Pick<Chain, 'tokens'>, read: ReadOffer): Offer {
   const { protocol, network, seconds, offer, description } = read
   const isAmount = /^[1-9]\d{0,17}$/.test(read.amount)
   const asset =
-    payableAssets.find((symbol) => tokens[symbol].toLowerCase() === read.token.toLowerCase()) ?? null
+    payableAssets.find((symbol) => tokens[symbol]?.toLowerCase() === read.token.toLowerCase()) ?? null
   return {
     protocol,
     network,

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { untrustedText } from '../base/untrusted-text.ts'
 import { Failure } from '../failures/failure.ts'
+import { currencyOf } from '../money/currencies.ts'
 import { decimalOf, decimalOfUnits } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import { usdMicrosAt } from '../money/usd-value.ts'
@@ -30,7 +31,10 @@ export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerV
     network: network.slice(0, 100),
     asset: asset ?? getAddress(token),
     amount: asset === null ? decimalOfUnits(units, 0) : decimalOf({ asset, units }),
-    usd: asset === null ? null : usdOfMicros(usdMicrosAt(table, { asset, units }).usdMicros),
+    usd:
+      asset === null || currencyOf(table, asset) === undefined
+        ? null
+        : usdOfMicros(usdMicrosAt(table, { asset, units }).usdMicros),
     payTo: getAddress(payTo),
     payable: reason === null,
     reason,

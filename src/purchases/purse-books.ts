@@ -4,7 +4,7 @@ import { raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { pursePlace } from '../ledger/accounts.ts'
-import type { Address, Chain, Mint } from '../providers/chain.ts'
+import { type Address, type Chain, type Mint, tokenAddress } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { hexOf } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
@@ -91,7 +91,7 @@ async function lackOf(
   if (lack <= 0n) return 0n
   for (const { units, nonce } of await openPayments(database, balance)) {
     const state = await chain.authorizationState({
-      token: chain.tokens[asset],
+      token: tokenAddress(chain, asset),
       authorizer: address,
       nonce: hexOf(nonce),
     })

@@ -20,7 +20,16 @@ export async function purchasesSettledSince({ kysely }: Connection, since: Date)
  * the money is booked back to the purse. @returns whether the outcome is certain.
  */
 export async function verifyPurchase(
-  { database, chain, clock, log }: Pick<PayingParts, 'database' | 'chain' | 'clock' | 'log'>,
+  {
+    database,
+    chain,
+    clock,
+    log,
+    requireSameChain,
+  }: Pick<PayingParts, 'database' | 'chain' | 'clock' | 'log'> & {
+    /** @throws when the outcome was read on another chain than the settlement. */
+    readonly requireSameChain: () => Promise<void>
+  },
   purchase: Purchase,
 ): Promise<boolean> {
   const { id } = purchase
@@ -36,6 +45,7 @@ export async function verifyPurchase(
     return true
   }
   if (outcome.status === 'open' || outcome.status === 'canceling') return false
+  await requireSameChain()
   const { asset } = kindOf(purchase)
   const at = clock()
   await database.transaction(async (connection) => {

@@ -374,22 +374,6 @@ export async function openPurchases(
   return rows.map(({ id }) => id)
 }
 
-/** Finds reservations whose process ended before it wrote a purchase. */
-export async function orphanedReservations({ kysely }: Connection, before: Date): Promise<string[]> {
-  const rows = await kysely
-    .selectFrom('reservation')
-    .innerJoin('decision', 'decision.id', 'reservation.decision_id')
-    .leftJoin('purchase', 'purchase.decision_id', 'reservation.decision_id')
-    .select('reservation.decision_id')
-    .where('reservation.status', '=', 'reserved')
-    .where('reservation.reserved_at', '<', before)
-    .where('decision.operation', '=', 'purchases.buy')
-    .where('purchase.id', 'is', null)
-    .limit(100)
-    .execute()
-  return rows.map(({ decision_id }) => decision_id)
-}
-
 /** Locks a reservation, so that neither a purchase nor a transfer is written for it meanwhile. */
 export async function lockReservation({ kysely }: Connection, decisionId: string): Promise<void> {
   await kysely

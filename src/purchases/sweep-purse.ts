@@ -6,7 +6,7 @@ import { type PurchaseOutcome, purchaseOutcome } from '../evidence/purchase-outc
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
-import type { Chain, Hex } from '../providers/chain.ts'
+import { type Chain, type Hex, tokenAddress } from '../providers/chain.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
 import { hexOf, purseMac } from './store.ts'
@@ -145,7 +145,7 @@ function outcomeOf(
 ): Promise<PurchaseOutcome> {
   const from = hexOf(address)
   return purchaseOutcome(chain, {
-    token: chain.tokens[asset],
+    token: tokenAddress(chain, asset),
     from,
     to,
     units,

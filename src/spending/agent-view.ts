@@ -18,6 +18,9 @@ export const agentView = z.strictObject({
     .literal('ed25519')
     .nullable()
     .describe('Signature algorithm of the agent; null for an OAuth grant.'),
+  connection: z
+    .enum(['signed', 'oauth', 'api_key'])
+    .describe('How it connects: `signed` requests, `oauth` or an `api_key`.'),
   status: z.enum(['active', 'paused', 'revoked']).describe('State of the key; only an `active` key works.'),
   scopes: z.array(z.string()).describe('Scopes granted to the agent.'),
   policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
@@ -27,6 +30,8 @@ export const agentView = z.strictObject({
   expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
 })
 agentView.register(z.globalRegistry, { id: 'Agent' })
+
+const connections = { agent: 'signed', grant: 'oauth', developer: 'api_key' } as const
 
 export async function viewAgent(
   database: Connection,
@@ -39,6 +44,7 @@ export async function viewAgent(
     keyId: key.thumbprint,
     name: key.name,
     algorithm: key.publicKey === null ? null : 'ed25519',
+    connection: connections[key.kind],
     status: key.status,
     scopes: [...key.scopes],
     policy,

@@ -9,10 +9,16 @@ export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'withdr
 
 export const approvalView = z.strictObject({
   approvalId: z.string().describe('`appr_…`'),
-  status: approvalStatus.describe('An `approved` call has run or is running: see `answer` and `problem`.'),
+  status: approvalStatus.describe(
+    'An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes.',
+  ),
   agentId: z.string().describe('Key that requested the approval: `key_…`'),
   operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
-  input: z.looseObject({}).describe('Input of the exact call that is approved or rejected.'),
+  input: z.looseObject({}).meta({
+    description: 'Input of the exact call that is approved or rejected.',
+    // The merchant of a card purchase named itself.
+    [UNTRUSTED_TEXT_KEY]: true,
+  }),
   decisionId: z.string().describe('Decision that required the approval: `dec_…`'),
   reason: untrustedTextOrNull(
     'Reason that the agent gave for an exception to its policy; null where the policy itself requires the approval.',

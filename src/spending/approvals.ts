@@ -1,5 +1,6 @@
 /**
- * Approvals: agent calls that need the owner's consent. Each is bound to the exact call, decided once and run once.
+ * Approvals: agent calls that need the owner's consent. Each is bound to the exact call, decided once and run once. Those of
+ * declined card purchases run nothing: the same purchase passes once when its card tries it again in time.
  */
 import { z } from 'zod'
 import type { NewId } from '../base/ids.ts'
@@ -8,6 +9,9 @@ import type { Page } from '../base/page.ts'
 import type { Violation } from '../failures/failure.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
 import { violationView } from './violation-view.ts'
+
+/** How long an approved card purchase may be tried again: 15 minutes. */
+export const PURCHASE_RETRY_MS = 15 * 60_000
 
 /** An approval. `expired` is a pending one past its expiry. */
 export interface Approval {
@@ -35,6 +39,10 @@ export interface Approval {
   readonly createdAt: Date
   readonly expiresAt: Date
   readonly decidedAt: Date | null
+  /** Card of a declined purchase that may be tried again once approved; null for a call. */
+  readonly cardId: string | null
+  /** When the agent, the card or the account was stopped before the purchase was tried again. */
+  readonly endedAt: Date | null
 }
 
 const columns = [
@@ -55,6 +63,8 @@ const columns = [
   'created_at as createdAt',
   'expires_at as expiresAt',
   'decided_at as decidedAt',
+  'card_id as cardId',
+  'ended_at as endedAt',
 ] as const
 
 type Row = Omit<Approval, 'status' | 'violations'> & {
@@ -300,10 +310,12 @@ export async function storeApprovalOutcome(
   return approvalOf(row, now)
 }
 
-/** Lists approved calls without an outcome, ordered by id. @param after id of the last one of the page before, or ''. */
+/**
+ * Lists approved calls without an outcome, and approved purchases that can no longer be tried again, ordered by id. @param
+ * retriedSince purchases approved later may still be tried again. @param after id of the last one of the page before, or ''. */
 export async function unfinishedApprovals(
   database: Connection,
-  { before, after, limit }: { before: Date; after: string; limit: number },
+  { before, retriedSince, after, limit }: { before: Date; retriedSince: Date; after: string; limit: number },
 ): Promise<Approval[]> {
   const rows = await database.kysely
     .selectFrom('approval')
@@ -312,6 +324,9 @@ export async function unfinishedApprovals(
     .where('answer', 'is', null)
     .where('problem', 'is', null)
     .where('decided_at', '<', before)
+    .where(({ or, eb }) =>
+      or([eb('card_id', 'is', null), eb('ended_at', 'is not', null), eb('decided_at', '<=', retriedSince)]),
+    )
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)

@@ -5,6 +5,7 @@ import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { utcDay } from '../base/clock.ts'
 import { firstIdAt } from '../base/ids.ts'
+import { untrustedText } from '../base/untrusted-text.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
 const use = (period: string) => ({
@@ -109,6 +110,87 @@ export async function showUsageByCategory(
     day,
   ])
   return rows.map(({ category, used_micros, count }) => ({ category, used: usdOfMicros(used_micros), count }))
+}
+
+/** Decisions that a breakdown counts at most, newest first. */
+const MAX_COUNTED = 10_000
+const MAX_PAYEES = 20
+const BREAKDOWN_DAYS = 30
+
+const spent = {
+  used: z.string().describe('USD spent or held, as a decimal string.'),
+  count: z.int().describe('Number of spends.'),
+}
+
+export const usageBreakdown = {
+  categories: z
+    .array(z.strictObject({ category: z.string().describe('Category of the policy.'), ...spent }))
+    .describe('Spends of the last 30 days by category, the most first.'),
+  payees: z
+    .array(z.strictObject({ payee: untrustedText('Seller, merchant, ticker or EVM address.'), ...spent }))
+    .describe('The 20 payees that got the most in the last 30 days.'),
+  decisions: z
+    .strictObject({
+      allowed: z.int().describe('Spends that were allowed.'),
+      denied: z.int().describe('Spends that were denied, or whose money was not there.'),
+      approvalRequired: z.int().describe('Spends that the owner was asked to approve.'),
+    })
+    .describe(
+      'Decisions of the last 30 days. This and both lists count the latest 10,000 decisions at most.',
+    ),
+}
+
+const breakdown: Statement = {
+  name: 'usage_breakdown',
+  text: `with recent as materialized (
+      select d.id, d.verdict, d.facts from decision d
+      where d.account_id = $1 and d.id >= $2 and d.key_id = $3 order by d.id desc limit $4
+    ), spent as materialized (
+      select d.facts ->> 'category' as category, r.usd_micros,
+        coalesce(d.facts #>> '{seller,origin}', d.facts #>> '{found,merchant}', d.facts ->> 'counterparty', d.facts ->> 'symbol') as payee
+      from recent d join reservation r on r.decision_id = d.id where r.status <> 'released'
+    )
+    select 'category' as part, s.category as name, sum(s.usd_micros)::bigint as used_micros, count(*)::int as count
+    from spent s group by s.category
+    union all
+    (select 'payee', s.payee, sum(s.usd_micros)::bigint, count(*)::int
+      from spent s where s.payee is not null group by s.payee order by 3 desc, 2 limit $5)
+    union all
+    select 'verdict', d.verdict, 0::bigint, count(*)::int from recent d group by d.verdict
+    order by 1, 3 desc, 2`,
+}
+
+/** Reads a key's spends of the last 30 days by category and payee, and counts its decisions. */
+export async function readUsageBreakdown(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+  now: Date,
+) {
+  const since = firstIdAt('dec', new Date(now.getTime() - BREAKDOWN_DAYS * 24 * 60 * 60 * 1000))
+  const rows = await database.call<{ part: string; name: string; used_micros: bigint; count: number }>(
+    breakdown,
+    [accountId, since, keyId, MAX_COUNTED, MAX_PAYEES],
+  )
+  const partOf = (part: string) => rows.filter((row) => row.part === part)
+  const countOf = (...verdicts: readonly string[]) =>
+    partOf('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
+  return {
+    categories: partOf('category').map(({ name: category, used_micros, count }) => ({
+      category,
+      used: usdOfMicros(used_micros),
+      count,
+    })),
+    payees: partOf('payee').map(({ name: payee, used_micros, count }) => ({
+      payee,
+      used: usdOfMicros(used_micros),
+      count,
+    })),
+    decisions: {
+      allowed: countOf('allow'),
+      denied: countOf('deny', 'insufficient_funds'),
+      approvalRequired: countOf('approval_required'),
+    },
+  }
 }
 
 /** Reads a key's usage on each day of the last 30 that has spends, newest first; today is excluded. */

@@ -17,7 +17,10 @@ export interface Schema {
   aml_review: AmlReviewTable
   approval: ApprovalTable
   balance: BalanceTable
+  bank_customer: BankCustomerTable
   blocked_address: BlockedAddressTable
+  brokerage_account: BrokerageAccountTable
+  brokerage_transfer: BrokerageTransferTable
   budget_usage: BudgetUsageTable
   card: CardTable
   card_authorization: CardAuthorizationTable
@@ -34,6 +37,7 @@ export interface Schema {
   decision_seal: DecisionSealTable
   deployment: DeploymentTable
   deposit: DepositTable
+  deposit_review: DepositReviewTable
   device_sign_in: DeviceSignInTable
   dividend: DividendTable
   docs_feedback: DocsFeedbackTable
@@ -59,17 +63,21 @@ export interface Schema {
   outflow_slot: OutflowSlotTable
   owed_mint: OwedMintTable
   owner_mail: OwnerMailTable
+  owner_push: OwnerPushTable
   passkey: PasskeyTable
   payee: PayeeTable
   payment: PaymentTable
   payout: PayoutTable
+  payout_recipient: PayoutRecipientTable
   position: PositionTable
   position_change: PositionChangeTable
   posting: PostingTable
   purchase: PurchaseTable
   purse: PurseTable
   purse_sweep: PurseSweepTable
+  push_subscription: PushSubscriptionTable
   rail_control: RailControlTable
+  rate_publication: RatePublicationTable
   rate_window: RateWindowTable
   relay: RelayTable
   reservation: ReservationTable
@@ -185,6 +193,10 @@ export interface ApprovalTable {
   expires_at: Date
   decided_at: Date | null
   expired_at: Date | null
+  card_id: string | null
+  merchant: string | null
+  units: bigint | null
+  ended_at: Date | null
 }
 
 export interface BalanceTable {
@@ -193,9 +205,37 @@ export interface BalanceTable {
   units: bigint
 }
 
+export interface BankCustomerTable {
+  account_id: string
+  link_id: string
+  customer_id: string | null
+  status: 'open' | 'approved' | 'rejected' | 'paused'
+  created_at: Date
+  checked_at: Date
+}
+
 export interface BlockedAddressTable {
   account_id: string
   address: string
+  created_at: Date
+}
+
+export interface BrokerageAccountTable {
+  account_id: string
+  status: 'opening' | 'pending' | 'action_required' | 'active' | 'rejected' | 'closed'
+  provider_id: string | null
+  sealed: Uint8Array | null
+  created_at: Date
+  checked_at: Date
+}
+
+export interface BrokerageTransferTable {
+  id: string
+  account_id: string
+  order_id: string | null
+  cents: bigint
+  status: 'new' | 'pending' | 'executed' | 'refused'
+  provider_id: string | null
   created_at: Date
 }
 
@@ -228,6 +268,8 @@ export interface CardTable {
   priority: readonly string[]
   version: Generated<number>
   created_at: Date
+  sent_status: Generated<'active' | 'frozen' | 'canceled'>
+  status_tried_at: Date | null
 }
 
 export interface CardAuthorizationTable {
@@ -395,6 +437,21 @@ export interface DepositTable {
   updated_at: Date
 }
 
+export interface DepositReviewTable {
+  id: string
+  deposit_id: string
+  account_id: string
+  asset: string
+  units: bigint
+  sealed: Uint8Array
+  lists: readonly string[]
+  status: 'open' | 'released' | 'blocked'
+  created_at: Date
+  decided_by: string | null
+  reason: string | null
+  decided_at: Date | null
+}
+
 export interface DeviceSignInTable {
   code_hash: Uint8Array
   secret_hash: Uint8Array
@@ -417,6 +474,7 @@ export interface DividendTable {
   amount: bigint
   status: 'announced' | 'paid'
   paid_at: Date | null
+  withheld: Generated<bigint>
 }
 
 export interface DocsFeedbackTable {
@@ -657,6 +715,19 @@ export interface OwnerMailTable {
   sent_at: Date | null
 }
 
+export interface OwnerPushTable {
+  subscription_id: string
+  sequence: bigint
+  account_id: string
+  type: string
+  object_id: string
+  data: JsonColumn
+  at: Date
+  held_until: Date
+  tries: Generated<number>
+  expires_at: Date
+}
+
 export interface PasskeyTable {
   credential_id: string
   id: string
@@ -711,6 +782,34 @@ export interface PayoutTable {
   state: string
   rank: number
   updated_at: Date
+  recipient_id: string
+  key_id: string | null
+  status: 'pending' | 'sent' | 'paid' | 'returned' | 'failed'
+  provider_id: string | null
+  place: string
+  asset: string
+  units: bigint
+  fee_units: bigint
+  currency: string
+  recipient_units: bigint
+  rate: string
+  eta: Date
+  sealed: Uint8Array | null
+  reason: string | null
+  created_at: Date
+  tried_at: Date
+}
+
+export interface PayoutRecipientTable {
+  id: string
+  account_id: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  country: string
+  last4: string | null
+  sealed: Uint8Array | null
+  status: 'pending' | 'active' | 'removed'
+  provider_id: string | null
+  created_at: Date
 }
 
 export interface PositionTable {
@@ -801,11 +900,29 @@ export interface PurseSweepTable {
   created_at: Date
 }
 
+export interface PushSubscriptionTable {
+  id: string
+  account_id: string
+  endpoint_hash: string
+  sealed: Uint8Array
+  host: string
+  created_at: Date
+  session_id: string
+}
+
 export interface RailControlTable {
   rail: string
   enabled: boolean
   reason: string | null
   updated_at: Date
+}
+
+export interface RatePublicationTable {
+  publisher: string
+  source: string
+  as_of: Date
+  per_euro: JsonColumn
+  fetched_at: Date
 }
 
 export interface RateWindowTable {

@@ -11,7 +11,7 @@ export type Challenge = (reason: string, lock: Lock | null) => ChallengeOutcome
 
 /** @param example a valid query for the resource. */
 export function createChallenge(terms: Terms, example: Readonly<Record<string, string>>): Challenge {
-  const acceptsV1 = JSON.stringify([requirementV1(terms)])
+  const acceptsV1 = JSON.stringify([requirementV1(terms)].filter((requirement) => requirement !== null))
   const resource = { url: terms.resource, description: terms.description, mimeType: 'application/json' }
   const fixed = JSON.stringify({ resource, accepts: [requirementV2(terms)] }).slice(1, -1)
   const extensions = JSON.stringify(extensionsOf(example)).slice(1, -1)

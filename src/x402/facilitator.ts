@@ -6,9 +6,11 @@ import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
 import { concat } from 'viem'
+import type { Clock } from '../base/clock.ts'
 import type { ContractCall, EvmSigner, Hex } from '../providers/chain.ts'
 import type { Attempt, Attempts } from './attempt.ts'
 import { isConnectionError, isRefusedConnection, withTimeLimit } from './connection-errors.ts'
+import { createFacilitatorHeaders, type FacilitatorKey } from './facilitator-token.ts'
 import type { Terms } from './terms.ts'
 
 const VERIFY_MS = 5_000
@@ -25,16 +27,23 @@ export function createFacilitator(parts: {
   readonly terms: Terms
   /** Null settles in this process. */
   readonly url: string | null
+  /** Credentials at the remote facilitator; null: it needs none. */
+  readonly key: FacilitatorKey | null
+  readonly clock: Clock
   readonly attempts: Attempts
   /** Returns the transaction mark for a payment id. */
   readonly markOf: (id: string) => Hex
 }): FacilitatorClient {
-  const { signer, terms, url, attempts, markOf } = parts
+  const { signer, terms, url, key, clock, attempts, markOf } = parts
   const { network } = terms
   const inner =
     url === null
       ? inProcess(watchedSigner(signer, attempts, markOf), terms)
-      : new HTTPFacilitatorClient({ url, timeoutMs: VERIFY_MS })
+      : new HTTPFacilitatorClient({
+          url,
+          timeoutMs: VERIFY_MS,
+          ...(key === null ? {} : { createAuthHeaders: createFacilitatorHeaders(key, url, clock) }),
+        })
   return {
     verify: async (payload, requirements) => {
       const attempt = attempts.current()
@@ -58,7 +67,9 @@ export function createFacilitator(parts: {
       kinds: [
         { x402Version: 2, scheme: 'exact', network: network.v2 },
         // The types allow CAIP-2 networks only; kinds of version 1 use the v1 name.
-        { x402Version: 1, scheme: 'exact', network: network.v1 as `${string}:${string}` },
+        ...(network.v1 === null
+          ? []
+          : [{ x402Version: 1, scheme: 'exact', network: network.v1 as `${string}:${string}` }]),
       ],
       extensions: [],
       signers: {},
@@ -84,10 +95,10 @@ async function settleOnce(
 
 function inProcess(signer: EvmSigner, { network }: Terms): Checker {
   const watched = toFacilitatorEvmSigner(signer, { confirmationTimeoutMs: RECEIPT_MS })
-  const facilitator = new x402Facilitator()
-    .register(network.v2, new ExactEvmScheme(watched))
+  const facilitator = new x402Facilitator().register(network.v2, new ExactEvmScheme(watched))
+  if (network.v1 !== null)
     // The types allow CAIP-2 networks only; version 1 look-ups use the v1 name.
-    .registerV1(network.v1 as `${string}:${string}`, new ExactEvmSchemeV1(watched))
+    facilitator.registerV1(network.v1 as `${string}:${string}`, new ExactEvmSchemeV1(watched))
   return {
     verify: (payload, requirements) => facilitator.verify(payload, requirements),
     settle: (payload, requirements) => facilitator.settle(payload, requirements),

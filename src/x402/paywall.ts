@@ -19,6 +19,7 @@ import { createAttempts } from './attempt.ts'
 import { createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
+import type { FacilitatorKey } from './facilitator-token.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import type { Order } from './order.ts'
 import { decodePayment, isSignedByPayer, type Payment, paymentMismatch } from './payment.ts'
@@ -45,6 +46,7 @@ export interface PaywallParts extends TermsInput, DecisionObserver {
   readonly database: Database
   readonly dataKey: Uint8Array
   readonly facilitatorUrl: string | null
+  readonly facilitatorKey: FacilitatorKey | null
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
@@ -52,7 +54,7 @@ export interface PaywallParts extends TermsInput, DecisionObserver {
 
 /** Creates the paywall of one path. @throws Error when the configuration is not supported. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
-  const { chain, facilitatorUrl, clock, log, dataKey, example, pollPath } = parts
+  const { chain, facilitatorUrl, facilitatorKey, clock, log, dataKey, example, pollPath } = parts
   const terms = termsOf(parts)
   const attempts = createAttempts()
   const facilitator = observed(
@@ -60,6 +62,8 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       signer: chain.signer,
       terms,
       url: facilitatorUrl,
+      key: facilitatorKey,
+      clock,
       attempts,
       markOf: (id) => transactionMark(dataKey, id),
     }),

@@ -25,20 +25,25 @@ export function mountStockMiddlewares(parts: {
 }): StockMiddlewares {
   const { terms, attempts } = parts
   const deliver = deliverOf(attempts)
+  const first = requirementV1(terms)
   const apps = {
-    1: new Hono().use(terms.path, middlewareV1(parts)).get(terms.path, deliver),
+    // Payments of version 1 do not match the terms of a chain without it, so they never come here.
+    1:
+      first === null ? null : new Hono().use(terms.path, middlewareV1(parts, first)).get(terms.path, deliver),
     2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
   }
   return async (payment) => {
     const encoded = encodedFor(payment, withPrice(terms, attempts.current().units))
-    return apps[payment.generation].fetch(
-      new Request(terms.resource, { headers: { [payment.header]: encoded } }),
-    )
+    const app = apps[payment.generation]
+    if (app === null) throw new Error('A payment of x402 version 1 came in on a chain without it.')
+    return app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
   }
 }
 
-function middlewareV1({ terms, listener }: { readonly terms: Terms; readonly listener: PrivateFacilitator }) {
-  const { description, maxTimeoutSeconds, mimeType } = requirementV1(terms)
+function middlewareV1(
+  { terms, listener }: { readonly terms: Terms; readonly listener: PrivateFacilitator },
+  { network, description, maxTimeoutSeconds, mimeType }: NonNullable<ReturnType<typeof requirementV1>>,
+) {
   const price = {
     amount: terms.units.toString(),
     asset: { address: terms.asset, decimals: assetDecimals.USDC, eip712: terms.network.domain },
@@ -46,7 +51,7 @@ function middlewareV1({ terms, listener }: { readonly terms: Terms; readonly lis
   const config = { description, maxTimeoutSeconds, mimeType, resource: terms.resource }
   return paymentMiddlewareV1(
     terms.payTo,
-    { [`GET ${terms.path}`]: { price, network: terms.network.v1, config } },
+    { [`GET ${terms.path}`]: { price, network, config } },
     {
       url: listener.url,
       createAuthHeaders: async () => {

@@ -1,20 +1,22 @@
 /** Payment terms in the form of both x402 generations, which differ only in names. */
 import { getAddress } from 'viem'
+import { caip2Of, chainFacts, type V1Network } from '../money/chains.ts'
 import { decimalOf, type Money } from '../money/money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 
 /** Maximum time between challenge and settlement, in seconds. */
 const TIMEOUT_SECONDS = 300
 
-/** Supported chains: network names and the EIP-712 domain of Circle's USDC. */
-const networks = {
-  'base-sepolia': { v1: 'base-sepolia', v2: 'eip155:84532', domain: { name: 'USDC', version: '2' } },
-  base: { v1: 'base', v2: 'eip155:8453', domain: { name: 'USD Coin', version: '2' } },
-} as const
+/** Network names of a chain, null where a version does not know it, and the EIP-712 domain of its USDC. */
+export interface SellingNetwork {
+  readonly v1: V1Network | null
+  readonly v2: `eip155:${number}`
+  readonly domain: { readonly name: string; readonly version: string }
+}
 
 /** @property units of USDC (1 USDC = 1_000_000n). */
 export interface Terms {
-  readonly network: (typeof networks)[keyof typeof networks]
+  readonly network: SellingNetwork
   readonly asset: Address
   readonly payTo: Address
   readonly units: bigint
@@ -36,18 +38,14 @@ export interface TermsInput {
   readonly description: string
 }
 
-function isKnownNetwork(name: string): name is keyof typeof networks {
-  return Object.hasOwn(networks, name)
-}
-
-/** @throws Error when the chain is not supported or the price is not in USDC. */
+/** @throws Error when the price is not in USDC. */
 export function termsOf({ chain, payTo, price, origin, path, description }: TermsInput): Terms {
-  if (!isKnownNetwork(chain.name))
-    throw new Error(`x402 payments are not supported on the chain ${chain.name}`)
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
+  const facts = chainFacts(chain.name)
+  const usdc = facts.tokens.USDC
   return {
-    network: networks[chain.name],
+    network: { v1: facts.x402V1, v2: caip2Of(facts), domain: { name: usdc.name, version: usdc.version } },
     asset: getAddress(chain.tokens.USDC),
     payTo: getAddress(payTo),
     units: price.units,
@@ -62,8 +60,12 @@ export function withPrice(terms: Terms, units: bigint): Terms {
   return { ...terms, units, price: decimalOf({ asset: 'USDC', units }) }
 }
 
-/** @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md */
+/**
+ * Requirement of version 1; null on a chain that it does not know.
+ * @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md
+ */
 export function requirementV1({ network, asset, payTo, units, resource, description }: Terms) {
+  if (network.v1 === null) return null
   return {
     scheme: 'exact',
     network: network.v1,

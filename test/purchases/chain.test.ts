@@ -160,13 +160,13 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     const { purse } = await money()
     expect(purse).toMatchObject([{ amount: '0.999' }])
     const { body } = await owner.send('GET', '/api/activity?kind=purchase')
-    expect(body.activity).toMatchObject([{ status: 'reversed' }, { status: 'completed' }])
+    expect(body.entries).toMatchObject([{ status: 'reversed' }, { status: 'completed' }])
   }, 90_000)
 
   it('counts a cancellation only once no reorganization can undo it, and a payment that took its place', async () => {
     const log = silentLog
-    const chain = await connectRpcChain({ url: node.url, log, clock: () => new Date() })
-    const client = createNodeClient(localNodeOptions(node.url))
+    const chain = await connectRpcChain({ name: 'base-sepolia', url: node.url, log, clock: () => new Date() })
+    const client = createNodeClient(localNodeOptions('base-sepolia', node.url))
     // As on a public chain, where the gateway asks for safe blocks.
     const replaceable: Chain = {
       ...chain,

@@ -58,7 +58,12 @@ export interface FlakySellers {
 
 /** Serves `/{kind}/{run}`: every run has its own count of paid requests. */
 export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
-  const chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
+  const chain = await connectRpcChain({
+    name: 'base-sepolia',
+    url: rpcUrl,
+    log: silentLog,
+    clock: () => new Date(),
+  })
   const asset = chain.tokens.USDC
   const requests = new Map<string, number>()
   const paid = new Set<string>()

@@ -27,7 +27,12 @@ export interface Sellers {
 
 /** Serves `/v2/report` by @x402/hono and `/v1/report` by x402-hono, each for 0.001 USDC. */
 export async function startStockSellers(rpcUrl: string): Promise<Sellers> {
-  const chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
+  const chain = await connectRpcChain({
+    name: 'base-sepolia',
+    url: rpcUrl,
+    log: silentLog,
+    clock: () => new Date(),
+  })
   const facilitator = registerExactEvmScheme(new x402Facilitator(), {
     signer: toFacilitatorEvmSigner(chain.signer),
     networks: 'eip155:84532',

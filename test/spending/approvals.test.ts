@@ -69,6 +69,8 @@ onBothEngines('the approvals of an account', (database) => {
       createdAt: noon,
       expiresAt: after(600),
       decidedAt: null,
+      cardId: null,
+      endedAt: null,
     })
     expect(approval.id).toMatch(/^appr_/)
   })
@@ -224,12 +226,14 @@ onBothEngines('the approvals of an account', (database) => {
     await storeApprovalOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
     await storeApprovalOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
     const unfinished = async (before: Date) =>
-      (await unfinishedApprovals(database(), { before, after: '', limit: 50 }))
+      (await unfinishedApprovals(database(), { before, retriedSince: noon, after: '', limit: 50 }))
         .map(({ id }) => id)
         .filter((id) => ids.includes(id))
     expect(await unfinished(after(11))).toEqual([one, two])
     expect(await unfinished(after(10))).toEqual([])
-    expect(await unfinishedApprovals(database(), { before: after(11), after: '', limit: 1 })).toHaveLength(1)
+    expect(
+      await unfinishedApprovals(database(), { before: after(11), retriedSince: noon, after: '', limit: 1 }),
+    ).toHaveLength(1)
   })
 
   it('are shown with parsed input and formatted times', async () => {

@@ -4,9 +4,9 @@ import { balances } from '../../src/ledger/balances.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
-import { settlePart } from '../../src/spending/take.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { settlePart } from './take-part.ts'
 
 onBothEngines('a spend that settles in parts', (database) => {
   const reserved = async (units: bigint) => {

@@ -191,6 +191,7 @@ onBothEngines('what was used', (database) => {
       keyId: 'thumb',
       name: 'Invoice bot',
       algorithm: 'ed25519',
+      connection: 'signed',
       status: 'active',
       scopes: ['wallets:transfer'],
       policy,

@@ -7,7 +7,7 @@ import type { Chain } from '../../src/providers/chain.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { findTransferOfDecision } from '../../src/wallets/store.ts'
 import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
-import { releaseOrphans } from '../../src/wallets/transfers/release-orphans.ts'
+import { releaseUnwrittenTransfers } from '../../src/wallets/transfers/release-unwritten.ts'
 import { resumeTransfer } from '../../src/wallets/transfers/resume-transfer.ts'
 import { sendTransfer, type TransferDependencies } from '../../src/wallets/transfers/send-transfer.ts'
 import { transferOf } from '../contracts/chain.ts'
@@ -144,7 +144,7 @@ onBothEngines('a transfer', (database) => {
   it('is never sent after its reservation was released, and an orphaned reservation is released', async () => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 19n })
-    await releaseOrphans(sending, new Date(systemClock().getTime() + 1))
+    await releaseUnwrittenTransfers(sending, new Date(systemClock().getTime() + 1))
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'conflict' })
     await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({

@@ -2,6 +2,8 @@
  * The x402 behaviour table: every outcome of a payment, over real HTTP, with unmodified clients of both generations, on
  * a chain whose blocks can be held back.
  */
+import { generateKeyPairSync } from 'node:crypto'
+import { jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { Failure } from '../../src/failures/failure.ts'
@@ -219,6 +221,38 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       facilitator.mood = 'up'
       expect(await codeOf(await buyer.send())).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
+      await facilitator.close()
+    })
+
+    it('are settled by a facilitator that wants a token for each request, with the right key only', async () => {
+      const facilitator = await startFacilitator(world.chain)
+      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const seen: string[] = []
+      facilitator.admits = async (authorization, { method, path }) => {
+        const token = authorization.replace(/^Bearer /, '')
+        const verified = await jwtVerify(token, publicKey, { issuer: 'cdp', subject: 'key-1' }).catch(
+          () => null,
+        )
+        seen.push(`${method} ${path}`)
+        return verified?.payload.uri === `${method} ${new URL(facilitator.url).host}${path}`
+      }
+      const pem = (key: typeof privateKey) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+      const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+      await openAgain({
+        facilitatorUrl: facilitator.url,
+        facilitatorKey: { id: 'key-1', secret: pem(other) },
+      })
+      const refused = await newBuyer(generation)
+      expect((await refused.buy()).status).not.toBe(200)
+      expect(await refused.spent()).toBe(0n)
+      await openAgain({
+        facilitatorUrl: facilitator.url,
+        facilitatorKey: { id: 'key-1', secret: pem(privateKey) },
+      })
+      const buyer = await newBuyer(generation)
+      expect(await codeOf(await buyer.buy())).toMatchObject(paid)
+      expect(await buyer.spent()).toBe(PRICE)
+      expect(seen.slice(-2)).toEqual(['POST /verify', 'POST /settle'])
       await facilitator.close()
     })
 

@@ -25,7 +25,12 @@ import { hasAnvil } from './world.ts'
 const generations = ['v1', 'v2'] as const
 const chains: readonly (readonly [string, () => Promise<Chain>])[] = [
   ...(hasAnvil()
-    ? [['anvil', () => startAnvilChain({ log: silentLog, binary: process.env.ANVIL_BIN })] as const]
+    ? [
+        [
+          'anvil',
+          () => startAnvilChain({ name: 'base-sepolia', log: silentLog, binary: process.env.ANVIL_BIN }),
+        ] as const,
+      ]
     : []),
   ['the simulated chain', () => createSimulatedChain({ clock: systemClock, log: silentLog })],
 ]

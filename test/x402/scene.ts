@@ -54,6 +54,7 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     path,
     description: 'An FX quote',
     facilitatorUrl: null,
+    facilitatorKey: null,
     clock: systemClock,
     newId,
     log,

@@ -45,7 +45,9 @@ function counting(chain: Chain): { chain: Chain; sent: () => number } {
 
 /** A real chain, whose mining is paused by its own RPC. */
 export async function anvilWorld(): Promise<World> {
-  const { chain, sent } = counting(await startAnvilChain({ log: silentLog, binary: process.env.ANVIL_BIN }))
+  const { chain, sent } = counting(
+    await startAnvilChain({ name: 'base-sepolia', log: silentLog, binary: process.env.ANVIL_BIN }),
+  )
   const rpc = async (method: string, params: unknown[] = []) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     await fetch(chain.rpcUrl ?? '', {
@@ -120,6 +122,8 @@ export interface RemoteFacilitator {
   readonly url: string
   readonly settled: () => number
   mood: Mood
+  /** Checks the credentials of a request; by default none are needed. */
+  admits: (authorization: string, request: { method: string; path: string }) => Promise<boolean>
   close(): Promise<void>
 }
 
@@ -133,6 +137,9 @@ export async function startFacilitator(chain: Chain): Promise<RemoteFacilitator>
   const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()
   app.use(async (c, next) => {
     if (facilitator.mood === 'down') c.env.incoming.socket.destroy()
+    const { method, path } = c.req
+    if (!(await facilitator.admits(c.req.header('authorization') ?? '', { method, path })))
+      return c.json({ error: 'unauthorized' }, 401)
     if (facilitator.mood === 'silent' && c.req.path === '/settle') await new Promise(() => {})
     return next()
   })
@@ -153,6 +160,7 @@ export async function startFacilitator(chain: Chain): Promise<RemoteFacilitator>
     url: `http://127.0.0.1:${port}`,
     settled: () => settled,
     mood: 'up',
+    admits: async () => true,
     close: async () => {
       if ('closeAllConnections' in server) server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

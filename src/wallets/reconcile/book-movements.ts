@@ -5,7 +5,6 @@
 import { zeroAddress } from 'viem'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import { operationOutcome } from '../../evidence/operation-outcome.ts'
 import { isPaidBy, isProvedBy } from '../../evidence/payment-outcome.ts'
 import { isMarked } from '../../evidence/transaction-mark.ts'
 import { available, external, frozen } from '../../ledger/accounts.ts'
@@ -24,7 +23,7 @@ import {
 import type { Connection, Database } from '../../storage/database.ts'
 import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
-import { findMatchingTransfers, findWalletsByAddress, lowerCase, operationOf } from '../store.ts'
+import { findMatchingTransfers, findWalletsByAddress, operationOf } from '../store.ts'
 
 export interface MovementParts {
   readonly database: Database
@@ -92,11 +91,8 @@ async function isGatewayMovement(
   // A reorganization may have moved the operation out of the transaction under which it was recorded.
   for (const others of [false, true])
     for (const candidate of await findMatchingTransfers(database, { ...sought, others })) {
-      const operation = operationOf(candidate)
       // The chain executes an operation once, in any transaction.
-      if (chain.operationHashOf(operation) !== operationHash) continue
-      const { status } = await operationOutcome(chain, operation, 0)
-      return status === 'confirmed'
+      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return true
     }
   return false
 }
@@ -216,5 +212,5 @@ async function withdraw(
 }
 
 function stablecoinAt({ tokens }: Pick<Chain, 'tokens'>, token: Address): Stablecoin | undefined {
-  return stablecoins.find((symbol) => lowerCase(tokens[symbol]) === token)
+  return stablecoins.find((symbol) => tokens[symbol]?.toLowerCase() === token)
 }

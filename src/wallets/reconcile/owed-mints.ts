@@ -2,6 +2,7 @@
  * Sandbox: mints on the chain, after the commit, what the books were credited with. The owed mint is recorded
  * together with the credit, so that a failed mint is retried and a mint with a lost answer is not repeated.
  */
+import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Stablecoin } from '../../money/money.ts'
 import type { Address, Chain, Mint } from '../../providers/chain.ts'
@@ -29,6 +30,12 @@ export async function recordOwedMints(
   }))
   if (rows.length > 0) await database.kysely.insertInto('owed_mint').values(rows).execute()
   return owed
+}
+
+/** Records one owed mint, in the transaction of the credit. */
+export function recordMint({ newId, clock }: { newId: NewId; clock: Clock }) {
+  return (database: Connection, accountId: string, mint: Mint): Promise<OwedMint[]> =>
+    recordOwedMints({ database, newId }, { accountId, mints: [mint], at: clock() })
 }
 
 /** Mints what was just recorded. @throws any chain error; the mint stays owed. */

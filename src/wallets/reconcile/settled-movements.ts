@@ -1,5 +1,5 @@
 /** Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers and relays. */
-import type { Chain, FoundTransfer, Hex } from '../../providers/chain.ts'
+import { type Chain, type FoundTransfer, type Hex, tokenAddress } from '../../providers/chain.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { lowerCase, stablecoinOf } from '../store.ts'
 
@@ -23,14 +23,14 @@ interface Row {
 
 /** Finds the transactions whose movements are not all explained by settled transfers and relays. */
 export async function findUnexplainedTransfers(
-  { database, chain }: { database: Connection; chain: Pick<Chain, 'tokens'> },
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'tokens'> },
   found: readonly FoundTransfer[],
 ): Promise<ReadonlySet<Hex>> {
   const hashes = [...new Set(found.map(({ transactionHash }) => transactionHash))]
   if (hashes.length === 0) return new Set()
   const settled = new Map<string, number>()
   for (const row of await database.call<Row>(statement, [hashes])) {
-    const token = lowerCase(chain.tokens[stablecoinOf(row.token)])
+    const token = lowerCase(tokenAddress(chain, stablecoinOf(row.token)))
     const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
     settled.set(name, (settled.get(name) ?? 0) + 1)
   }

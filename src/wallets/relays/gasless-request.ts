@@ -84,7 +84,12 @@ export const gaslessRequest = z
     token: z
       .enum(authorizingTokens)
       .describe('Stablecoin by symbol; Tether does not support signed payments.'),
-    chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
+    chain: z
+      .string()
+      .min(1)
+      .max(40)
+      .optional()
+      .describe('Chain by name. Default: the chain of this deployment.'),
     authorization: authorization.optional().describe('EIP-3009: a signed payment that anyone may submit.'),
     permit: permit
       .optional()

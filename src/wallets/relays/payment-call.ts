@@ -1,6 +1,6 @@
 /** Token calls that submit what a holder has signed. */
 import { hexToBigInt, parseAbi, parseSignature, size, slice } from 'viem'
-import type { Chain, ContractCall, Hex } from '../../providers/chain.ts'
+import { type Chain, type ContractCall, type Hex, tokenAddress } from '../../providers/chain.ts'
 import type { SignedPayment } from './signed-payment.ts'
 
 export const authorizationAbi = parseAbi([
@@ -16,18 +16,18 @@ export const authorizationAbi = parseAbi([
   'function transferFrom(address from, address to, uint256 value) returns (bool)',
 ])
 
-type TokenContracts = Pick<Chain, 'tokens' | 'signer'>
+type TokenContracts = Pick<Chain, 'name' | 'tokens' | 'signer'>
 
 /** Half the order of secp256k1: of the two equivalent signatures, tokens accept the one with the lower `s`. */
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
 /** Builds the token call that submits the payer's signature: the payment itself, or the permit to collect it. */
-export function signedCall({ tokens, signer }: TokenContracts, payment: SignedPayment): ContractCall {
+export function signedCall(chain: TokenContracts, payment: SignedPayment): ContractCall {
   const { kind, token, payer, destination, units, validAfter, validBefore, nonce } = payment
-  const contract = { address: tokens[token], abi: authorizationAbi }
+  const contract = { address: tokenAddress(chain, token), abi: authorizationAbi }
   const signature = signatureArgs(payment.signature)
   if (kind === 'permit') {
-    const args = [payer, signer.address, units, validBefore, ...signature]
+    const args = [payer, chain.signer.address, units, validBefore, ...signature]
     return { ...contract, functionName: 'permit', args }
   }
   const args = [payer, destination, units, validAfter, validBefore, nonce, ...signature]
@@ -35,10 +35,11 @@ export function signedCall({ tokens, signer }: TokenContracts, payment: SignedPa
 }
 
 /** Builds the call that collects the money a permit allows. */
-export function collectCall({ tokens }: TokenContracts, payment: SignedPayment): ContractCall {
+export function collectCall(chain: TokenContracts, payment: SignedPayment): ContractCall {
   const { token, payer, destination, units } = payment
   const args = [payer, destination, units]
-  return { address: tokens[token], abi: authorizationAbi, functionName: 'transferFrom', args }
+  const address = tokenAddress(chain, token)
+  return { address, abi: authorizationAbi, functionName: 'transferFrom', args }
 }
 
 /**

@@ -6,7 +6,7 @@ import { type ExpectedPayment, isPaidBy, paymentOutcome } from '../../evidence/p
 import { isMarked, transactionMark } from '../../evidence/transaction-mark.ts'
 import { Failure } from '../../failures/failure.ts'
 import { external } from '../../ledger/accounts.ts'
-import type { Chain, Hex } from '../../providers/chain.ts'
+import { type Chain, type Hex, tokenAddress } from '../../providers/chain.ts'
 import { releaseSpend } from '../../spending/release.ts'
 import { settleSpend } from '../../spending/settle.ts'
 import type { Database } from '../../storage/database.ts'
@@ -49,10 +49,10 @@ export function relayMark({ settings }: Pick<RelayDependencies, 'settings'>, { i
 }
 
 /** The transfer that a relay must make. */
-export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPayment): ExpectedPayment {
+export function expectedOf(chain: Pick<Chain, 'name' | 'tokens'>, payment: SignedPayment): ExpectedPayment {
   const { token, payer: from, destination: to, units } = payment
   const nonce = payment.kind === 'authorization' ? (`0x${payment.nonce.slice(2)}` as const) : null
-  return { token: tokens[token], from, to, units, nonce }
+  return { token: tokenAddress(chain, token), from, to, units, nonce }
 }
 
 /**

@@ -8,8 +8,9 @@ import { recoverTypedDataAddress } from 'viem'
 import { z } from 'zod'
 import { signedPaymentTypes as types } from '../../base/signed-payment-types.ts'
 import { Failure } from '../../failures/failure.ts'
+import { chainFacts, chainNames } from '../../money/chains.ts'
 import { decimalOf, type Stablecoin } from '../../money/money.ts'
-import { type Address, type Chain, type Hex, isRefusedCall } from '../../providers/chain.ts'
+import { type Address, type Chain, type Hex, isRefusedCall, tokenAddress } from '../../providers/chain.ts'
 import { lowerCase } from '../store.ts'
 import { authorizationAbi, isKeySignature, signedCall } from './payment-call.ts'
 import type { SignedPayment } from './signed-payment.ts'
@@ -18,10 +19,13 @@ import type { SignedPayment } from './signed-payment.ts'
 export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
 
 /** Public chains of the same stablecoins, for which payers sign by mistake. */
-const OTHER_CHAINS = [1, 10, 137, 8453, 42161, 11155111]
+const OTHER_CHAINS = [...chainNames.map((name) => chainFacts(name).id), 11155111]
 
 /** Number of a payer's latest permits that a signature is compared with. */
 const MAX_OLD_PERMITS = 10n
+
+/** A chain whose tokens are read. */
+type TokenReader = Pick<Chain, 'name' | 'tokens' | 'signer'>
 
 export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
 
@@ -95,7 +99,7 @@ export function refusedByToken(
 
 /** Checks whether the token has used the nonce, which it accepts only once. */
 export async function isUsed(
-  chain: Pick<Chain, 'tokens' | 'signer'>,
+  chain: TokenReader,
   { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
 ): Promise<boolean> {
   if (kind === 'permit') return (await permitsOf(chain, token, payer)) !== BigInt(nonce)
@@ -104,17 +108,13 @@ export async function isUsed(
 }
 
 /** Reads the nonce of a payer's next permit, which is the number of permits used. */
-export async function permitsOf(
-  chain: Pick<Chain, 'tokens' | 'signer'>,
-  token: Stablecoin,
-  payer: Address,
-): Promise<bigint> {
+export async function permitsOf(chain: TokenReader, token: Stablecoin, payer: Address): Promise<bigint> {
   return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
 }
 
 /** Reads the sponsor's remaining allowance over a payer's tokens. */
 export async function sponsorAllowance(
-  chain: Pick<Chain, 'tokens' | 'signer'>,
+  chain: TokenReader,
   token: Stablecoin,
   payer: Address,
 ): Promise<bigint> {
@@ -122,12 +122,13 @@ export async function sponsorAllowance(
 }
 
 function read(
-  { tokens, signer }: Pick<Chain, 'tokens' | 'signer'>,
+  chain: TokenReader,
   token: Stablecoin,
   functionName: string,
   args: readonly unknown[] = [],
 ): Promise<unknown> {
-  return signer.readContract({ address: tokens[token], abi: authorizationAbi, functionName, args })
+  const address = tokenAddress(chain, token)
+  return chain.signer.readContract({ address, abi: authorizationAbi, functionName, args })
 }
 
 async function requireSignature(chain: AuthorizationChain, payment: SignedPayment): Promise<void> {
@@ -141,7 +142,11 @@ async function requireSignature(chain: AuthorizationChain, payment: SignedPaymen
   const domain = await domainOf(chain, token)
   if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
   // A signature that verifies under another domain was made by the payer for another token or chain.
-  const others = await Promise.all(authorizingTokens.map((other) => domainOf(chain, other)))
+  const others = await Promise.all(
+    authorizingTokens
+      .filter((other) => chain.tokens[other] !== undefined)
+      .map((other) => domainOf(chain, other)),
+  )
   const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId }))]
   for (const other of elsewhere) {
     const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
@@ -195,13 +200,13 @@ function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) 
   return { types, primaryType: 'TransferWithAuthorization', message } as const
 }
 
-async function domainOf(chain: Pick<Chain, 'id' | 'tokens' | 'signer'>, token: Stablecoin) {
+async function domainOf(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoin) {
   const [name, version] = await Promise.all([read(chain, token, 'name'), read(chain, token, 'version')])
   return {
     name: z.string().parse(name),
     version: z.string().parse(version),
     chainId: chain.id,
-    verifyingContract: chain.tokens[token],
+    verifyingContract: tokenAddress(chain, token),
   }
 }
 

@@ -13,9 +13,8 @@ import { screenTravelRule } from '../../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../../policies/travel-rule.ts'
 import { Failure, type FailureMembers } from '../../failures/failure.ts'
 import { decimalOf, stablecoinCurrency } from '../../money/money.ts'
-import { usdMicrosAt } from '../../money/usd-value.ts'
-import type { Address, Chain } from '../../providers/chain.ts'
-import type { Rates } from '../../providers/rates.ts'
+import { type Address, type Chain, tokenAddress } from '../../providers/chain.ts'
+import { type Rates, valueInUsd } from '../../providers/rates.ts'
 import type { AddressScreening } from '../../providers/screening.ts'
 import { applyReview, REVIEW_HINT, type ReviewVerdict, reviewSubject } from '../../spending/reviews.ts'
 import { lowerCase } from '../store.ts'
@@ -48,7 +47,7 @@ interface KnownTransfer extends TransferRequest {
 }
 
 export interface Admission {
-  readonly chain: Pick<Chain, 'name'>
+  readonly chain: Pick<Chain, 'name' | 'tokens'>
   readonly screening: AddressScreening
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
@@ -86,6 +85,7 @@ export async function admitTransfer(
       `This deployment does not transfer on "${request.chain.slice(0, 40)}".`,
       { hint: `Use "${chain.name}".` },
     )
+  tokenAddress(chain, request.money.asset)
   const { wallet, isOwnWallet } = request.parties
   if (
     wallet === undefined ||
@@ -111,8 +111,10 @@ async function screenTransfer(
   const { screening, rates, settings, now } = admission
   const { keyId, destination, chain, money, facts, review } = transfer
   const subject = reviewSubject({ keyId, category: 'transfer', money, chain, payer, payee: destination })
-  const [listed, table] = await Promise.all([screening.screen(destination), rates.latest(now)])
-  const { usdMicros } = usdMicrosAt(table, money)
+  const [listed, { usdMicros }] = await Promise.all([
+    screening.screen(destination),
+    valueInUsd(rates, money, now),
+  ])
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const { country, blocked, travelRuleId } = facts
   const { velocity, structuring, thresholds } = settings.aml

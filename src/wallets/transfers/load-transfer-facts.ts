@@ -2,9 +2,8 @@
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { type OutflowRule, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
 import type { Money, Stablecoin } from '../../money/money.ts'
-import { usdMicrosAt } from '../../money/usd-value.ts'
 import type { Address, Wallet } from '../../providers/chain.ts'
-import type { Rates } from '../../providers/rates.ts'
+import { type Rates, valueInUsd } from '../../providers/rates.ts'
 import { windowsText } from '../../spending/outflows.ts'
 import { type ReviewRow, type ReviewVerdict, reviewSubject, verdictOfReview } from '../../spending/reviews.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
@@ -88,7 +87,7 @@ export async function loadTransferFacts(
   { accountId, keyId, destination, chain, money }: TransferRequest,
 ): Promise<TransferFacts> {
   const payee = lowerCase(destination)
-  const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
+  const { usdMicros } = await valueInUsd(rates, money, now)
   const { velocity, structuring } = settings.aml
   // Which windows apply depends on the facts: all of them are read.
   const windows = outflowWindows(

@@ -38,7 +38,12 @@ export const transferMembers = {
     'Amount of the token as a decimal string or number; at most 6 fraction digits.',
   ),
   token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-  chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
+  chain: z
+    .string()
+    .min(1)
+    .max(40)
+    .optional()
+    .describe('Chain by name. Default: the chain of this deployment.'),
 }
 
 /** Adds an issue when the amount does not fit the token. */

@@ -218,4 +218,33 @@ onBothEngines('ledger and chain', (database) => {
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
+
+  it('repeats and reverses nothing for its absence on a chain that replaced the one of the books', async () => {
+    const { accountId } = await open()
+    await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
+    await watch(running)
+    const booked = { available: full - 7n, held: 0n }
+    // The node restarts empty while settlements are verified; the round began on the old chain.
+    for (const seconds of [0, 240]) {
+      let identity = await chain.identity()
+      const submitted: unknown[] = []
+      const replaced: Chain = {
+        ...chain,
+        areBlocksReplaced: async () => true,
+        identity: async () => identity,
+        executionOf: async () => {
+          identity = 'another chain'
+          return { status: 'absent' }
+        },
+        submit: async (operation) => {
+          submitted.push(operation)
+          return { status: 'refused', reason: 'not reached', cause: 'transfer' }
+        },
+      }
+      await createWatchChain({ ...inSeconds(seconds), chain: replaced })(running)
+      expect(submitted).toEqual([])
+      expect(await usdcBalance(sending, accountId)).toEqual(booked)
+    }
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
 })

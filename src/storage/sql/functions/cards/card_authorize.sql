@@ -13,16 +13,20 @@
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
 --   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
 --   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
+--   p_ask: {id, input, fingerprint, merchant, expires_at, since, max_open}: the approval to be requested if the policy asks for one,
+--     unless the same one or max_open of the key are open; and the time after which an approval must have been given to let this
+--     purchase pass, once. Null: neither
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
 --   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again).
--- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset.
+-- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset; then the
+--   approval that lets the purchase pass.
 --   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
 create or replace function card_authorize(
   p_id text, p_card text, p_version int, p_token text, p_webhook text, p_units bigint, p_partial boolean, p_refusal text,
   p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
   p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
-  p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz,
+  p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz, p_ask jsonb default null,
   out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -47,6 +51,7 @@ declare
   v_assets text[] := '{}';
   v_takes bigint[] := '{}';
   v_worths bigint[] := '{}';
+  v_approval text;
 begin
   perform pg_advisory_xact_lock(hashtext('card'), hashtext(p_token));
   perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
@@ -148,12 +153,23 @@ begin
       'usdMicros', (v_need * 10000)::bigint::text, 'holds',
       (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
         from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal)));
+    -- The row is locked because a pause of the key or a freeze of the card ends it without the account's lock.
+    if q.needs_approval and p_ask is not null then
+      select o.id into v_approval from approval o
+      where o.card_id = p_card and o.status = 'approved' and o.answer is null and o.problem is null and o.ended_at is null
+        and o.used_by is null and o.account_id = q.account and o.key_id = q.key and o.merchant = p_ask->>'merchant'
+        and o.units >= p_units and o.decided_at > (p_ask->>'since')::timestamptz
+      order by o.units, o.id limit 1 for update;
+      if v_approval is not null then
+        v_facts := v_facts || jsonb_build_object('approvalId', v_approval);
+      end if;
+    end if;
     select * into s from spend_reserve(
       q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, v_facts,
       q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
-      q.cooldown_seconds, q.needs_approval, false, q.account || ':' || v_places[1] || ':available',
+      q.cooldown_seconds, q.needs_approval and v_approval is null, false, q.account || ':' || v_places[1] || ':available',
       q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb,
-      p_mac => case when v_facts = q.facts::jsonb then q.mac end);
+      p_approval => v_approval, p_mac => case when v_facts = q.facts::jsonb then q.mac end);
     if s.verdict = 'stale_policy' then
       verdict := 'stale';
       return;
@@ -167,6 +183,23 @@ begin
       ) then 'policy_denied' else 'budget_exceeded' end;
     elsif s.verdict <> 'allow' then
       reason := s.verdict;
+    elsif v_approval is not null then
+      update approval o set answer = jsonb_build_object('transactionId', p_id, 'decisionId', s.decision_id,
+        'amount', decimal_of_micros((v_need * 10000)::bigint), 'currency', 'USD',
+        'usedAt', to_char(v_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      where o.id = v_approval;
+    end if;
+    if reason = 'approval_required' and p_ask is not null and not exists (
+      select from approval o where o.key_id = q.key and o.fingerprint = p_ask->>'fingerprint' and o.status = 'pending'
+        and o.expires_at > v_at
+    ) and (p_ask->>'max_open')::int > (
+      select count(*) from approval o
+      where o.key_id = q.key and o.status = 'pending' and o.card_id is not null and o.expires_at > v_at
+    ) then
+      insert into approval (id, account_id, key_id, decision_id, operation, input, fingerprint, violations, status, created_at,
+        expires_at, card_id, merchant, units)
+      values (p_ask->>'id', q.account, q.key, decision_id, q.operation, p_ask->>'input', p_ask->>'fingerprint', '[]', 'pending', v_at,
+        (p_ask->>'expires_at')::timestamptz, p_card, p_ask->>'merchant', p_units);
     end if;
   end if;
 

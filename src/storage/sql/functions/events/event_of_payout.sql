@@ -1,13 +1,14 @@
--- Writes the event of a payout that the bank has sent, has paid, or has given back.
+-- Writes the event of a payout that the bank has sent or has paid, or whose money is back.
 --
 -- Locks: none.
 create or replace function event_of_payout() returns trigger language plpgsql as $$
 begin
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  select new.account_id, r.key_id,
+  values (new.account_id, new.key_id,
     case when new.rank = 7 then 'payout.returned' when new.rank = 5 then 'payout.paid' else 'payout.sent' end, 'payout', new.id,
-    jsonb_build_object('decisionId', new.decision_id, 'asset', r.asset, 'units', r.units::text), new.updated_at
-  from reservation r where r.decision_id = new.decision_id;
+    jsonb_build_object('decisionId', new.decision_id, 'asset', new.asset, 'units', new.units::text, 'status', new.status,
+      'recipientId', new.recipient_id, 'reason', new.reason),
+    new.updated_at);
   return null;
 end $$;
 

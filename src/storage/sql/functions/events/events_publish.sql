@@ -2,7 +2,8 @@
 -- seen stays the beginning of what they will see. Returns the accounts with new events, and how many events there were.
 --
 -- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint. Every e-mail address of
--- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily.
+-- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily. Every browser
+-- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once.
 --
 -- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
@@ -45,6 +46,14 @@ begin
         else p_at end as due_at) t
     where p.type in ('security.locked', 'security.unlocked', 'wallet.shortfall', 'webhook.disabled')
       or p.type = 'approval.requested' and a.approval_mails <> 'off'
+      or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
+  ), pushes as (
+    insert into owner_push (subscription_id, sequence, account_id, type, object_id, data, at, held_until, expires_at)
+    select s.id, p.sequence, p.account_id, p.type, p.object_id, p.data, p.at, p_at, p_at + interval '1 day'
+    from published p
+      join push_subscription s on s.account_id = p.account_id collate "default"
+      join session o on o.id = s.session_id and o.revoked_at is null and s.created_at > p_at - interval '30 days'
+    where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled')
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), due as (
     update webhook_endpoint e set due_at = p_at

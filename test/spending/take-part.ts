@@ -1,7 +1,7 @@
-/** Partial settlement of a spend, such as an order that fills step by step. */
+/** Calls `spend_take`: partial settlement of a spend, such as an order that fills step by step. */
 
-import type { LedgerAccount } from '../ledger/accounts.ts'
-import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+import type { LedgerAccount } from '../../src/ledger/accounts.ts'
+import { type Connection, callForRow, type Statement } from '../../src/storage/database.ts'
 
 /**
  * A part of a spend's money that has left.
