@@ -4,6 +4,7 @@
  */
 import type { Tool } from '../src/kernel/tool.ts'
 import activityList from './activity/list.ts'
+import adminAccountsList from './admin/accounts/list.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminAlarmsList from './admin/alarms/list.ts'
@@ -25,6 +26,7 @@ import agentsKeysPause from './agents/keys/pause.ts'
 import agentsKeysRemove from './agents/keys/remove.ts'
 import agentsKeysUpdate from './agents/keys/update.ts'
 import agentsKeysUsage from './agents/keys/usage.ts'
+import agentsPause from './agents/pause.ts'
 import agentsPolicyGet from './agents/policy/get.ts'
 import agentsPolicySet from './agents/policy/set.ts'
 import agentsRegistrationsGet from './agents/registrations/get.ts'
@@ -53,9 +55,19 @@ import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
 import bankingCreate from './banking/create.ts'
+import bankingCustomerGet from './banking/customer/get.ts'
+import bankingCustomerStart from './banking/customer/start.ts'
 import bankingList from './banking/list.ts'
+import bankingPayoutsCreate from './banking/payouts/create.ts'
+import bankingPayoutsGet from './banking/payouts/get.ts'
+import bankingPayoutsList from './banking/payouts/list.ts'
+import bankingRecipientsCreate from './banking/recipients/create.ts'
+import bankingRecipientsGet from './banking/recipients/get.ts'
+import bankingRecipientsList from './banking/recipients/list.ts'
+import bankingRecipientsRemove from './banking/recipients/remove.ts'
 import cardsIssue from './cards/issue.ts'
 import cardsList from './cards/list.ts'
+import cardsReveal from './cards/reveal.ts'
 import cardsSettings from './cards/settings.ts'
 import cardsTransactions from './cards/transactions.ts'
 import cardsUpdate from './cards/update.ts'
@@ -65,6 +77,7 @@ import complianceKyc from './compliance/kyc.ts'
 import compliancePersonalDataErase from './compliance/personal-data/erase.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
 import complianceTravelRulesGet from './compliance/travel-rules/get.ts'
+import complianceVerificationPage from './compliance/verification-page.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
@@ -72,12 +85,17 @@ import developerKeysRevoke from './developer/keys/revoke.ts'
 import developerKeysUpdate from './developer/keys/update.ts'
 import docsFeedback from './docs/feedback.ts'
 import eventsList from './events/list.ts'
+import investingAccountGet from './investing/account/get.ts'
+import investingAccountOpen from './investing/account/open.ts'
 import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
 import investingPortfolio from './investing/portfolio.ts'
 import notificationsSettingsGet from './notifications/settings/get.ts'
 import notificationsSettingsUpdate from './notifications/settings/update.ts'
+import notificationsSubscriptionsCreate from './notifications/subscriptions/create.ts'
+import notificationsSubscriptionsList from './notifications/subscriptions/list.ts'
+import notificationsSubscriptionsRemove from './notifications/subscriptions/remove.ts'
 import policySimulate from './policy/simulate.ts'
 import purchasesBuy from './purchases/buy.ts'
 import purchasesEvidence from './purchases/evidence.ts'
@@ -93,6 +111,7 @@ import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
+import sandboxPayouts from './sandbox/payouts.ts'
 import sandboxSellers from './sandbox/sellers.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
@@ -125,6 +144,7 @@ import x402PaymentsGet from './x402/payments/get.ts'
 
 export const tools: readonly Tool[] = [
   activityList,
+  adminAccountsList,
   adminAccountsLock,
   adminAccountsUnlock,
   adminAlarmsList,
@@ -146,6 +166,7 @@ export const tools: readonly Tool[] = [
   agentsKeysRemove,
   agentsKeysUpdate,
   agentsKeysUsage,
+  agentsPause,
   agentsPolicyGet,
   agentsPolicySet,
   agentsRegistrationsGet,
@@ -174,9 +195,19 @@ export const tools: readonly Tool[] = [
   authSessionsRevoke,
   authWebauthn,
   bankingCreate,
+  bankingCustomerGet,
+  bankingCustomerStart,
   bankingList,
+  bankingPayoutsCreate,
+  bankingPayoutsGet,
+  bankingPayoutsList,
+  bankingRecipientsCreate,
+  bankingRecipientsGet,
+  bankingRecipientsList,
+  bankingRecipientsRemove,
   cardsIssue,
   cardsList,
+  cardsReveal,
   cardsSettings,
   cardsTransactions,
   cardsUpdate,
@@ -186,6 +217,7 @@ export const tools: readonly Tool[] = [
   compliancePersonalDataErase,
   complianceTravelRule,
   complianceTravelRulesGet,
+  complianceVerificationPage,
   context,
   developerKeysCreate,
   developerKeysList,
@@ -193,12 +225,17 @@ export const tools: readonly Tool[] = [
   developerKeysUpdate,
   docsFeedback,
   eventsList,
+  investingAccountGet,
+  investingAccountOpen,
   investingOrder,
   investingOrdersCancel,
   investingOrdersList,
   investingPortfolio,
   notificationsSettingsGet,
   notificationsSettingsUpdate,
+  notificationsSubscriptionsCreate,
+  notificationsSubscriptionsList,
+  notificationsSubscriptionsRemove,
   policySimulate,
   purchasesBuy,
   purchasesEvidence,
@@ -214,6 +251,7 @@ export const tools: readonly Tool[] = [
   sandboxDeposits,
   sandboxFaucet,
   sandboxOutbox,
+  sandboxPayouts,
   sandboxSellers,
   securityJournalList,
   securityLock,

@@ -213,9 +213,23 @@ const groups = [
       'payout.paid': 'The bank paid a payout.',
       'payout.returned': 'A payout was returned or never left; its money is available again.',
     },
-    data: z.strictObject({ decisionId, asset, amount }),
+    data: z.strictObject({
+      decisionId,
+      asset,
+      amount,
+      status: z.enum(['sent', 'paid', 'returned', 'failed']).describe('`failed`: the money never left.'),
+      recipientId: z.string().describe('`rcp_…`: the recipient.'),
+      reason,
+    }),
     object: 'payout',
-    example: { decisionId: dec, asset: 'USD', amount: '250.00' },
+    example: {
+      decisionId: dec,
+      asset: 'USD',
+      amount: '250.00',
+      status: 'paid',
+      recipientId: 'rcp_01kah4c2wvf3et8g4r7s1n5m9q',
+      reason: null,
+    },
   },
   {
     about: {

@@ -72,3 +72,16 @@ export function requireUnlocked(account: Account): void {
 export async function makeSandboxAdmin(database: Connection, accountId: string): Promise<void> {
   await database.kysely.updateTable('account').set({ role: 'admin' }).where('id', '=', accountId).execute()
 }
+
+/** Turns a guest into a person, once the account has a sign-in method. @returns the account as it is now. */
+export async function settleGuest(
+  { kysely }: Connection,
+  { account, displayName }: { account: Account; displayName: string },
+): Promise<Account> {
+  await kysely
+    .updateTable('account')
+    .set({ guest: false, display_name: displayName })
+    .where('id', '=', account.id)
+    .execute()
+  return { ...account, guest: false, displayName }
+}

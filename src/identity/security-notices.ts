@@ -18,6 +18,10 @@ const events = {
   device_allowed: 'A program on another device was signed in to',
   agent_revoked: 'An agent’s key was revoked for',
   api_key_revoked: 'An API key was revoked for',
+  browser_removed: 'A browser that got push messages was removed from',
+  mails_reduced: 'Mails about requests for approval were reduced for',
+  session_ended: 'A session was ended by another one of',
+  sessions_ended: 'All other sessions were ended by one of',
 } as const
 
 export interface NoticeParts {

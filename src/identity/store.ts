@@ -101,7 +101,10 @@ export async function findAccount(database: Connection, id: string): Promise<Acc
   return row === undefined ? undefined : accountOf(row)
 }
 
-/** Revokes one, all but one, or all sessions of an account. @returns how many were revoked. */
+/**
+ * Revokes one, all but one, or all sessions of an account. Expired ones too, so that nothing of theirs goes on.
+ * @returns how many were in use.
+ */
 export async function revokeSessions(
   database: Connection,
   {
@@ -116,12 +119,11 @@ export async function revokeSessions(
     .set({ revoked_at: at })
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
-    .where('expires_at', '>', at)
   const rest = exceptId === undefined ? query : query.where('id', '!=', exceptId)
   const rows = await (sessionId === undefined ? rest : rest.where('id', '=', sessionId))
-    .returning('id')
+    .returning('expires_at')
     .execute()
-  return rows.length
+  return rows.filter(({ expires_at }) => expires_at > at).length
 }
 
 /** Lists valid sessions, newest first, one more than the page's limit. */

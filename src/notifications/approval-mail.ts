@@ -24,6 +24,7 @@ const operations: Readonly<Record<string, string>> = {
   'purchases.buy': 'purchase of a paid URL',
   'investing.order': 'order of a security',
   'x402.fx': 'purchase of an exchange rate',
+  'cards.authorize': 'declined card purchase, to be tried again',
 }
 
 const facts = z.looseObject({
@@ -33,6 +34,10 @@ const facts = z.looseObject({
   counterparty: z.string().nullish(),
   symbol: z.string().nullish(),
   seller: z.looseObject({ origin: z.string() }).nullish(),
+  found: z
+    .looseObject({ merchant: z.string().optional().catch(undefined) })
+    .nullish()
+    .catch(null),
 })
 
 /**
@@ -108,8 +113,7 @@ function describeApproval(approval: {
   readonly expiresAt: Date
 }): string {
   const { name, operation, budget, reason, expiresAt } = approval
-  const { asset, amount, usdMicros, counterparty, symbol, seller } = facts.parse(approval.facts)
-  const payee = seller?.origin ?? counterparty ?? symbol ?? null
+  const { asset, amount, usdMicros, payee } = readFacts(operation, approval.facts)
   // Valued at zero only before the terms of a seller are known.
   const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${usdOfMicros(BigInt(usdMicros))} USD)`
   return [
@@ -120,6 +124,26 @@ function describeApproval(approval: {
     ...(reason === null ? [] : [`The agent’s reason, in its own words: “${quoteText(reason)}”`]),
     `Expires: ${expiresAt.toISOString()}`,
   ].join('\n')
+}
+
+/** Amount and payee of a decision. A card purchase is shown as the merchant states it, whatever asset pays. */
+function readFacts(operation: string, stored: unknown) {
+  const { asset, amount, usdMicros, counterparty, symbol, seller, found } = facts.parse(stored)
+  if (operation === 'cards.authorize')
+    return { asset: 'USD', amount, usdMicros: null, payee: found?.merchant ?? counterparty ?? null }
+  return { asset, amount, usdMicros, payee: seller?.origin ?? counterparty ?? symbol ?? null }
+}
+
+/** One line about a request for approval. */
+export function summarizeApproval(approval: {
+  readonly name: string
+  readonly operation: string
+  readonly facts: unknown
+}): string {
+  const { asset, amount, payee } = readFacts(approval.operation, approval.facts)
+  const to = payee === null ? '' : ` to ${quoteText(payee)}`
+  const operation = operations[approval.operation] ?? approval.operation
+  return `“${quoteText(approval.name)}”: ${operation}, ${amount} ${asset}${to}.`
 }
 
 async function budgetLeft(

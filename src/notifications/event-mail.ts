@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Asset, assetDecimals, decimalOf } from '../money/money.ts'
 import type { Connection } from '../storage/database.ts'
 import type { MailText } from './approval-mail.ts'
-import type { ClaimedMail } from './queue.ts'
+import type { ClaimedEvent } from './queue.ts'
 import { quoteText } from './quote-text.ts'
 
 /** Events that one mail describes. */
@@ -12,7 +12,7 @@ const MAX_DESCRIBED = 25
 interface MailKind {
   readonly subject: string
   /** Sentence about one event. */
-  readonly describe: (database: Connection, event: ClaimedMail) => string | Promise<string>
+  readonly describe: (database: Connection, event: ClaimedEvent) => string | Promise<string>
   /** @param site origin of the pages. */
   readonly advice: (site: string) => string
 }
@@ -78,10 +78,20 @@ const kinds: Readonly<Record<string, MailKind>> = {
   },
 }
 
+/** Describes one event in a title and a sentence. */
+export async function describeEvent(
+  database: Connection,
+  event: ClaimedEvent,
+): Promise<{ title: string; body: string }> {
+  const kind = kinds[event.type]
+  if (kind === undefined) throw new Error(`no message is written about ${event.type}`)
+  return { title: kind.subject, body: await kind.describe(database, event) }
+}
+
 /** Writes the mail about events of one type. @param site origin of the pages. */
 export async function writeEventMail(
   database: Connection,
-  { events, site }: { events: readonly [ClaimedMail, ...ClaimedMail[]]; site: string },
+  { events, site }: { events: readonly [ClaimedEvent, ...ClaimedEvent[]]; site: string },
 ): Promise<MailText> {
   const kind = kinds[events[0].type]
   if (kind === undefined) throw new Error(`no mail is written about ${events[0].type}`)

@@ -16,10 +16,8 @@ const claimStatement: Statement = {
   text: 'select * from owner_mail_claim($1, $2, $3)',
 }
 
-/** An event to tell an address of. */
-export interface ClaimedMail {
-  readonly destination_hash: string
-  readonly sealed_address: Uint8Array
+/** An event to tell an owner of. */
+export interface ClaimedEvent {
   readonly sequence: bigint
   readonly account_id: string
   readonly type: string
@@ -28,6 +26,12 @@ export interface ClaimedMail {
   readonly at: Date
   readonly tries: number
   readonly expires_at: Date
+}
+
+/** An event to tell an address of. */
+export interface ClaimedMail extends ClaimedEvent {
+  readonly destination_hash: string
+  readonly sealed_address: Uint8Array
 }
 
 /** Claims the mails that are due for some addresses. @returns one list for each mail: its events, all of one type and address. */

@@ -13,6 +13,13 @@ notificationSettings.register(z.globalRegistry, { id: 'NotificationSettings' })
 
 export type NotificationSettings = z.output<typeof notificationSettings>
 
+const quietness = { immediately: 0, daily: 1, off: 2 } as const
+
+/** True if the owner is told later or not at all. */
+export function isQuieter(before: NotificationSettings, after: NotificationSettings): boolean {
+  return quietness[after.approvals] > quietness[before.approvals]
+}
+
 export async function readNotificationSettings(
   { kysely }: Connection,
   accountId: string,

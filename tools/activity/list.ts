@@ -3,6 +3,7 @@ import type { Scope } from '../../policies/scopes.ts'
 import {
   type ActivityPosition,
   type ActivityRoom,
+  activityDirections,
   activityEntry,
   activityKinds,
   activityRooms,
@@ -35,7 +36,7 @@ export default defineTool({
   name: 'activity.list',
   title: 'Activity',
   summary:
-    'List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, x402 payments, purchases and gasless relays.',
+    'List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, purchases and gasless relays.',
   description:
     'Use it to see what happened, or whether a payment went through before you repeat it. Free. One transfer, card or order is shown in more detail by its own tool. Rooms that the key has no scope for are left out and named in `notShown`.',
   route: 'GET /api/activity',
@@ -43,21 +44,31 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: true,
+  csv: 'entries',
   input: z.strictObject({
     limit: pageMembers.limit,
     cursor: position.optional().describe('`nextCursor` of the previous page.'),
     kind: z.enum(activityKinds).optional().describe('Filter by kind.'),
+    direction: z.enum(activityDirections).optional().describe('Filter by direction.'),
+    agentId: z.string().max(64).optional().describe('Filter by the key that spent: `key_…`.'),
+    search: z
+      .string()
+      .trim()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Part of the counterparty or the memo, in any letter case.'),
     from: moment.optional().describe('Start, inclusive, ISO 8601 UTC.'),
     to: moment.optional().describe('End, exclusive, ISO 8601 UTC.'),
   }),
   output: z.strictObject({
-    activity: z.array(activityEntry).describe('Entries of this page, newest first.'),
+    entries: z.array(activityEntry).describe('Entries of this page, newest first.'),
     notShown: z.array(z.enum(activityRooms)).describe('Rooms that the key has no scope for.'),
     nextCursor,
   }),
   failures: [],
   example: { kind: 'transfer', limit: 20 },
-  run: async (context, { limit = 50, cursor, kind, from, to }) => {
+  run: async (context, { limit = 50, cursor, kind, direction, agentId, search, from, to }) => {
     const caller = callerOf(context)
     const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
     const { entries, next } = await listActivity(context.database, {
@@ -67,11 +78,14 @@ export default defineTool({
       kinds: kind === undefined ? activityKinds : [kind],
       from: from === undefined ? null : new Date(from),
       to: to === undefined ? null : new Date(to),
+      direction: direction ?? null,
+      agentId: agentId ?? null,
+      search: search ?? null,
       after: cursor ?? null,
       limit,
     })
     return {
-      activity: entries,
+      entries,
       notShown: activityRooms.filter((room) => !isShown(room)),
       nextCursor:
         next === null ? null : Buffer.from(`${next.at.toISOString()} ${next.id}`).toString('base64url'),

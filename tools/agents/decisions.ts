@@ -16,9 +16,12 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: true,
+  restOnly: ['agentId', 'decisionId'],
   input: z.strictObject({
     ...pageMembers,
     keyId: z.string().max(64).optional().describe('Filter by key: its `agentId`, `key_…`.'),
+    agentId: z.string().max(64).optional().describe('The same as `keyId`.'),
+    decisionId: z.string().max(64).optional().describe('Only the decision with this id: `dec_…`.'),
     verdict: z
       .enum(['allow', 'deny', 'insufficient_funds', 'approval_required'])
       .optional()
@@ -30,7 +33,7 @@ export default defineTool({
   }),
   failures: ['not_found'],
   example: { verdict: 'deny' },
-  run: async (context, { keyId = null, verdict = null, ...input }) => {
+  run: async (context, { agentId = null, keyId = agentId, decisionId = null, verdict = null, ...input }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
     const page = pageOf(input)
@@ -38,12 +41,12 @@ export default defineTool({
       const own = caller.key.id
       if (keyId !== null && keyId !== own)
         throw new Failure('not_found', 'A key sees its own decisions only.', { hint: 'Leave keyId out.' })
-      return showDecisions(context, { accountId, keyId: own, verdict, page })
+      return showDecisions(context, { accountId, keyId: own, verdict, decisionId, page })
     }
     if (keyId !== null && !(await isKeyOf(context.database, { accountId, keyId })))
       throw new Failure('not_found', 'You have no such key.', {
         hint: 'GET /api/agents/keys lists the agents that were not revoked.',
       })
-    return showDecisions(context, { accountId, keyId, verdict, page })
+    return showDecisions(context, { accountId, keyId, verdict, decisionId, page })
   },
 })

@@ -15,7 +15,7 @@ export default defineTool({
   title: 'Guest session',
   summary: 'Start a demo guest session with a funded wallet.',
   description:
-    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator.',
+    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator. The session lasts 30 days from its last use in the sandbox; adding a passkey (POST /api/auth/webauthn) turns the guest into a person.',
   route: 'POST /api/auth/guest',
   who: 'public',
   scopes: [],

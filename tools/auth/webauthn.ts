@@ -35,7 +35,7 @@ const request = z
       .max(80)
       .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
       .optional()
-      .describe('Display name of a new account.'),
+      .describe('Display name of a new account, or of a guest who becomes a person.'),
   })
   .transform(({ credential, ...rest }, context) => {
     const made = rest.action === 'register' ? registrationResponse.nullish().safeParse(credential) : null
@@ -88,7 +88,7 @@ export default defineTool({
       await sendSecurityNotice(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
       // Adding a passkey keeps the current session and its second factor.
-      return continueSession(context.settings, { ...signedIn, at })
+      return continueSession(context.settings, { ...signedIn, account: person, at })
     }
     await openWallet(context, { accountId: person.id, owner, at })
     const session = await signIn(context, { account: person, method: 'passkey', at })

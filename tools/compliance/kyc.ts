@@ -9,6 +9,29 @@ import { defineTool } from '../../src/kernel/tool.ts'
 
 const country = countryCode.describe('ISO 3166-1 alpha-2.')
 
+type AddressParts = Partial<
+  Record<'street' | 'city' | 'postalCode' | 'state' | 'country', string | undefined>
+>
+
+function lineOf({ street, city, postalCode, state, country }: AddressParts): string {
+  return [street, city, postalCode, state, country]
+    .map((part) => part?.trim())
+    .filter(Boolean)
+    .join(', ')
+}
+
+/** Keeps an address both as one line and, unless it was given as one, by its parts. */
+function addressOf(address: string | AddressParts | undefined) {
+  if (address === undefined) return {}
+  if (typeof address === 'string') return { address, residence: {} }
+  const { street, city, postalCode, state } = address
+  const parts = Object.entries({ street, city, postalCode, state }).map(([name, part]) => [
+    name,
+    part?.trim(),
+  ])
+  return { address: lineOf(address), residence: Object.fromEntries(parts.filter(([, part]) => part)) }
+}
+
 /** Unknown members are ignored, because clients often send complete customer records. */
 const request = z.object({
   level: z.enum(['basic', 'full']).default('basic').describe('Level to apply for.'),
@@ -29,16 +52,12 @@ const request = z.object({
               state: z.string().max(80).optional(),
               country: z.string().max(80).optional(),
             })
-            .transform((parts) =>
-              Object.values(parts)
-                .map((part) => part?.trim())
-                .filter(Boolean)
-                .join(', '),
-            )
-            .refine((address) => address !== '', 'must not be empty'),
+            .refine((parts) => lineOf(parts) !== '', 'must not be empty'),
         ])
         .optional()
-        .describe('Residential address: a string, or {street, city, postalCode, state, country}.'),
+        .describe(
+          'Residential address: {street, city, postalCode, state, country}, or a string, which some reviewers and brokers do not accept.',
+        ),
       email: z.email().max(254).optional().describe('E-mail address.'),
       phone: z
         .string()
@@ -96,14 +115,18 @@ export default defineTool({
     const isStatusRead = Object.keys(applicant).length === 0 && documents.length === 0 && level === 'basic'
     // Identity data can block an account, so keys must not submit it.
     if (callerOf(context).kind === 'key' && !isStatusRead) throw personNeeded()
-    const { dateOfBirth } = applicant
+    const { address, ...person } = applicant
+    const { dateOfBirth } = person
     const misfit = dateOfBirth === undefined ? undefined : birthDateError(dateOfBirth, context.now)
     if (misfit !== undefined)
       throw new Failure('invalid_request', `applicant.dateOfBirth: ${misfit}`, {
         issues: [{ path: 'applicant.dateOfBirth', message: misfit }],
       })
     const said = {
-      applicant: Object.fromEntries(Object.entries(applicant).filter(([, value]) => value !== undefined)),
+      applicant: {
+        ...Object.fromEntries(Object.entries(person).filter(([, value]) => value !== undefined)),
+        ...addressOf(address),
+      },
       documents,
     }
     const accountId = callerOf(context).account.id

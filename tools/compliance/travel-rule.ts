@@ -32,7 +32,12 @@ const request = z
       .describe('Without `transferId`: amount of the planned transfer, as a decimal of the token.'),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
     destination: evmAddress.optional().describe('Without `transferId`: EVM address of the payee.'),
-    chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
+    chain: z
+      .string()
+      .min(1)
+      .max(40)
+      .optional()
+      .describe('Chain by name. Default: the chain of this deployment.'),
     beneficiary: z
       .object({
         ...party,
@@ -139,7 +144,7 @@ async function originatorOf(context: Context, said: z.output<typeof request>['or
 /** Resolves the transfer that the data is for. @throws Failure `not_found`, `chain_not_supported`. */
 async function transferOf(
   context: Context,
-  { transferId, amount, token, destination, chain }: z.output<typeof request>,
+  { transferId, amount, token, destination, chain = context.chain.name }: z.output<typeof request>,
 ) {
   if (transferId === undefined) {
     if (amount === undefined || destination === undefined) throw new Error('the schema requires both')

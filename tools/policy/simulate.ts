@@ -39,6 +39,11 @@ const spend = z
     asset: z.enum(assets).default('USDC').describe('Asset to spend; `USDC` by default.'),
     chain: z.string().max(40).nullish().describe('Chain by name.'),
     counterparty: evmAddress.nullish().describe('EVM address of the payee.'),
+    recipientId: z
+      .string()
+      .regex(/^rcp_[0-9a-z]{26}$/, 'must be the id of a recipient')
+      .nullish()
+      .describe('`rcp_…`: recipient, for a payout.'),
     mcc: z
       .string()
       .regex(/^\d{4}$/, 'must be four digits')
@@ -161,7 +166,7 @@ export default defineTool({
         violations: [],
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
-    const { category, amount, asset, chain, counterparty, mcc, symbol } = input.spend
+    const { category, amount, asset, chain, counterparty, recipientId, mcc, symbol } = input.spend
     const aml = await screen(context, { accountId, keyId: key?.id ?? null, spend: input.spend })
     const { firstDenied, ...simulated } = await simulateSpends(context, {
       accountId,
@@ -172,9 +177,9 @@ export default defineTool({
         ...(aml === null ? {} : { aml }),
         category,
         money: moneyOf(asset, amount),
-        place: placeOf(category, chain ?? context.chain.name),
+        place: placeOf(category, asset, chain ?? context.chain.name),
         chain: chain ?? (onChain.has(category) ? context.chain.name : null),
-        counterparty: counterparty?.toLowerCase() ?? null,
+        counterparty: recipientId ?? counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
         symbol: symbol ?? null,
         facts: null,
@@ -293,7 +298,7 @@ async function screen(
 }
 
 /** Returns the place of the money for a category; null if the money is not the account's. */
-function placeOf(category: SpendCategory, chain: string): string | null {
+function placeOf(category: SpendCategory, asset: Asset, chain: string): string | null {
   if (category === 'gasless') return null
-  return category === 'invest' ? 'bank' : chain
+  return category === 'invest' || (category === 'payout' && asset === 'USD') ? 'bank' : chain
 }

@@ -12,6 +12,7 @@ import type { RateTable } from '../../src/money/rate-table.ts'
 import { minimum } from '../../src/money/shares.ts'
 import { usdMicrosAt } from '../../src/money/usd-value.ts'
 import type { Wallet } from '../../src/providers/chain.ts'
+import { latestOrDollars } from '../../src/providers/rates.ts'
 import { requireApprovedTerms } from '../../src/purchases/approved-terms.ts'
 import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/purchases/authorization.ts'
 import { viewAnswer } from '../../src/purchases/delivery.ts'
@@ -129,7 +130,7 @@ export default defineTool({
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
-    const table = await context.rates.latest(context.now)
+    const table = await latestOrDollars(context.rates, context.now)
     const maxUnits = moneyOf(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
     const { origin } = request.url

@@ -4,6 +4,7 @@ import { untrustedTextOrNull } from '../../src/base/untrusted-text.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalOfUnits } from '../../src/money/money.ts'
+import { latestOrDollars } from '../../src/providers/rates.ts'
 import { type Offer, readOffers } from '../../src/purchases/offers.ts'
 import { isSuccess } from '../../src/purchases/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/purchases/plan-purchase.ts'
@@ -31,7 +32,7 @@ export default defineTool({
     url: z.string().describe('Requested URL.'),
     origin: z.string().describe('Seller.'),
     protocols: z.array(z.enum(protocols)).describe('Payment protocols of the seller.'),
-    offers: z.array(offerView).describe('What the seller asks for, preferred first.'),
+    offers: z.array(offerView).describe('Offers of the seller, preferred first.'),
     description: untrustedTextOrNull('The seller’s description; null without one.'),
     known: z
       .strictObject({
@@ -55,7 +56,7 @@ export default defineTool({
     const { origin, href } = request.url
     const accountId = callerOf(context).account.id
     const seen = await findKnownSeller(context.database, { accountId, ...sellerOf(request), asset: null })
-    const table = await context.rates.latest(context.now)
+    const table = await latestOrDollars(context.rates, context.now)
     return {
       url: href,
       origin,

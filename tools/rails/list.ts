@@ -55,7 +55,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async ({ railControls, chain, settings, rates, now }) => {
-    const rails = describeRails({ chain: chain.name, fxPrice: settings.fxPrice })
+    const rails = describeRails({ chain, fxPrice: settings.fxPrice })
     const mode = settings.mode === 'sandbox' ? ('sandbox' as const) : ('live' as const)
     return {
       rails: await Promise.all(

@@ -26,7 +26,7 @@ export default defineTool({
       .strictObject({
         rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null if it is simulated.'),
         chainId: z.int().describe('EIP-155 chain id.'),
-        tokens: z.record(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
+        tokens: z.partialRecord(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
         entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
       })
       .describe('The sandbox chain.'),

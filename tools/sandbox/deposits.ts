@@ -21,6 +21,15 @@ export default defineTool({
   input: z.strictObject({
     accountId: z.string().max(64).describe('`va_…`: virtual account that receives the deposit.'),
     amount: decimalAmount.describe('Amount as a decimal of the account’s currency; at most 1000000.'),
+    from: z
+      .string()
+      .trim()
+      .min(1)
+      .max(140)
+      .optional()
+      .describe(
+        'Sender: a name, or an EVM address; both are screened. Default: the bank does not name it. Addresses that end in 8888 need a review, in 9999 they are blocked.',
+      ),
   }),
   output: z.strictObject({
     depositId: z.string().describe('Deposit id of the provider.'),
@@ -29,7 +38,7 @@ export default defineTool({
   }),
   failures: ['not_found', 'conflict', 'provider_unavailable'],
   example: { accountId: 'va_01h455vb4pex5vsknk084sn02q', amount: '250' },
-  run: async ({ database, bankingProvider }, { accountId, amount }) => {
+  run: async ({ database, bankingProvider }, { accountId, amount, from = null }) => {
     const account = await findVirtualAccount(database, { id: accountId })
     if (account === undefined || bankingProvider.play === null)
       throw new Failure('not_found', 'There is no such virtual account in this sandbox.')
@@ -43,7 +52,7 @@ export default defineTool({
       throw new Failure('invalid_request', `amount: ${misfit}`, {
         issues: [{ path: 'amount', message: misfit }],
       })
-    const depositId = await bankingProvider.play({ providerId, amount, currency })
+    const depositId = await bankingProvider.play({ providerId, amount, currency, from })
     return { depositId, amount: decimalOf(moneyOf(currency, amount)), currency }
   },
 })

@@ -1,11 +1,20 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
+import { type Context, personOf } from '../../src/kernel/context.ts'
+import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf, stablecoins } from '../../src/money/money.ts'
-import type { Address } from '../../src/providers/chain.ts'
-import { bookDeposit } from '../../src/wallets/open-wallet.ts'
-import { mintOwed, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
-import { findWalletOwner } from '../../src/wallets/store.ts'
+import {
+  amountMismatch,
+  decimalAmount,
+  decimalOf,
+  type Money,
+  moneyOf,
+  stablecoins,
+} from '../../src/money/money.ts'
+import type { Address, Mint } from '../../src/providers/chain.ts'
+import { bookDeposit, demoFunds } from '../../src/wallets/open-wallet.ts'
+import { mintOwed, type OwedMint, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
+import { findWallet, findWalletOwner } from '../../src/wallets/store.ts'
 
 /** Maximum amount in whole tokens, far below what a database column holds. */
 const MAX_AMOUNT = 1_000_000n
@@ -14,22 +23,37 @@ export default defineTool({
   name: 'sandbox.faucet',
   title: 'Faucet',
   summary: 'Mint sandbox stablecoins to any address; wallets of the gateway are credited at once.',
+  description:
+    'Send `address` and `amount`; or, with a session, an empty object, which funds your own wallet like a guest’s, once an hour.',
   route: 'POST /sandbox/faucet',
   who: 'public',
   scopes: [],
   effect: 'write',
   mcp: false,
   only: 'sandbox',
+  ownTransactions: true,
   input: z
     .strictObject({
       address: z
         .string()
         .refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' })
-        .describe('EVM address that receives the tokens.'),
-      token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-      amount: decimalAmount.describe('Amount as a decimal of the token; at most 1000000.'),
+        .optional()
+        .describe('EVM address that receives the tokens; by default the wallet of the session.'),
+      token: z.enum(stablecoins).optional().describe('Stablecoin by symbol; `USDC` by default.'),
+      amount: decimalAmount.optional().describe('Amount as a decimal of the token; at most 1000000.'),
     })
-    .superRefine(({ amount, token }, context) => {
+    .superRefine(({ address, amount, token = 'USDC' }, context) => {
+      if (amount === undefined) {
+        if (address !== undefined || token !== 'USDC')
+          context.addIssue({
+            code: 'custom',
+            path: ['amount'],
+            message: 'is required with an address or a token',
+          })
+        return
+      }
+      if (address === undefined)
+        context.addIssue({ code: 'custom', path: ['address'], message: 'is required with an amount' })
       const misfit = amountMismatch(amount, token)
       if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
       else if (moneyOf(token, amount).units > MAX_AMOUNT * 1_000_000n)
@@ -37,22 +61,59 @@ export default defineTool({
     }),
   output: z.strictObject({
     address: z.string().describe('EVM address that received the tokens.'),
-    token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-    amount: z.string().describe('Minted amount, as a decimal string.'),
+    token: z.enum(stablecoins).describe('Stablecoin by symbol; of several the first.'),
+    amount: z.string().describe('Minted amount of `token`, as a decimal string.'),
+    funds: z
+      .array(
+        z.strictObject({
+          token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+          amount: z.string().describe('Minted amount, as a decimal string.'),
+        }),
+      )
+      .describe('Everything that was minted.'),
   }),
-  failures: ['provider_unavailable'],
+  failures: ['unauthenticated', 'rate_limited', 'provider_unavailable'],
   example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },
-  run: async (context, { address, token, amount }) => {
-    const money = { asset: token, units: moneyOf(token, amount).units }
-    const owner = await findWalletOwner(context.database, address)
-    const mint = { token, to: address, units: money.units }
-    if (owner === undefined) context.afterCommit(() => context.chain.mint([mint]))
+  run: async (context, { address, token = 'USDC', amount }) => {
+    const funds = amount === undefined ? demoFunds : [{ asset: token, units: moneyOf(token, amount).units }]
+    const to = address ?? (await ownWallet(context))
+    const mints = funds.map(({ asset, units }) => ({ token: asset, to, units }))
+    const accountId = await findWalletOwner(context.database, to)
+    if (accountId === undefined) context.afterCommit(() => context.chain.mint(mints))
     else {
-      const credit = { accountId: owner, at: context.now }
-      await bookDeposit(context, { ...credit, funds: [money], reference: 'faucet' })
-      const owed = await recordOwedMints(context, { ...credit, mints: [mint] })
+      const owed = await credit(context, { accountId, funds, mints })
       context.afterCommit(() => mintOwed(context, owed))
     }
-    return { address, token, amount: decimalOf(money) }
+    const minted = funds.map((money) => ({ token: money.asset, amount: decimalOf(money) }))
+    return { address: to, token: funds[0]?.asset ?? token, amount: minted[0]?.amount ?? '0', funds: minted }
   },
 })
+
+/** Wallet of the session, once in the window. @throws Failure `unauthenticated`, `rate_limited`, `provider_unavailable`. */
+async function ownWallet(context: Context): Promise<Address> {
+  if (context.refusal) throw context.refusal
+  const { id } = personOf(context).account
+  const address = await findWallet(context.database, id)
+  if (address === undefined) throw new Error(`account ${id} has no wallet`)
+  const reading = await countRequest(context, {
+    rateClass: 'funding',
+    client: id,
+    now: context.now,
+    failClosed: true,
+    restarts: false,
+  })
+  if (reading !== null) requireWithinLimit(reading)
+  return address
+}
+
+/** Books the funds as a deposit, with the mints that are owed for it. */
+function credit(
+  context: Context,
+  { accountId, funds, mints }: { accountId: string; funds: readonly Money[]; mints: readonly Mint[] },
+): Promise<OwedMint[]> {
+  return context.database.transaction(async (database) => {
+    const inside = { ...context, database }
+    await bookDeposit(inside, { accountId, funds, reference: 'faucet', at: context.now })
+    return recordOwedMints(inside, { accountId, mints, at: context.now })
+  })
+}

@@ -43,7 +43,7 @@ export default defineTool({
   name: 'transfers.gasless',
   title: 'Gasless transfer',
   summary:
-    'Submit a payment that somebody else has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway.',
+    'Submit a payment that another payer has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway.',
   description:
     'Use it only with a complete signed payment from a payer outside this gateway; to pay from your own wallet use POST /api/wallets/transfer. It moves the payer’s money, not yours, irreversibly; the amount still counts under your policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. `settlement_pending`: sent, do not send it again. `authorization_rejected` has a `reason`; nothing was sent and no gas was spent: ask the payer for a new signature. The same signature never pays twice.',
   route: 'POST /api/transfers/gasless',
@@ -102,7 +102,7 @@ export default defineTool({
   facts,
   spend: async (context, input) => {
     const { chain, database, now } = context
-    if (input.chain !== chain.name)
+    if (input.chain !== undefined && input.chain !== chain.name)
       throw new Failure('chain_not_supported', `This deployment does not relay on "${input.chain}".`, {
         hint: `Use "${chain.name}".`,
       })
@@ -146,11 +146,11 @@ export default defineTool({
       payment: paymentOf(input, found.permitNonce),
       at: context.now,
     })
-    return answerOf(sent, input, decided)
+    return answerOf(context, sent, input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedRelay(context, decided.decisionId)
-    return sent === null ? null : answerOf(sent, input, decided)
+    return sent === null ? null : answerOf(context, sent, input, decided)
   },
 })
 
@@ -201,8 +201,9 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
 
 /** Builds the answer for a relay, the same for every call. */
 function answerOf(
+  { chain }: Pick<Context, 'chain'>,
   sent: SubmittedRelay,
-  { token, value, chain }: AuthorizedPayment,
+  { token, value }: AuthorizedPayment,
   { decisionId, facts }: AllowedDecision<Facts>,
 ) {
   return {
@@ -212,7 +213,7 @@ function answerOf(
     amount: decimalOf({ asset: token, units: value }),
     from: getAddress(facts.from),
     to: getAddress(facts.to),
-    chain,
+    chain: chain.name,
     gasSponsored: true as const,
     screening: facts.screening,
   }

@@ -21,6 +21,7 @@ const balance = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
   amount: z.string().describe('Spendable amount, as a decimal string of the token.'),
   held: z.string().describe('Amount reserved for pending operations, as a decimal string of the token.'),
+  usd: z.string().nullable().describe('Worth of both in USD.'),
   shortfall: z
     .string()
     .optional()

@@ -30,7 +30,7 @@ export default defineTool({
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
-  run: async (context, { money, destination, chain, safeAddress }) => {
+  run: async (context, { money, destination, chain = context.chain.name, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null

@@ -116,7 +116,8 @@ export default defineTool({
   facts: transferFacts,
   spend: async (context, input) => {
     const caller = callerOf(context)
-    const { money, destination, chain, safeAddress } = input
+    const { money, destination, safeAddress } = input
+    const chain = input.chain ?? context.chain.name
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
@@ -182,11 +183,11 @@ export default defineTool({
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })
-    return answerOf(await sendWritten(context, { decisionId, row, wallet }), input, decided)
+    return answerOf(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
-    return sent === null ? null : answerOf(sent, input, decided)
+    return sent === null ? null : answerOf(context, sent, input, decided)
   },
 })
 
@@ -205,8 +206,9 @@ async function countSignature(
 
 /** Builds the answer for a transfer, the same for every call. */
 function answerOf(
+  { chain: { name } }: Pick<Context, 'chain'>,
   sent: SentTransfer,
-  { money, destination, chain }: z.output<typeof transferRequest>,
+  { money, destination, chain = name }: z.output<typeof transferRequest>,
   { decisionId, facts }: AllowedDecision<TransferFacts>,
 ) {
   return {

@@ -13,9 +13,12 @@ export const agentKinds = ['agent', 'grant'] as const satisfies readonly AccessK
 
 export const developerKinds = ['developer'] as const satisfies readonly AccessKey['kind'][]
 
+/** Every kind of key: an owner changes, stops and revokes API keys as agents too. */
+export const ownedKinds = [...agentKinds, ...developerKinds]
+
 /** Query member of key lists. */
 export const keyStatusFilter = z
-  .enum(['active', 'paused', 'revoked'])
+  .enum(['active', 'paused', 'revoked', 'all'])
   .optional()
   .describe('Filter by status; absent: all except revoked.')
 
@@ -30,14 +33,20 @@ export interface Owned {
  */
 export async function listKeys(
   database: Connection,
-  { accountId, kinds, status, page }: Owned & { status?: AccessKey['status'] | undefined; page: Page },
+  {
+    accountId,
+    kinds,
+    status,
+    page,
+  }: Owned & { status?: AccessKey['status'] | 'all' | undefined; page: Page },
 ): Promise<AccessKey[]> {
-  const query = database.kysely
+  const owned = database.kysely
     .selectFrom('access_key')
     .select(keyColumns)
     .where('account_id', '=', accountId)
     .where('kind', 'in', kinds)
-    .where('status', status === undefined ? '!=' : '=', status ?? 'revoked')
+  const query =
+    status === 'all' ? owned : owned.where('status', status === undefined ? '!=' : '=', status ?? 'revoked')
   const rows = await (page.after === null ? query : query.where('id', '<', page.after))
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
@@ -108,14 +117,16 @@ export async function changeKey(
   return keyOf(row)
 }
 
-/** Pauses all active keys of an account. */
-export async function pauseKeys(database: Connection, accountId: string): Promise<void> {
-  await database.kysely
+/** Pauses all active keys of an account. @returns the keys that were active, as they are now. */
+export async function pauseKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
+  const rows = await database.kysely
     .updateTable('access_key')
     .set({ status: 'paused' })
     .where('account_id', '=', accountId)
     .where('status', '=', 'active')
+    .returning(keyColumns)
     .execute()
+  return rows.map(keyOf)
 }
 
 /** Lists all unrevoked keys of an account, newest first. */

@@ -7,8 +7,9 @@ import type { NewId } from '../../base/ids.ts'
 import type { Account } from '../../base/principal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
-import { createAccount } from '../accounts.ts'
+import { createAccount, settleGuest } from '../accounts.ts'
 import { type Challenge, openChallenge, takeChallenge } from '../challenges.ts'
+import { endGuestLifetime } from '../sessions/sessions.ts'
 import { type P256Point, pointOf } from './passkey-point.ts'
 import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, findPasskeys, insertPasskey, type Passkey } from './passkey-store.ts'
@@ -45,7 +46,7 @@ export async function registrationOptions(
   const known = account === null ? [] : await findPasskeys(parts.database, { accountId: account.id })
   const facts = {
     accountId: account?.id ?? parts.newId('acct', at),
-    displayName: account?.displayName ?? displayName,
+    displayName: account === null || account.guest ? displayName : account.displayName,
   }
   const options = await generateRegistrationOptions({
     rpName: 'Bursar',
@@ -75,7 +76,7 @@ export async function registrationOptions(
 
 /**
  * Registers the passkey for a challenge of {@link registrationOptions}, which is consumed in any case. @param account
- * signed-in account; null creates a new one. @returns the passkey, its account, and its point if it can own a smart
+ * signed-in account; null creates a new one. A guest becomes a person, whose sessions go on. @returns the passkey, its account, and its point if it can own a smart
  * account. @throws Failure `unauthenticated` when the response is not valid, `conflict` when the credential is
  * already registered; writes are committed.
  */
@@ -110,7 +111,11 @@ export async function registerPasskey(
   const passkey = { ...made, id: parts.newId('pk', at), accountId: owner.id, createdAt: at, lastUsedAt: null }
   // A concurrent registration won: roll back everything, especially a new account without a sign-in method.
   if (!(await insertPasskey(parts.database, passkey))) throw isRegistered(false)
-  return { account: owner, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
+  const person = owner.guest
+    ? await settleGuest(parts.database, { account: owner, displayName: displayName ?? facts.displayName })
+    : owner
+  if (owner.guest) await endGuestLifetime(parts.database, { accountId: owner.id, at })
+  return { account: person, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
 }
 
 /** Takes the challenge; only the account that it was opened for can finish it. */

@@ -7,6 +7,7 @@ import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
 import { findSession } from '../store.ts'
 import {
   issueDeviceToken,
+  lifetimeOf,
   openSession,
   renewToken,
   type SessionMethod,
@@ -43,7 +44,7 @@ unchangedSessionAnswer.register(z.globalRegistry, { id: 'ContinuedSession' })
 
 /** Builds the response for a continued session. Cookie callers get no token, because page scripts could leak it. */
 export async function continueSession(
-  settings: TokenSettings,
+  settings: TokenSettings & RoleSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
 ): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (session.tokenHolder === 'browser')
@@ -80,7 +81,13 @@ export async function signIn(
   { account, method, at }: { account: Account; method: SessionMethod; at: Date },
 ): Promise<z.input<typeof sessionAnswer>> {
   requireUnlocked(account)
-  const { sessionToken, expiresAt } = await openSession(parts, { accountId: account.id, method, at })
+  const lifetime = lifetimeOf(account, parts.settings)
+  const { sessionToken, expiresAt } = await openSession(parts, {
+    accountId: account.id,
+    method,
+    lifetime,
+    at,
+  })
   const role = roleOf(account, parts.settings)
   return { account: viewOf({ ...account, role }), sessionToken, expiresAt: expiresAt.toISOString() }
 }

@@ -14,9 +14,27 @@ import { findSession } from '../store.ts'
 
 /** Lifetime of a token: 15 minutes. Renewed when less than half is left. */
 const TOKEN_SECONDS = 15 * 60
-/** Maximum lifetime of a session: 12 hours. */
+/** Maximum lifetime of a person's session: 12 hours. */
 const SESSION_SECONDS = 12 * 60 * 60
 const TYPE = 'bursar-session+jwt'
+
+/** Seconds that a token and its session live. */
+interface Lifetime {
+  readonly token: number
+  readonly session: number
+}
+
+const DAY_SECONDS = 24 * 60 * 60
+const personLifetime: Lifetime = { token: TOKEN_SECONDS, session: SESSION_SECONDS }
+/** A guest cannot sign in again, and the sandbox has no money: the session stays until 30 days after its last use. */
+const guestLifetime: Lifetime = { token: 30 * DAY_SECONDS, session: 30 * DAY_SECONDS }
+
+export function lifetimeOf(
+  { guest }: Pick<Account, 'guest'>,
+  { mode }: Pick<RoleSettings, 'mode'>,
+): Lifetime {
+  return guest && mode === 'sandbox' ? guestLifetime : personLifetime
+}
 
 /** @property origin issuer and audience of tokens. */
 export interface TokenSettings {
@@ -48,11 +66,17 @@ const DEVICE_METHOD = 'device'
 
 export async function openSession(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: TokenSettings },
-  { accountId, method, at }: { accountId: string; method: SessionMethod; at: Date },
+  {
+    accountId,
+    method,
+    lifetime = personLifetime,
+    at,
+  }: { accountId: string; method: SessionMethod; lifetime?: Lifetime; at: Date },
 ): Promise<IssuedSession> {
   const sessionId = newId('sess', at)
-  const endsAt = await insertSession(database, { sessionId, accountId, method, name: null, at })
-  return signToken(settings, { accountId, sessionId, endsAt, at })
+  const seconds = lifetime.session
+  const endsAt = await insertSession(database, { sessionId, accountId, method, name: null, at, seconds })
+  return signToken(settings, { accountId, sessionId, endsAt, at }, lifetime.token)
 }
 
 /** Opens the session of a program that a person allowed. @param name name of the program. @returns its id. */
@@ -82,15 +106,17 @@ async function insertSession(
     method,
     name,
     at,
+    seconds = SESSION_SECONDS,
   }: {
     sessionId: string
     accountId: string
     method: SessionMethod | typeof DEVICE_METHOD
     name: string | null
     at: Date
+    seconds?: number
   },
 ): Promise<Date> {
-  const endsAt = new Date(at.getTime() + SESSION_SECONDS * 1000)
+  const endsAt = new Date(at.getTime() + seconds * 1000)
   await kysely
     .insertInto('session')
     .values({
@@ -125,15 +151,42 @@ async function signToken(
 
 /** Issues a new token for an authenticated session. */
 export function renewToken(
-  settings: TokenSettings,
+  settings: TokenSettings & RoleSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
 ): Promise<IssuedSession> {
-  return signToken(settings, {
-    accountId: account.id,
-    sessionId: session.id,
-    endsAt: session.expiresAt,
-    at,
-  })
+  const { id: sessionId, expiresAt: endsAt } = session
+  const { token } = lifetimeOf(account, settings)
+  return signToken(settings, { accountId: account.id, sessionId, endsAt, at }, token)
+}
+
+/** Ends the longer life of a guest's sessions: the account has become a person's. */
+export async function endGuestLifetime(
+  { kysely }: Connection,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<void> {
+  const endsAt = new Date(at.getTime() + SESSION_SECONDS * 1000)
+  await kysely
+    .updateTable('session')
+    .set({ expires_at: endsAt })
+    .where('account_id', '=', accountId)
+    .where('expires_at', '>', endsAt)
+    .execute()
+}
+
+/** Extends a guest's session by its use, at most once a day. @returns the end of the session. */
+async function extendGuestSession(
+  { kysely }: Connection,
+  { sessionId, endsAt, at }: { sessionId: string; endsAt: Date; at: Date },
+): Promise<Date> {
+  const wanted = new Date(at.getTime() + guestLifetime.session * 1000)
+  if (wanted.getTime() - endsAt.getTime() < DAY_SECONDS * 1000) return endsAt
+  await kysely
+    .updateTable('session')
+    .set({ expires_at: wanted })
+    .where('id', '=', sessionId)
+    .where('revoked_at', 'is', null)
+    .execute()
+  return wanted
 }
 
 /** @property renewed new token, if the old one is past half its lifetime. */
@@ -153,20 +206,30 @@ export async function authenticateSession(
   if (found === undefined || found.account.id !== accountId)
     throw notSignedIn('The session has expired or was revoked.')
   requireUnlocked(found.account)
-  const isPastHalfLife = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
-  const renewed = isPastHalfLife
-    ? await signToken(settings, { accountId, sessionId, endsAt: found.expiresAt, at: now })
+  const lifetime = lifetimeOf(found.account, settings)
+  const isGuest = lifetime === guestLifetime
+  const endsAt = isGuest
+    ? await extendGuestSession(database, { sessionId, endsAt: found.expiresAt, at: now })
+    : found.expiresAt
+  const isDevice = found.method === DEVICE_METHOD
+  const leftMs = expiresAt.getTime() - now.getTime()
+  // A guest's token follows its session. That of a guest who became a person is replaced by a person's.
+  const isRenewed = isGuest
+    ? endsAt.getTime() - expiresAt.getTime() >= DAY_SECONDS * 1000
+    : leftMs < (TOKEN_SECONDS * 1000) / 2 || (!isDevice && leftMs > TOKEN_SECONDS * 1000)
+  const renewed = isRenewed
+    ? await signToken(settings, { accountId, sessionId, endsAt, at: now }, lifetime.token)
     : null
   const account = { ...found.account, role: roleOf(found.account, settings) }
   const { steppedUpAt } = found
   const session = {
     id: sessionId,
     createdAt: found.createdAt,
-    isDevice: found.method === DEVICE_METHOD,
+    isDevice,
     steppedUpAt,
     tokenHolder,
     tokenExpiresAt: expiresAt,
-    expiresAt: found.expiresAt,
+    expiresAt: endsAt,
   }
   return { principal: { kind: 'session', account, session }, renewed }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Principal } from '../../../src/base/principal.ts'
 import { openPortfolio } from '../../../src/investing/open-portfolio.ts'
 import type { Services } from '../../../src/kernel/context.ts'
+import { freeze, unfreeze } from '../../../src/wallets/reconcile/shortfall.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
 import list from '../../../tools/activity/list.ts'
 import order from '../../../tools/investing/order.ts'
@@ -13,7 +14,7 @@ import { keyOf, noon, servicesOn } from '../../kernel/scene.ts'
 import { payee, walletScene } from '../../tools/wallets/scene.ts'
 
 const page = z.object({
-  activity: z.array(
+  entries: z.array(
     z.looseObject({
       id: z.string(),
       kind: z.string(),
@@ -21,6 +22,10 @@ const page = z.object({
       status: z.string(),
       asset: z.string(),
       amount: z.string().nullable(),
+      usd: z.string().nullable(),
+      agentId: z.string().nullable(),
+      object: z.object({ kind: z.string(), id: z.string() }),
+      memo: z.string().nullable(),
       counterparty: z.string().nullable(),
     }),
   ),
@@ -54,32 +59,32 @@ onBothEngines('the activity of an account', (database) => {
   }, 60_000)
   const listed = async (input: object = {}, as: Principal = owner) =>
     page.parse(await scene.call(list, as, input))
-  const told = ({ activity }: z.output<typeof page>) =>
-    activity.map(({ kind, direction, status, amount, asset }) =>
+  const told = ({ entries }: z.output<typeof page>) =>
+    entries.map(({ kind, direction, status, amount, asset }) =>
       [kind, direction, status, amount, asset].join(' '),
     )
 
   it('lists every room, newest first', async () => {
-    const { activity, notShown, nextCursor } = await listed()
-    expect(told({ activity, notShown, nextCursor }).slice(0, 4)).toEqual([
+    const { entries, notShown, nextCursor } = await listed()
+    expect(told({ entries, notShown, nextCursor }).slice(0, 4)).toEqual([
       expect.stringMatching(/^order out (pending|completed) \S+ USD$/),
-      'x402 out completed 0.01 USDC',
+      'purchase out completed 0.01 USDC',
       'transfer out completed 2 USDC',
       'transfer out completed 1 USDC',
     ])
-    expect(activity.slice(4).every(({ kind, direction }) => kind === 'deposit' && direction === 'in')).toBe(
+    expect(entries.slice(4).every(({ kind, direction }) => kind === 'deposit' && direction === 'in')).toBe(
       true,
     )
-    expect(activity.slice(4).map(({ asset }) => asset)).toContain('USD')
+    expect(entries.slice(4).map(({ asset }) => asset)).toContain('USD')
     expect([notShown, nextCursor]).toEqual([[], null])
   })
 
   it('shows the receiver of a transfer what came in, and the sender’s address', async () => {
-    const { activity } = await listed({ kind: 'transfer' }, receiver)
-    expect(activity).toHaveLength(1)
-    expect(activity[0]).toMatchObject({ direction: 'in', amount: '2', status: 'completed', decisionId: null })
-    expect(activity[0]?.counterparty?.toLowerCase()).toBe(address.owner)
-    expect(activity[0]?.counterparty).not.toBe(address.owner)
+    const { entries } = await listed({ kind: 'transfer' }, receiver)
+    expect(entries).toHaveLength(1)
+    expect(entries[0]).toMatchObject({ direction: 'in', amount: '2', status: 'completed', decisionId: null })
+    expect(entries[0]?.counterparty?.toLowerCase()).toBe(address.owner)
+    expect(entries[0]?.counterparty).not.toBe(address.owner)
   })
 
   it('is paged without a gap or a repetition', async () => {
@@ -88,28 +93,67 @@ onBothEngines('the activity of an account', (database) => {
     let cursor: string | null = null
     do {
       const next: z.output<typeof page> = await listed({ limit: '2', ...(cursor === null ? {} : { cursor }) })
-      walked.push(...next.activity.map(({ id }) => id))
+      walked.push(...next.entries.map(({ id }) => id))
       cursor = next.nextCursor
     } while (cursor !== null)
-    expect(walked).toEqual(all.activity.map(({ id }) => id))
+    expect(walked).toEqual(all.entries.map(({ id }) => id))
     expect(new Set(walked).size).toBe(walked.length)
     await expect(listed({ cursor: 'bm90aGluZw' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it.each([
-    [{ kind: 'x402' }, 1],
+    [{ kind: 'purchase' }, 1],
     [{ from: minutes(2).toISOString(), to: minutes(4).toISOString() }, 2],
     [{ kind: 'order', to: minutes(4).toISOString() }, 0],
+    [{ kind: 'transfer', direction: 'out' }, 2],
+    [{ kind: 'transfer', direction: 'in' }, 0],
+    [{ search: payee.slice(2, 12).toUpperCase() }, 1],
+    [{ search: 'vt' }, 1],
+    [{ search: '%' }, 0],
+    [{ agentId: 'key_none' }, 0],
   ])('filters by %j', async (filter, count) => {
-    expect((await listed(filter)).activity).toHaveLength(count)
+    expect((await listed(filter)).entries).toHaveLength(count)
   })
 
   it('shows a key the rooms of its scopes, and only the orders it placed', async () => {
     const wallets = await listed({}, keyOf(owner.account, { scopes: ['wallets:read'] }))
     expect(wallets.notShown).toEqual(['bank', 'cards', 'investing'])
-    expect(new Set(wallets.activity.map(({ asset }) => asset)).has('USD')).toBe(false)
+    expect(new Set(wallets.entries.map(({ asset }) => asset)).has('USD')).toBe(false)
     const investing = await listed({}, keyOf(owner.account, { scopes: ['investing:read'] }))
     expect(told(investing)).toEqual([])
-    expect((await listed({}, keyOf(owner.account))).activity).toEqual([])
+    expect((await listed({}, keyOf(owner.account))).entries).toEqual([])
+  })
+
+  it('has the value in USD, the object and the key of each spend', async () => {
+    const { entries } = await listed()
+    expect(entries.slice(0, 4).map(({ kind, object }) => `${kind} ${object.kind}`)).toEqual([
+      'order order',
+      'purchase transfer',
+      'transfer transfer',
+      'transfer transfer',
+    ])
+    expect(entries[2]?.usd).toMatch(/^(1\.9|2)/)
+    expect(entries.slice(0, 4).map(({ agentId }) => agentId)).toEqual([null, null, null, null])
+    const { agent, principal } = await scene.addAgent(owner)
+    const intent = await scene.intentOf(principal, { destination: payee, amount: '3' }, at(5))
+    const signature = await agent.signHash(intent.hash)
+    const paid = { destination: payee, amount: '3', intentId: intent.intentId, signature }
+    await scene.call(transfer, principal, paid, { ...at(5), idempotencyKey: 'by-agent' })
+    const keyId = principal.kind === 'key' ? principal.key.id : ''
+    const { entries: spent } = await listed({ agentId: keyId })
+    expect(spent).toMatchObject([{ kind: 'transfer', amount: '3', agentId: keyId }])
+  })
+
+  it('shows money that the chain lacks, and its return', async () => {
+    const place = { accountId: receiver.account.id, token: 'USDC', place: 'base-sepolia' } as const
+    const missing = { onChain: 0n, leaving: 0n, units: 1_000_000n, at: minutes(6) }
+    await freeze(services, place, missing)
+    await unfreeze(services, place, { units: 400_000n, at: minutes(7) })
+    const { entries } = await listed({ kind: 'shortfall' }, receiver)
+    expect(entries).toMatchObject([
+      { direction: 'in', amount: '0.4', object: { kind: 'wallet', id: receiver.account.id } },
+      { direction: 'out', amount: '1', usd: null, counterparty: null },
+    ])
+    expect((await listed({ kind: 'shortfall' })).entries).toEqual([])
   })
 })

@@ -95,6 +95,18 @@ onBothEngines('an owner’s agents', (database) => {
     await expect(spend('1')).resolves.toBeDefined()
   })
 
+  it('keep the policy that another editor has changed meanwhile', async () => {
+    const looser = { ...policy, dailyBudget: { max: '100' } }
+    await change({ policy: { ...policy, dailyBudget: { max: '5' } }, expectedVersion: 1 })
+    await expect(change({ policy: looser, expectedVersion: 1 })).rejects.toEqual(refusal('conflict'))
+    await expect(change({ expectedVersion: 2 })).rejects.toEqual(refusal('invalid_request'))
+    expect((await owner.call(get, { id })).body).toMatchObject({
+      policyVersion: 2,
+      policy: { dailyBudget: { max: '5' } },
+    })
+    expect((await change({ policy: looser, expectedVersion: 2 })).body).toMatchObject({ policyVersion: 3 })
+  })
+
   it('are renamed without a new version of their policy', async () => {
     expect((await change({ name: 'Bot' })).body).toMatchObject({ name: 'Bot', policyVersion: 1 })
   })
@@ -183,6 +195,9 @@ onBothEngines('an owner’s agents', (database) => {
       agentId: id,
       usage: expect.objectContaining({ day: '2026-11-20', used: '3', count: 1 }),
       days: [{ day: '2026-11-18', used: '2.5', count: 2 }],
+      categories: [{ category: 'transfer', used: '3', count: 1 }],
+      payees: expect.any(Array),
+      decisions: { allowed: 1, denied: 0, approvalRequired: 0 },
     })
   })
 })

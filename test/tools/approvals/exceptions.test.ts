@@ -134,6 +134,7 @@ onBothEngines('an exception', (database) => {
     const { decisions } = await showDecisions(services, {
       accountId: owner.accountId,
       keyId,
+      decisionId: null,
       verdict: 'allow',
       page: { limit: 10, after: null },
     })

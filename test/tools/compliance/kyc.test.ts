@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { openAlarms } from '../../../src/alarms/alarms.ts'
+import { newId } from '../../../src/base/ids.ts'
 import type { Principal } from '../../../src/base/principal.ts'
 import { findApplication } from '../../../src/compliance/kyc-store.ts'
 import { Failure } from '../../../src/failures/failure.ts'
@@ -8,9 +9,11 @@ import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import type { Tool } from '../../../src/kernel/tool.ts'
+import type { Application, IdentityReview } from '../../../src/providers/identity-review.ts'
 import { openWallet } from '../../../src/wallets/open-wallet.ts'
 import kyc from '../../../tools/compliance/kyc.ts'
 import erase from '../../../tools/compliance/personal-data/erase.ts'
+import page from '../../../tools/compliance/verification-page.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
@@ -33,6 +36,46 @@ onBothEngines('identity verification', (database) => {
     (await run(tool, callOf(services, as, changes), input)).body
   const levelOf = async (as: Principal) =>
     'account' in as ? (await findAccount(database(), as.account.id))?.kycLevel : undefined
+
+  it('links to the reviewer’s page for a review that waits, and for no other person’s', async () => {
+    const [person, other] = [await newPerson(database()), await newPerson(database())]
+    const identityReview: IdentityReview = {
+      ...services.identityReview,
+      submit: async ({ id }) => ({ reference: `r-${id}`, review: { status: 'pending', labels: [] } }),
+      page: async ({ id, level }, now) => ({ url: `https://page.example/${level}/${id}`, expiresAt: now }),
+    }
+    expect(await call(page, person, {})).toEqual({ url: null, expiresAt: null })
+    await expect(call(page, person, {}, { identityReview })).rejects.toMatchObject({ code: 'conflict' })
+    const { id } = await call(kyc, person, { applicant }, { identityReview })
+    expect(await call(page, person, {}, { identityReview })).toEqual({
+      url: `https://page.example/basic/${String(id)}`,
+      expiresAt: noon.toISOString(),
+    })
+    await expect(call(page, other, {}, { identityReview })).rejects.toMatchObject({ code: 'conflict' })
+    // Rounds of other tests read every review that waits.
+    await database().kysely.updateTable('kyc_application').set({ status: 'retry' }).execute()
+  })
+
+  it('gives the reviewer an address by its parts, until it is replaced by one line', async () => {
+    const person = await newPerson(database())
+    const sent: unknown[] = []
+    const identityReview = {
+      ...services.identityReview,
+      submit: async ({ applicant: { address, residence } }: Application) => {
+        sent.push({ address, residence })
+        return { reference: newId('kyc', noon), review: { status: 'retry', labels: [] } as const }
+      },
+    }
+    await call(kyc, person, { applicant }, { identityReview })
+    await call(kyc, person, { applicant: { ...applicant, address: 'Dorset Street 1' } }, { identityReview })
+    expect(sent).toEqual([
+      {
+        address: 'Unter den Linden 1, Berlin, 10117',
+        residence: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
+      },
+      { address: 'Dorset Street 1', residence: {} },
+    ])
+  })
 
   it.each([
     ['another applicant', { reference: 'another', applicationId: null }],

@@ -3,6 +3,7 @@ import { settleOrders } from '../../../src/jobs/settle-orders.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { trialBalance } from '../../../src/ledger/trial-balance.ts'
 import type { Feed } from '../../../src/providers/broker/sandbox-feed.ts'
+import type { BrokerageAccounts } from '../../../src/providers/brokerage-accounts.ts'
 import order from '../../../tools/investing/order.ts'
 import cancel from '../../../tools/investing/orders/cancel.ts'
 import list from '../../../tools/investing/orders/list.ts'
@@ -13,6 +14,18 @@ import { movedClock, newInvestor, servicesWithMarket } from '../../investing/sce
 
 const dollars = (price: number) => BigInt(Math.round(price * 100)) * 10_000_000n
 const quiet = new AbortController().signal
+
+/** A broker's accounts that must not be asked. */
+const refuse = () => Promise.reject(new Error('the broker was asked'))
+const closedAccounts: BrokerageAccounts = {
+  open: refuse,
+  read: refuse,
+  transfer: refuse,
+  readTransfer: refuse,
+  withdrawableCash: refuse,
+  positions: refuse,
+  activities: refuse,
+}
 
 onBothEngines('orders', (database) => {
   const clock = movedClock()
@@ -66,12 +79,9 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
   })
 
-  it('is refused when the broker serves another owner’s account, and holds nothing', async () => {
+  it('is refused without an account at a broker that keeps them, and holds nothing', async () => {
     const { broker } = services
-    services = {
-      ...services,
-      broker: { ...broker, isOpenTo: (accountId) => accountId !== investor.accountId },
-    }
+    services = { ...services, broker: { ...broker, accounts: closedAccounts } }
     investor = await signInAgain(services, investor.accountId)
     await expect(place({})).rejects.toMatchObject({
       code: 'order_rejected',

@@ -9,7 +9,7 @@ import { type Chain, type EvmSigner, type Hex, refusedCall } from '../../../src/
 import { reconcileWallet } from '../../../src/wallets/reconcile/reconcile.ts'
 import { signedCall } from '../../../src/wallets/relays/payment-call.ts'
 import { findWallet, lowerCase } from '../../../src/wallets/store.ts'
-import { releaseOrphans } from '../../../src/wallets/transfers/release-orphans.ts'
+import { releaseUnwrittenTransfers } from '../../../src/wallets/transfers/release-unwritten.ts'
 import gasless from '../../../tools/transfers/gasless.ts'
 import get from '../../../tools/wallets/transfers/get.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -219,7 +219,7 @@ onBothEngines('payments that a token rejects', (database) => {
     const call = (changes: Partial<Context> = {}) => relay({ authorization }, { idempotencyKey, ...changes })
     await expect(call({ database: dying })).rejects.toThrow('the process ended')
     await expect(call()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
-    await releaseOrphans({ ...services, clock: seconds(600) }, seconds(600)())
+    await releaseUnwrittenTransfers({ ...services, clock: seconds(600) }, seconds(600)())
     await expect(call()).rejects.toMatchObject({ code: 'provider_unavailable', members: { isFinal: true } })
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
   })

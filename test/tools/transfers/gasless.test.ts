@@ -5,9 +5,9 @@ import type { Principal } from '../../../src/base/principal.ts'
 import { settleRelays } from '../../../src/jobs/settle-relays.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { trialBalance } from '../../../src/ledger/trial-balance.ts'
-import type { Address, Chain, Hex } from '../../../src/providers/chain.ts'
+import { type Address, type Chain, type Hex, tokenAddress } from '../../../src/providers/chain.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
-import { releaseOrphans } from '../../../src/wallets/transfers/release-orphans.ts'
+import { releaseUnwrittenTransfers } from '../../../src/wallets/transfers/release-unwritten.ts'
 import gasless from '../../../tools/transfers/gasless.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import get from '../../../tools/wallets/transfers/get.ts'
@@ -110,7 +110,8 @@ onBothEngines('a gasless transfer', (database) => {
       ['domain', async () => authorize({ domain: { chainId: 8453 } })],
       [
         'domain',
-        async () => authorize({ domain: { name: 'EURC', verifyingContract: services.chain.tokens.EURC } }),
+        async () =>
+          authorize({ domain: { name: 'EURC', verifyingContract: tokenAddress(services.chain, 'EURC') } }),
       ],
       ['balance', async () => authorize({ value: 10_000_000_000n })],
     ])('is rejected for its %s before any gas is spent', async (reason, make) => {
@@ -339,7 +340,7 @@ onBothEngines('a gasless transfer', (database) => {
     })
     await expect(relay({ authorization: await authorize() }, { chain })).rejects.toBe(broken)
     expect(await usedOf(agent)).toBe(used + 5_000_000n)
-    await releaseOrphans(services, new Date(noon.getTime() + 60_000))
+    await releaseUnwrittenTransfers(services, new Date(noon.getTime() + 60_000))
     expect(await usedOf(agent)).toBe(used)
   })
 

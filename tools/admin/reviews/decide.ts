@@ -1,20 +1,24 @@
 import { z } from 'zod'
+import { decideDepositReview } from '../../../src/banking/deposit-reviews.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { latestOrDollars } from '../../../src/providers/rates.ts'
 import { decideReview, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
+import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
 
 export default defineTool({
   name: 'admin.reviews.decide',
   title: 'Decide on an AML review',
-  summary: 'Release or block a spend that AML has flagged for review.',
+  summary: 'Release or block a spend or a deposit that AML has flagged for review.',
   description:
-    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. `block`: exactly that spend is blocked permanently. The decision is stored with its reason and administrator, and never changes.',
+    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. A released deposit is credited at once, at the rate of that moment. `block`: exactly that spend is blocked permanently, or the deposit never credited. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/reviews/{id}',
   who: 'admin',
   scopes: [],
   effect: 'write',
+  ownTransactions: true,
   stepUp: true,
   mcp: false,
   input: z.strictObject({
@@ -28,9 +32,9 @@ export default defineTool({
     releasedUntil: z
       .string()
       .nullable()
-      .describe('Deadline for sending the spend again, ISO 8601 UTC; null when blocked.'),
+      .describe('Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit.'),
   }),
-  failures: ['not_found', 'conflict'],
+  failures: ['not_found', 'conflict', 'rates_unavailable'],
   example: {
     id: 'rev_01h455vb4pex5vsknk084sn02q',
     decision: 'release',
@@ -40,9 +44,24 @@ export default defineTool({
     const at = context.now
     const decidedBy = personOf(context).account.id
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
-    await decideReview(context, { id, decidedBy, status, reason, at })
-    await recordChange(context, { as: 'admin', action: `review.${status}`, object: { kind: 'review', id } })
+    const decided = { id, decidedBy, status, reason, at }
+    const table = await latestOrDollars(context.rates, at)
+    const isDeposit = await context.database.transaction(async (database) => {
+      const parts = { ...context, database }
+      const isFound = await decideDepositReview(
+        { ...parts, oweMint: recordMint(context) },
+        { ...decided, table },
+      )
+      if (!isFound) await decideReview(parts, decided)
+      const change = {
+        as: 'admin',
+        action: `review.${status}`,
+        object: { kind: 'review', id },
+      } as const
+      await recordChange(context, change, database)
+      return isFound
+    })
     const until = new Date(at.getTime() + REVIEW_RELEASE_MS).toISOString()
-    return { id, status, releasedUntil: decision === 'release' ? until : null }
+    return { id, status, releasedUntil: decision === 'release' && !isDeposit ? until : null }
   },
 })

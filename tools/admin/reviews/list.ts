@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
-import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { type DepositReview, listDepositReviews } from '../../../src/banking/deposit-reviews.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decimalOf } from '../../../src/money/money.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
 
 const statuses = ['open', 'released', 'blocked'] as const
@@ -19,9 +22,9 @@ const shownFacts = z.object({
 export default defineTool({
   name: 'admin.reviews.list',
   title: 'AML reviews',
-  summary: 'List the spends that AML has flagged for review.',
+  summary: 'List the spends and deposits that AML has flagged for review.',
   description:
-    'Each was denied with `aml_blocked` and `screening.result: review`. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
+    'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. Deposits from a blocked address are listed as `blocked`, without a decision. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
   route: 'GET /api/admin/reviews',
   who: 'admin',
   scopes: [],
@@ -37,15 +40,17 @@ export default defineTool({
       .array(
         z.strictObject({
           id: z.string().describe('`rev_…`'),
-          accountId: z.string().describe('`acct_…`: the sender.'),
+          accountId: z.string().describe('`acct_…`: the sender of a spend, the receiver of a deposit.'),
           agentId: z.string().nullable().describe('`key_…`; null when a person sends.'),
-          decisionId: z.string().describe('`dec_…`: denial that requires the review.'),
-          operation: z.string().describe('The operation, such as `wallets.transfer`.'),
-          direction: z.literal('out').describe('Direction of the spend: out of the account.'),
+          decisionId: text.describe('`dec_…`: denial that requires the review; null for a deposit.'),
+          operation: z
+            .string()
+            .describe('The operation, such as `wallets.transfer`; `deposit` for a deposit.'),
+          direction: z.enum(['in', 'out']).describe('`out`: a spend; `in`: a deposit.'),
           amount: text.describe('Amount as a decimal string.'),
           asset: text.describe('Asset by symbol.'),
           usd: text.describe('Value in USD, as a decimal string.'),
-          counterparty: text.describe('EVM address of the payee.'),
+          counterparty: untrustedTextOrNull('Payee of a spend; name or address of the sender of a deposit.'),
           chain: text.describe('Chain by name.'),
           lists: z.array(z.string()).describe('Lists and rules that require the review.'),
           status: z.enum(statuses).describe('`open`: not decided yet.'),
@@ -64,9 +69,11 @@ export default defineTool({
   }),
   failures: [],
   example: {},
-  run: async ({ database }, { status = 'open', ...input }) => {
-    const { rows, nextCursor } = await listReviews(database, { status, page: pageOf(input) })
-    const reviews = rows.map(({ facts, keyId, createdAt, decidedAt, lists, ...review }) => {
+  run: async (context, { status = 'open', ...input }) => {
+    const page = pageOf(input)
+    const spends = await listReviews(context.database, { status, page })
+    const deposits = (await listDepositReviews(context, { status, page })).map(viewDepositReview)
+    const reviews = spends.rows.map(({ facts, keyId, createdAt, decidedAt, lists, ...review }) => {
       const { usdMicros, ...shown } = shownFacts.parse(facts)
       const until =
         review.status === 'released' && decidedAt !== null ? decidedAt.getTime() + REVIEW_RELEASE_MS : null
@@ -82,6 +89,33 @@ export default defineTool({
         releasedUntil: until === null ? null : new Date(until).toISOString(),
       }
     })
-    return { reviews, nextCursor }
+    const all = [...reviews, ...deposits].sort((one, other) => (one.id < other.id ? 1 : -1))
+    const cut = cutPage(all, page)
+    return { reviews: [...cut.rows], nextCursor: cut.nextCursor ?? spends.nextCursor }
   },
 })
+
+function viewDepositReview({ money, sender, lists, createdAt, decidedAt, ...review }: DepositReview) {
+  const { id, accountId, status, decidedBy, reason } = review
+  return {
+    id,
+    accountId,
+    agentId: null,
+    decisionId: null,
+    operation: 'deposit',
+    direction: 'in' as const,
+    amount: decimalOf(money),
+    asset: money.asset,
+    usd: null,
+    counterparty: sender,
+    chain: null,
+    lists: [...lists],
+    status,
+    createdAt: createdAt.toISOString(),
+    decidedBy,
+    decidedAt: decidedAt?.toISOString() ?? null,
+    reason,
+    releasedUntil: null,
+    usedBy: null,
+  }
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { agentKinds, findAnyKey } from '../../../src/identity/keys/owned-keys.ts'
+import { findAnyKey, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
@@ -19,7 +19,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
     const key = await findAnyKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     return viewAgent(context.database, key, context.now)

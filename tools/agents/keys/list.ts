@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { agentKinds, keyStatusFilter, listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { agentKinds, keyStatusFilter, listKeys, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
@@ -18,6 +18,10 @@ export default defineTool({
   input: z.strictObject({
     ...pageMembers,
     status: keyStatusFilter,
+    include: z
+      .literal('api_keys')
+      .optional()
+      .describe('`api_keys`: list API keys beside agents, since they spend under a policy too.'),
   }),
   output: z.strictObject({
     keys: z.array(agentView).describe('Agents of this page, newest first.'),
@@ -25,10 +29,13 @@ export default defineTool({
   }),
   failures: [],
   example: {},
-  run: async (context, { status, ...input }) => {
+  run: async (context, { status, include, ...input }) => {
     const { database, now } = context
     const page = pageOf(input)
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const owned = {
+      accountId: personOf(context).account.id,
+      kinds: include === undefined ? agentKinds : ownedKinds,
+    }
     const { rows, nextCursor } = cutPage(await listKeys(database, { ...owned, status, page }), page)
     return { keys: await Promise.all(rows.map((key) => viewAgent(database, key, now))), nextCursor }
   },

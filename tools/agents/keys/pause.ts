@@ -3,7 +3,7 @@ import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
-import { agentKinds, changeKey, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
+import { changeKey, findOwnKey, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
 import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -27,7 +27,7 @@ export default defineTool({
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const { database, now } = context
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds, isLocked: true }
+    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds, isLocked: true }
     const key = await findOwnKey(database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     const paused = await changeKey(database, key, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { agentKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
+import { ownedKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -21,7 +21,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'You have no such agent.')
     context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))

@@ -7,10 +7,10 @@ import { Failure } from '../../../src/failures/failure.ts'
 import { grantMembers, keyExpiry, requirePolicy } from '../../../src/identity/keys/key-grant.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
 import {
-  agentKinds,
   changeKey,
   findOwnKey,
   type KeyChange,
+  ownedKinds,
   revokeKey,
 } from '../../../src/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
@@ -44,6 +44,13 @@ const change = z
       .describe('New state: `paused` stops every spend at once, `active` resumes, `revoked` is permanent.'),
     scopes: grantMembers.scopes.optional(),
     policy: spendPolicy.nullable().optional().describe('Complete new spend policy; null removes it.'),
+    expectedVersion: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        '`policyVersion` that the change was made from. If the policy has another version by now, nothing changes: 409 `conflict`. Absent: any version.',
+      ),
     expiresAt: z.iso
       .datetime()
       .nullable()
@@ -61,14 +68,17 @@ const change = z
       .optional()
       .describe('Purse from which the agent buys paid URLs.'),
   })
-  .refine((input) => Object.keys(input).length > 1, 'must name a member to change')
+  .refine(
+    ({ id: _, expectedVersion: __, ...changes }) => Object.keys(changes).length > 0,
+    'must name a member to change',
+  )
 
 export default defineTool({
   name: 'agents.keys.update',
   title: 'Change an agent',
   summary: 'Change an agent’s policy, scopes, name or expiry, pause or resume it, or revoke it.',
   description:
-    'Tightening takes effect from the next request on every instance. Loosening (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. Used budgets stay used.',
+    'Tightening takes effect from the next request on every instance. Loosening (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. Used budgets stay used. `conflict`: the policy changed after `expectedVersion`; read the agent again.',
   route: 'PATCH /api/agents/keys/{id}',
   who: 'person',
   scopes: [],
@@ -76,13 +86,14 @@ export default defineTool({
   mcp: false,
   input: change,
   output: agentView,
-  failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
+  failures: ['not_found', 'conflict', 'step_up_required', 'mfa_enrollment_required'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
   run: async (context, input) => {
     const { database, now } = context
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
+    requireVersion(key, input.expectedVersion)
     if (input.status === 'revoked' || input.status === 'paused')
       context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     if (input.status === 'revoked') {
@@ -112,6 +123,16 @@ export default defineTool({
     return viewAgent(database, after, now)
   },
 })
+
+/** Keeps one editor from undoing another's change. @throws Failure `conflict`. */
+function requireVersion({ policyVersion }: AccessKey, expected: number | undefined): void {
+  if (expected === undefined || expected === policyVersion) return
+  throw new Failure(
+    'conflict',
+    `The policy has version ${policyVersion} by now; the change was made from version ${expected}.`,
+    { hint: 'Read GET /api/agents/keys/{id} again and repeat the change on what it answers.' },
+  )
+}
 
 function changeOf(action: string, before: AccessKey, after: AccessKey) {
   return { action, object: { kind: 'key', id: before.id }, before: keyState(before), after: keyState(after) }

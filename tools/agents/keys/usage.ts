@@ -4,12 +4,19 @@ import { Failure } from '../../../src/failures/failure.ts'
 import { agentKinds, developerKinds, findAnyKey } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { pastUsage, showUsage, usageView } from '../../../src/spending/usage.ts'
+import {
+  pastUsage,
+  readUsageBreakdown,
+  showUsage,
+  usageBreakdown,
+  usageView,
+} from '../../../src/spending/usage.ts'
 
 export default defineTool({
   name: 'agents.keys.usage',
   title: 'Usage of a key',
-  summary: 'Read a key’s budget usage today, this week and this month, and on the previous 30 days.',
+  summary:
+    'Read a key’s budget usage today, this week and this month, and on the previous 30 days, by category and payee, with its decisions.',
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
   scopes: [],
@@ -28,6 +35,7 @@ export default defineTool({
         }),
       )
       .describe('Days with spends, newest first.'),
+    ...usageBreakdown,
   }),
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
@@ -42,6 +50,7 @@ export default defineTool({
       agentId: key.id,
       usage: await showUsage(database, { keyId: key.id, policy }, now),
       days: await pastUsage(database, key.id, now),
+      ...(await readUsageBreakdown(database, { accountId: owned.accountId, keyId: key.id }, now)),
     }
   },
 })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { revokeSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -12,6 +13,8 @@ export default defineTool({
   title: 'End a session',
   summary:
     'End one of the account’s sessions, or all others: their tokens are rejected from the next request on.',
+  description:
+    'Push messages to the browsers of these sessions end with them, and the owner is told by mail.',
   route: 'DELETE /api/auth/sessions/{id}',
   who: 'person',
   scopes: [],
@@ -23,17 +26,21 @@ export default defineTool({
   output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
   failures: ['not_found'],
   example: { id: 'sess_01h455vb4pex5vsknk084sn02q' },
-  run: async ({ database, principal, now: at }, { id: sessionId }) => {
-    const { account, session } = personOf({ principal })
+  run: async (context, { id: sessionId }) => {
+    const { database, now: at } = context
+    const { account, session } = personOf(context)
     const accountId = account.id
     if (sessionId === OTHERS) {
-      await revokeSessions(database, { accountId, exceptId: session.id, at })
+      const ended = await revokeSessions(database, { accountId, exceptId: session.id, at })
+      if (ended > 0) await sendSecurityNotice(context, { accountId, notice: 'sessions_ended', at })
       return { revoked: true }
     }
     if ((await revokeSessions(database, { accountId, sessionId, at })) === 0)
       throw new Failure('not_found', 'You have no such session.', {
         hint: 'GET /api/auth/sessions lists the active sessions.',
       })
+    if (sessionId !== session.id)
+      await sendSecurityNotice(context, { accountId, notice: 'session_ended', at })
     return { revoked: true }
   },
 })

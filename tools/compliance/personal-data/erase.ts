@@ -1,15 +1,18 @@
 import { z } from 'zod'
+import { eraseRecipients } from '../../../src/banking/recipients.ts'
 import { eraseApplications } from '../../../src/compliance/kyc-store.ts'
 import { eraseTravelRules } from '../../../src/compliance/store.ts'
+import { eraseBrokerageApplication } from '../../../src/investing/brokerage-store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { eraseSubscriptions } from '../../../src/notifications/subscriptions.ts'
 import { erasePurchases } from '../../../src/purchases/store.ts'
 
 export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
   summary:
-    'Erase the data submitted for identity verification and the Travel Rule, and what purchases sent and received; verdicts and payments stay.',
+    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, and the browsers that get push messages; verdicts and payments stay.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
   scopes: [],
@@ -18,7 +21,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({ erased: z.literal(true).describe('Always true.') }),
-  failures: [],
+  failures: ['conflict'],
   example: {},
   run: async (context) => {
     const { database, now } = context
@@ -26,6 +29,9 @@ export default defineTool({
     await eraseApplications(database, accountId)
     await eraseTravelRules(database, { accountId, at: now })
     await erasePurchases(database, accountId)
+    await eraseRecipients(database, accountId)
+    await eraseSubscriptions(database, accountId)
+    await eraseBrokerageApplication(database, accountId)
     return { erased: true as const }
   },
 })

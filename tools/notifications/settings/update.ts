@@ -1,8 +1,11 @@
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   changeNotificationSettings,
+  isQuieter,
   notificationSettings,
   readNotificationSettings,
 } from '../../../src/notifications/settings.ts'
@@ -12,7 +15,8 @@ export default defineTool({
   title: 'Change notification settings',
   summary:
     'Choose how the owner is told of requests for approval: by a mail at once, once a day, or not at all.',
-  description: 'Mails about the security of the account are always sent.',
+  description:
+    'Mails about the security of the account are always sent. Fewer mails (`daily` instead of `immediately`, or `off`) need a recent proof, because a stolen session could otherwise silence the owner before it spends; the owner is told by mail.',
   route: 'PATCH /api/notifications/settings',
   who: 'person',
   scopes: [],
@@ -20,12 +24,16 @@ export default defineTool({
   mcp: false,
   input: notificationSettings,
   output: notificationSettings,
-  failures: [],
+  failures: ['step_up_required'],
   example: { approvals: 'daily' },
   run: async (context, { approvals }) => {
     const { database } = context
     const accountId = personOf(context).account.id
     const before = await readNotificationSettings(database, accountId)
+    if (isQuieter(before, { approvals })) {
+      requireRecentProof(context)
+      await sendSecurityNotice(context, { accountId, notice: 'mails_reduced', at: context.now })
+    }
     await changeNotificationSettings(database, { accountId, approvals })
     await recordChange(context, {
       action: 'account.notifications_set',

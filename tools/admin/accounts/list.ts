@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { findAccounts, foundAccount } from '../../../src/identity/find-accounts.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'admin.accounts.list',
+  title: 'Accounts',
+  summary: 'Find accounts by id or by the start of their display name, newest first.',
+  route: 'GET /api/admin/accounts',
+  who: 'admin',
+  scopes: [],
+  effect: 'read',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({
+    ...pageMembers,
+    search: z
+      .string()
+      .trim()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('`acct_…`, or the start of the display name in any letter case.'),
+  }),
+  output: z.strictObject({
+    accounts: z.array(foundAccount).describe('Accounts of this page, newest first.'),
+    nextCursor,
+  }),
+  failures: [],
+  example: { search: 'Ada' },
+  run: ({ database }, { search = null, ...input }) => findAccounts(database, { search, page: pageOf(input) }),
+})

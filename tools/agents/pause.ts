@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { keyState } from '../../src/identity/keys/key-state.ts'
+import { pauseKeys } from '../../src/identity/keys/owned-keys.ts'
+import { cancelStoppedOrders } from '../../src/investing/stopped-orders.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'agents.pause',
+  title: 'Stop all agents',
+  summary: 'Pause every active key of the account at once: agents, OAuth grants and API keys.',
+  description:
+    'Needs no second factor. Everything except reads is blocked on every instance; open orders of the keys are canceled and their waiting approvals rejected. Each key is resumed by itself with PATCH.',
+  route: 'POST /api/agents/pause',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({ paused: z.int().describe('Number of keys that were active.') }),
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const { account } = personOf(context)
+    const paused = await pauseKeys(context.database, account.id)
+    context.afterCommit(() => cancelStoppedOrders(context, account.id))
+    for (const key of paused)
+      await recordChange(context, {
+        action: 'key.paused',
+        object: { kind: 'key', id: key.id },
+        before: keyState({ ...key, status: 'active' }),
+        after: keyState(key),
+      })
+    return { paused: paused.length }
+  },
+})

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { verifiedApplicant } from '../../../src/compliance/verified-person.ts'
+import { brokerageView, viewBrokerage } from '../../../src/investing/brokerage-request.ts'
+import { findBrokerageAccount } from '../../../src/investing/brokerage-store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'investing.account.get',
+  title: 'Account at the broker',
+  summary: 'Read the state of the account that the broker keeps for the owner.',
+  description:
+    'Orders need an `active` one. In the sandbox every account is active. `requirements` lists what POST /api/compliance/kyc still has to know.',
+  route: 'GET /api/investing/account',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({}),
+  output: brokerageView,
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const accountId = personOf(context).account.id
+    if (context.broker.accounts === null) return viewBrokerage(null, null)
+    const kept = await findBrokerageAccount(context.database, accountId)
+    return viewBrokerage(kept, await verifiedApplicant(context, accountId))
+  },
+})

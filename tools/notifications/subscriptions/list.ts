@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { listSubscriptions, subscriptionView } from '../../../src/notifications/subscriptions.ts'
+
+export default defineTool({
+  name: 'notifications.subscriptions.list',
+  title: 'Subscribed browsers',
+  summary: 'List the browsers that get push messages, newest first, and the key to subscribe another with.',
+  route: 'GET /api/notifications/subscriptions',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({
+    publicKey: z
+      .string()
+      .describe('`applicationServerKey` for PushManager.subscribe(): VAPID public key, base64url.'),
+    subscriptions: z
+      .array(subscriptionView)
+      .describe('Browsers of the account whose sessions last, newest first; at most ten.'),
+  }),
+  failures: [],
+  example: {},
+  run: async (context) => ({
+    publicKey: context.push.publicKey,
+    subscriptions: await listSubscriptions(context.database, {
+      accountId: personOf(context).account.id,
+      now: context.now,
+    }),
+  }),
+})
