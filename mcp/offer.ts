@@ -192,6 +192,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         accountId: account.id,
         keyId: key.id,
         verdict: null,
+        decisionId: null,
         page,
       })
       return { decisions }

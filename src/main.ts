@@ -33,6 +33,8 @@ async function main(argv: readonly string[]): Promise<number> {
       )
       return exit(code)
     }
+    case 'chain':
+      return exit(await (await import('./commands/chain.ts')).chain(rest, values, process.env))
     case 'admin':
       return (await import('./commands/admin.ts')).admin(rest, process.env)
     case 'audit':

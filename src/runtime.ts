@@ -27,6 +27,8 @@ import { createConfiguredIdentityProviders } from './providers/identity-provider
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
+import { fetchPublic } from './providers/public-fetch.ts'
+import { createWebPush } from './providers/push/web-push.ts'
 import { createConfiguredRailControls } from './providers/rail-controls/configured.ts'
 import { createConfiguredRateLimiter } from './providers/rate-limiter/configured.ts'
 import { createConfiguredRates } from './providers/rates/configured.ts'
@@ -78,7 +80,7 @@ export async function createRuntime(
   const [unobservedChain, database] = await startTogether(
     () =>
       withVariableName(
-        describeVariable('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN',
+        describeVariable(config.chain.rpcVariable, config.chain.rpcUrl) ?? 'CHAIN',
         startConfiguredChain(config, { clock, log }),
       ),
     () =>
@@ -117,9 +119,10 @@ export async function createRuntime(
     const sanctions = createConfiguredSanctions(config, log)
     const travelRule = createConfiguredTravelRule(config, clock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
-    const webhookParts = { ...parts, ownOrigin, webhooks }
+    const webhookParts = { ...parts, ownOrigin, dataKey, webhooks }
     const cardProcessor = watch('card_processor', createConfiguredProcessor(config, webhookParts))
-    const bankingProvider = watch('banking', createConfiguredBanking(config, webhookParts))
+    const rates = watch('rates', createConfiguredRates(config, { database, log }))
+    const bankingProvider = watch('banking', createConfiguredBanking(config, { ...webhookParts, rates }))
     const providers = await createConfiguredIdentityProviders(config, {
       sandbox: {
         issuer: `${origin}${SANDBOX_OPENID_PATH}`,
@@ -149,7 +152,7 @@ export async function createRuntime(
       swapAggregators: createConfiguredAggregators(config, { clock, log }).map((one) =>
         watch(`swap_${one.tool}`, one),
       ),
-      rates: watch('rates', createConfiguredRates(config, log)),
+      rates,
       railControls: watch('rail_controls', createConfiguredRailControls(config, { database, clock })),
       sanctions,
       identityReview: watch('identity_review', createConfiguredReview(config, clock)),
@@ -159,6 +162,7 @@ export async function createRuntime(
       ),
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
+      push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
       bankingProvider,
       eventWatches: createEventWatches(database),
       rateLimiter: countRefusals(watch('rate_limits', rateLimiter), metrics),
@@ -184,6 +188,8 @@ export async function createRuntime(
 /** Parts of adapters for read-only commands; no other file may import an adapter. */
 export { chainOwnerOf } from './providers/chain/configured.ts'
 export const loadChainInspection = () => import('./providers/chain/node/inspect.ts')
+export const loadChainContracts = () => import('./providers/chain/node/contracts-on-node.ts')
+export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
 export { createRedisRateLimiter as countInRedis } from './providers/rate-limiter/redis.ts'
 export { openDatabase } from './storage/configured.ts'
 

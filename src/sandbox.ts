@@ -62,6 +62,7 @@ const demoScopes: readonly Scope[] = [
   'cards:write',
   'banking:read',
   'banking:write',
+  'banking:pay',
   'compliance:write',
   'fx:pay',
   'purchases:pay',

@@ -24,6 +24,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['http', /^src\/http\//],
   ['jobs', /^src\/jobs\//],
   ['client', /^src\/client\//],
+  ['console', /^src\/console\//],
   ['commands', /^src\/commands\//],
   ['domain', /^src\/[^/]+\//],
   ['tools', /^tools\//],
@@ -57,6 +58,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   jobs: [...foundation, 'port', 'kernel', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
   // Published: it has the types of the schemas, written out, and nothing of the gateway.
   client: [],
+  // Runs in the browser: it can do nothing that the published client cannot.
+  console: ['client'],
   commands: [...foundation, 'client', 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
 }
 
@@ -227,7 +230,7 @@ describe('the import table', () => {
     const strays = files.filter(
       (file) =>
         // The client runs in the programs of others.
-        !/^src\/(base\/(clock|ids)\.ts$|client\/)/.test(file) &&
+        !/^src\/(base\/(clock|ids)\.ts$|client\/|console\/)/.test(file) &&
         /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
     )
     expect(strays).toEqual([])

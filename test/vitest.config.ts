@@ -40,7 +40,8 @@ export default defineConfig({
     globalSetup: process.env.SUITE === 'unit' ? [] : ['test/fresh-build.ts'],
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
-    maxWorkers: 2,
+    // Of three files of the long suite, one mostly waits: for transactions to expire, for pauses between attempts.
+    maxWorkers: process.env.SUITE === 'long' ? 3 : 2,
     // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.
     isolate: process.env.SUITE !== 'unit' && process.env.SUITE !== 'quick',
     sequence: { sequencer: LongestEarly },

@@ -4,47 +4,58 @@
  */
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
+import { usdOfMicros } from '../../policies/usd.ts'
 import { untrustedTextOrNull } from '../base/untrusted-text.ts'
 import { type Asset, assetDecimals, decimalOf } from '../money/money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
 export const activityKinds = [
   'transfer',
-  'gasless',
-  'x402',
-  'purchase',
   'deposit',
-  'withdrawal',
+  'relay',
   'card',
   'order',
-  'dividend',
+  'purchase',
+  'payout',
+  'fee',
+  'shortfall',
 ] as const
+export const activityDirections = ['in', 'out'] as const
 
 /** Rooms that entries come from. A key sees a room with its scope. */
 export const activityRooms = ['wallet', 'bank', 'cards', 'investing'] as const
 export type ActivityRoom = (typeof activityRooms)[number]
 
 export const activityEntry = z.strictObject({
-  id: z.string().describe('Id of the transfer, purchase, order or deposit.'),
-  kind: z.enum(activityKinds).describe('Kind of the entry.'),
-  direction: z
-    .enum(['in', 'out', 'none'])
-    .describe('`in`: received, `out`: spent, `none`: a relayed payment of somebody else’s money.'),
+  id: z.string().describe('Id of the entry.'),
+  at: z.string().describe('Start, ISO 8601 UTC.'),
+  kind: z
+    .enum(activityKinds)
+    .describe('`deposit`: also dividends; `shortfall`: booked money that the chain lacks.'),
+  direction: z.enum(activityDirections).describe('`out`: also a payment relayed for another payer.'),
   status: z
     .enum(['pending', 'completed', 'failed', 'canceled', 'reversed'])
     .describe('`pending` may still change; the others are final.'),
-  asset: z.string().describe('Asset by symbol.'),
   amount: z
     .string()
     .nullable()
     .describe('Decimal string of the asset; null while a deposit’s amount is unknown.'),
-  counterparty: untrustedTextOrNull('EVM address, merchant or ticker; null if there is none.'),
-  transactionHash: z.string().nullable().describe('Hash on the chain; null if there is none.'),
+  asset: z.string().describe('Asset by symbol.'),
+  usd: z.string().nullable().describe('Value in USD when it was decided; null if it was not valued.'),
+  counterparty: untrustedTextOrNull('EVM address, merchant, origin or ticker; null if there is none.'),
+  agentId: z.string().nullable().describe('Key that spent; null for a person.'),
   decisionId: z
     .string()
     .nullable()
     .describe('`dec_…`: the policy decision; null for what the account did not spend.'),
-  at: z.string().describe('When it began, ISO 8601 UTC.'),
+  object: z
+    .strictObject({
+      kind: z.string().describe('Such as `transfer`.'),
+      id: z.string().describe('Its id.'),
+    })
+    .describe('Object of the entry.'),
+  memo: untrustedTextOrNull('Purpose or note; null if there is none.'),
+  transactionHash: z.string().nullable().describe('Hash on the chain, if there is one.'),
 })
 activityEntry.register(z.globalRegistry, { id: 'ActivityEntry' })
 
@@ -55,57 +66,77 @@ interface Row {
   readonly status: string
   readonly asset: string
   readonly units: bigint | null
+  readonly micros: bigint | null
   readonly counterparty: string | null
   readonly transaction_hash: string | null
+  readonly key_id: string | null
   readonly decision_id: string | null
+  readonly object_kind: string
+  readonly object_id: string
+  readonly memo: string | null
   readonly at: Date
 }
 
 /**
- * Money that is moved to a purse is part of the purchase for which it is moved. Further movements of card purchases, debts and reversals are part of their entry. A transfer between two wallets of the gateway is
- * an entry of both accounts; the receiver sees it once it is confirmed.
+ * Money that is moved to a purse is part of the purchase for which it is moved. Further movements of card purchases,
+ * debts and reversals are part of their entry. An FX quote that the wallet paid for is a purchase. A transfer between
+ * two wallets of the gateway is an entry of both accounts; the receiver sees it once it is confirmed.
  */
 const statement: Statement = {
   name: 'activity_list',
   text: `
-    select id, kind, direction, status, asset, units, counterparty, transaction_hash, decision_id, at from (
-      select t.id, case d.operation when 'x402.fx' then 'x402' else 'transfer' end as kind, 'out' as direction,
+    select id, kind, direction, status, asset, units, (facts ->> 'usdMicros')::bigint as micros, counterparty,
+      transaction_hash, key_id, decision_id, object_kind, object_id, memo, at
+    from (
+      select t.id, case d.operation when 'x402.fx' then 'purchase' else 'transfer' end as kind, 'out' as direction,
         case t.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end as status,
-        t.token as asset, t.units, t.destination as counterparty, t.transaction_hash, t.decision_id, t.created_at as at,
-        'wallet' as room
+        t.token as asset, t.units, d.facts, t.destination as counterparty, t.transaction_hash, d.key_id, t.decision_id,
+        'transfer' as object_kind, t.id as object_id, null as memo, t.created_at as at, 'wallet' as room
       from transfer t join decision d on d.id = t.decision_id
-      where t.account_id = $1 and d.operation <> 'purchases.buy'
+      where t.account_id = $1 and d.operation not in ('purchases.buy', 'banking.payouts.create')
+      union all
+      select p.id, 'payout', 'out',
+        case p.status when 'paid' then 'completed' when 'returned' then 'reversed' when 'failed' then 'failed' else 'pending' end,
+        p.asset, p.units, d.facts, p.recipient_id, t.transaction_hash, p.key_id, p.decision_id, 'payout', p.id, null,
+        p.created_at, 'bank'
+      from payout p join decision d on d.id = p.decision_id left join transfer t on t.decision_id = p.decision_id
+      where p.account_id = $1
       union all
       select p.id, 'purchase', 'out',
         case p.state when 'settled' then 'completed' when 'failed' then case when p.reversed_at is null then 'failed' else 'reversed' end
           else 'pending' end,
-        p.asset, p.units, p.origin, p.transaction_hash, p.decision_id, p.created_at, 'wallet'
-      from purchase p
+        p.asset, p.units, d.facts, p.origin, p.transaction_hash, p.key_id, p.decision_id, 'purchase', p.id, p.purpose,
+        p.created_at, 'wallet'
+      from purchase p join decision d on d.id = p.decision_id
       where p.account_id = $1
       union all
-      select t.id, 'transfer', 'in', 'completed', t.token, t.units, sender.address, t.transaction_hash, null, t.created_at, 'wallet'
+      select t.id, 'transfer', 'in', 'completed', t.token, t.units, null, sender.address, t.transaction_hash, null, null,
+        'transfer', t.id, null, t.created_at, 'wallet'
       from wallet own join transfer t on t.destination = own.address and t.state = 'confirmed'
         join wallet sender on sender.account_id = t.account_id
       where own.account_id = $1 and t.account_id <> $1
       union all
-      select r.id, 'gasless', case when r.destination = own.address then 'in' else 'none' end,
+      select r.id, 'relay', case when r.destination = own.address then 'in' else 'out' end,
         case r.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end,
-        r.token, r.units, case when r.destination = own.address then r.payer else r.destination end,
-        r.transaction_hash, r.decision_id, r.created_at, 'wallet'
-      from relay r left join wallet own on own.account_id = r.account_id
+        r.token, r.units, d.facts, case when r.destination = own.address then r.payer else r.destination end,
+        r.transaction_hash, d.key_id, r.decision_id, 'relay', r.id, null, r.created_at, 'wallet'
+      from relay r join decision d on d.id = r.decision_id left join wallet own on own.account_id = r.account_id
       where r.account_id = $1
       union all
-      select r.id, 'gasless', 'in', 'completed', r.token, r.units, r.payer, r.transaction_hash, null, r.created_at, 'wallet'
+      select r.id, 'relay', 'in', 'completed', r.token, r.units, null, r.payer, r.transaction_hash, null, null, 'relay',
+        r.id, null, r.created_at, 'wallet'
       from wallet own join relay r on r.destination = own.address and r.state = 'confirmed'
       where own.account_id = $1 and r.account_id <> $1
       union all
       select d.id, 'deposit', 'in', case when d.rank > 5 then 'reversed' when d.rank = 5 then 'completed' else 'pending' end,
-        coalesce(d.asset, v.currency), coalesce(d.units, d.said_units), null, null, null, d.created_at, 'bank'
+        coalesce(d.asset, v.currency), coalesce(d.units, d.said_units), null, null, null, null, null, 'deposit', d.id, null,
+        d.created_at, 'bank'
       from deposit d join virtual_account v on v.id = d.virtual_account_id
       where d.account_id = $1
       union all
-      select p.transaction_id || '.' || p.ordinal, l.kind, 'in', 'completed', p.asset, p.units, null,
-        case when left(l.reference, 2) = '0x' then l.reference end, null, l.at,
+      select p.transaction_id || '.' || p.ordinal, 'deposit', 'in', 'completed', p.asset, p.units, null, null,
+        case when left(l.reference, 2) = '0x' then l.reference end, null, null, l.kind, p.transaction_id || '.' || p.ordinal,
+        null, l.at,
         case when l.kind = 'dividend' then 'investing' when split_part(p.destination, ':', 2) = 'bank' then 'bank' else 'wallet' end
       from posting p join ledger_transaction l on l.id = p.transaction_id
       where p.destination >= $1 || ':' and p.destination < $1 || ';'
@@ -113,17 +144,29 @@ const statement: Statement = {
         and l.kind in ('deposit', 'dividend')
         and not exists (select from deposit d where d.id = l.reference)
       union all
-      select p.transaction_id || '.' || p.ordinal, 'withdrawal', 'out', 'completed', p.asset, p.units, null,
-        case when left(l.reference, 2) = '0x' then l.reference end, null, l.at, 'wallet'
+      select p.transaction_id || '.' || p.ordinal, 'transfer', 'out', 'completed', p.asset, p.units, null, null,
+        case when left(l.reference, 2) = '0x' then l.reference end, null, null, 'withdrawal',
+        p.transaction_id || '.' || p.ordinal, null, l.at, 'wallet'
       from posting p join ledger_transaction l on l.id = p.transaction_id
       where p.source >= $1 || ':' and p.source < $1 || ';'
         and left(p.source, 5) = 'acct_' and right(p.source, 5) <> ':held' and left(p.destination, 9) = 'external:'
         and l.kind = 'withdrawal'
       union all
+      select p.transaction_id || '.' || p.ordinal, 'shortfall', 'out', 'completed', p.asset, p.units, null, null, null, null,
+        null, 'wallet', $1, 'Frozen: the chain holds less than the books.', l.at, 'wallet'
+      from posting p join ledger_transaction l on l.id = p.transaction_id
+      where p.source >= $1 || ':' and p.source < $1 || ';' and right(p.destination, 7) = ':frozen' and l.kind = 'shortfall'
+      union all
+      select p.transaction_id || '.' || p.ordinal, 'shortfall', 'in', 'completed', p.asset, p.units, null, null, null, null,
+        null, 'wallet', $1, 'Released: the chain holds it again.', l.at, 'wallet'
+      from posting p join ledger_transaction l on l.id = p.transaction_id
+      where p.destination >= $1 || ':' and p.destination < $1 || ';' and right(p.source, 7) = ':frozen'
+        and l.kind = 'shortfall_recovery'
+      union all
       select a.id, 'card', 'out',
         case a.status when 'pending' then 'pending' when 'settled' then 'completed' when 'declined' then 'failed' else 'canceled' end,
         'USD', case a.status when 'pending' then a.approved when 'settled' then a.cleared - a.refunded else a.units end,
-        a.about ->> 'merchant', null, a.decision_id, a.created_at, 'cards'
+        null, a.about ->> 'merchant', null, a.key_id, a.decision_id, 'card_transaction', a.id, null, a.created_at, 'cards'
       from card_authorization a
       where a.account_id = $1
       union all
@@ -131,13 +174,15 @@ const statement: Statement = {
         case when o.status in ('new', 'accepted', 'partially_filled') then 'pending'
           when o.filled_cash > 0 then 'completed' when o.status = 'rejected' then 'failed' else 'canceled' end,
         'USD', case when o.filled_cash > 0 then o.filled_cash else o.notional end,
-        o.symbol, null, o.decision_id, o.submitted_at, 'investing'
+        null, o.symbol, null, o.key_id, o.decision_id, 'order', o.id, null, o.submitted_at, 'investing'
       from investing_order o
       where o.account_id = $1 and ($2::text is null or o.key_id = $2)
     ) entry
     where room = any($3::text[]) and kind = any($4::text[])
       and ($5::timestamptz is null or at >= $5) and ($6::timestamptz is null or at < $6)
       and ($7::timestamptz is null or (at, id collate "C") < ($7, $8::text))
+      and ($10::text is null or direction = $10) and ($11::text is null or key_id = $11)
+      and ($12::text is null or strpos(lower(counterparty), $12) > 0 or strpos(lower(memo), $12) > 0)
     order by at desc, id collate "C" desc
     limit $9`,
 }
@@ -148,7 +193,12 @@ export interface ActivityPosition {
   readonly id: string
 }
 
-/** @property keyId sees only the orders it placed; null for a person. */
+/**
+ * Null matches any entry.
+ * @property keyId sees only the orders it placed; null for a person.
+ * @property agentId key that spent.
+ * @property search part of the counterparty or the memo, in any letter case.
+ */
 export interface ActivityQuery {
   readonly accountId: string
   readonly keyId: string | null
@@ -156,6 +206,9 @@ export interface ActivityQuery {
   readonly kinds: readonly string[]
   readonly from: Date | null
   readonly to: Date | null
+  readonly direction: (typeof activityDirections)[number] | null
+  readonly agentId: string | null
+  readonly search: string | null
   readonly after: ActivityPosition | null
   readonly limit: number
 }
@@ -163,7 +216,7 @@ export interface ActivityQuery {
 /** Newest first; entries of the same millisecond by id. @returns the position after the page, null on the last page. */
 export async function listActivity(
   database: Connection,
-  { accountId, keyId, rooms, kinds, from, to, after, limit }: ActivityQuery,
+  { accountId, keyId, rooms, kinds, from, to, direction, agentId, search, after, limit }: ActivityQuery,
 ): Promise<{ entries: z.output<typeof activityEntry>[]; next: ActivityPosition | null }> {
   const rows = await database.call<Row>(statement, [
     accountId,
@@ -175,6 +228,9 @@ export async function listActivity(
     after?.at ?? null,
     after?.id ?? null,
     limit + 1,
+    direction,
+    agentId,
+    search?.toLowerCase() ?? null,
   ])
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -186,16 +242,21 @@ const asset = z.custom<Asset>((name) => typeof name === 'string' && name in asse
 
 function entryOf(row: Row): z.output<typeof activityEntry> {
   const { counterparty } = row
+  const amount = row.units === null ? null : decimalOf({ asset: asset.parse(row.asset), units: row.units })
   return activityEntry.parse({
     id: row.id,
+    at: row.at.toISOString(),
     kind: row.kind,
     direction: row.direction,
     status: row.status,
+    amount,
     asset: row.asset,
-    amount: row.units === null ? null : decimalOf({ asset: asset.parse(row.asset), units: row.units }),
+    usd: row.asset === 'USD' ? amount : row.micros === null ? null : usdOfMicros(row.micros),
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
-    transactionHash: row.transaction_hash,
+    agentId: row.key_id,
     decisionId: row.decision_id,
-    at: row.at.toISOString(),
+    object: { kind: row.object_kind, id: row.object_id },
+    memo: row.memo,
+    transactionHash: row.transaction_hash,
   })
 }

@@ -47,6 +47,7 @@ export interface DecisionQuery {
   readonly accountId: string
   readonly keyId: string | null
   readonly verdict: string | null
+  readonly decisionId: string | null
   readonly page: Page
 }
 
@@ -64,6 +65,7 @@ const statement: Statement = {
       select * from decision
       where account_id = $1 and id < coalesce($2, '~')
         and ($3::text is null or key_id = $3) and ($4::text is null or verdict = $4)
+        and ($6::text is null or id = $6)
       order by id desc limit $5
     ) d left join decision_seal s on s.decision_id = d.id
     order by d.id desc`,
@@ -75,9 +77,16 @@ export async function showDecisions(
     database,
     settings,
   }: { database: Connection; settings: { readonly dataKey: Uint8Array; readonly origin: string } },
-  { accountId, keyId, verdict, page }: DecisionQuery,
+  { accountId, keyId, verdict, decisionId, page }: DecisionQuery,
 ): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
-  const found = await database.call<Row>(statement, [accountId, page.after, keyId, verdict, page.limit + 1])
+  const found = await database.call<Row>(statement, [
+    accountId,
+    page.after,
+    keyId,
+    verdict,
+    page.limit + 1,
+    decisionId,
+  ])
   const { rows, nextCursor } = cutPage(found, page)
   const key = await signingKeyOf(settings.dataKey)
   const decisions = rows.map(async (row) => {

@@ -32,6 +32,8 @@ export interface ListenOptions {
   /** Id of the last event that was heard. Absent: only what happens from now on. */
   readonly after?: string
   readonly signal?: AbortSignal
+  /** Hears when the stream opens, and when it breaks and is opened again: `open`, `broken`. */
+  readonly onStatus?: (status: 'open' | 'broken') => void
 }
 
 /** A call as it is sent. */
@@ -91,10 +93,10 @@ export class Bursar {
   }
 
   /**
-   * What happens, as it happens: an iterator that reconnects by itself and misses nothing in between.
+   * Iterates over events as they happen. Reconnects by itself, and misses no event in between.
    * @throws BursarProblem when the gateway refuses, for example because the key was revoked.
    */
-  async *listen({ types = [], after, signal }: ListenOptions = {}): AsyncGenerator<Event> {
+  async *listen({ types = [], after, signal, onStatus }: ListenOptions = {}): AsyncGenerator<Event> {
     let last = after
     for (let failures = 0; !isAborted(signal); ) {
       const url = new URL('/api/events', this.#origin)
@@ -115,6 +117,7 @@ export class Bursar {
           signal: signal ?? null,
         })
         if (!response.ok) throw await problemOf(response)
+        onStatus?.('open')
         for await (const { id, data } of eventsOf(response)) {
           // Only a stream that says something is one.
           failures = 0
@@ -126,6 +129,7 @@ export class Bursar {
         if (error instanceof BursarProblem && again.has(error.code)) told = error.problem.retryAfter
         else if (!(error instanceof BursarUnreachable)) throw error
       }
+      onStatus?.('broken')
       await pause(Math.min(waitMs(failures, told), LONGEST_TOLD_MS), signal).catch(() => undefined)
     }
   }
@@ -261,7 +265,7 @@ function pages(
 async function bodyOf(response: Response): Promise<Answer> {
   const body: unknown = await response.json().catch(() => null)
   if (isRecord(body)) return body
-  throw new BursarUnreachable('Something else than the gateway answered, and not with JSON.')
+  throw new BursarUnreachable('The response is no JSON of the gateway.')
 }
 
 async function problemOf(response: Response): Promise<Error> {
@@ -271,7 +275,7 @@ async function problemOf(response: Response): Promise<Error> {
   throw new BursarUnreachable(`Something else than the gateway answered with status ${response.status}.`)
 }
 
-/** What the gateway asks for, or longer after each failure, with chance so that clients do not come back together. */
+/** The delay that the gateway asks for; otherwise a longer one after each failure, randomized so that clients spread out. */
 function waitMs(failures: number, toldSeconds?: number): number {
   if (toldSeconds !== undefined) return toldSeconds * 1000
   return Math.min(FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random()), LONGEST_WAIT_MS)

@@ -19,42 +19,53 @@ export type Account = {
 }
 
 export type ActivityEntry = {
-  /** Id of the transfer, purchase, order or deposit. */
+  /** Id of the entry. */
   id: string
-  /** Kind of the entry. */
-  kind:
-    | 'transfer'
-    | 'gasless'
-    | 'x402'
-    | 'purchase'
-    | 'deposit'
-    | 'withdrawal'
-    | 'card'
-    | 'order'
-    | 'dividend'
-  /** `in`: received, `out`: spent, `none`: a relayed payment of somebody else’s money. */
-  direction: 'in' | 'out' | 'none'
+  /** Start, ISO 8601 UTC. */
+  at: string
+  /** `deposit`: also dividends; `shortfall`: booked money that the chain lacks. */
+  kind: 'transfer' | 'deposit' | 'relay' | 'card' | 'order' | 'purchase' | 'payout' | 'fee' | 'shortfall'
+  /** `out`: also a payment relayed for another payer. */
+  direction: 'in' | 'out'
   /** `pending` may still change; the others are final. */
   status: 'pending' | 'completed' | 'failed' | 'canceled' | 'reversed'
-  /** Asset by symbol. */
-  asset: string
   /** Decimal string of the asset; null while a deposit’s amount is unknown. */
   amount: string | null
-  /** EVM address, merchant or ticker; null if there is none. */
+  /** Asset by symbol. */
+  asset: string
+  /** Value in USD when it was decided; null if it was not valued. */
+  usd: string | null
+  /** EVM address, merchant, origin or ticker; null if there is none. */
   counterparty: string | null
-  /** Hash on the chain; null if there is none. */
-  transactionHash: string | null
+  /** Key that spent; null for a person. */
+  agentId: string | null
   /** `dec_…`: the policy decision; null for what the account did not spend. */
   decisionId: string | null
-  /** When it began, ISO 8601 UTC. */
-  at: string
+  /** Object of the entry. */
+  object: {
+    /** Such as `transfer`. */
+    kind: string
+    /** Its id. */
+    id: string
+  }
+  /** Purpose or note; null if there is none. */
+  memo: string | null
+  /** Hash on the chain, if there is one. */
+  transactionHash: string | null
 }
 
 export type ActivityListResponse = {
   /** Entries of this page, newest first. */
-  activity: ActivityEntry[]
+  entries: ActivityEntry[]
   /** Rooms that the key has no scope for. */
   notShown: ('wallet' | 'bank' | 'cards' | 'investing')[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type AdminAccountsListResponse = {
+  /** Accounts of this page, newest first. */
+  accounts: FoundAccount[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
 }
@@ -227,7 +238,7 @@ export type AdminReviewsDecideResponse = {
   id: string
   /** Decision on the review. */
   status: 'released' | 'blocked'
-  /** Deadline for sending the spend again, ISO 8601 UTC; null when blocked. */
+  /** Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit. */
   releasedUntil: string | null
 }
 
@@ -236,24 +247,24 @@ export type AdminReviewsListResponse = {
   reviews: {
     /** `rev_…` */
     id: string
-    /** `acct_…`: the sender. */
+    /** `acct_…`: the sender of a spend, the receiver of a deposit. */
     accountId: string
     /** `key_…`; null when a person sends. */
     agentId: string | null
-    /** `dec_…`: denial that requires the review. */
-    decisionId: string
-    /** The operation, such as `wallets.transfer`. */
+    /** `dec_…`: denial that requires the review; null for a deposit. */
+    decisionId?: string | null
+    /** The operation, such as `wallets.transfer`; `deposit` for a deposit. */
     operation: string
-    /** Direction of the spend: out of the account. */
-    direction: 'out'
+    /** `out`: a spend; `in`: a deposit. */
+    direction: 'in' | 'out'
     /** Amount as a decimal string. */
     amount?: string | null
     /** Asset by symbol. */
     asset?: string | null
     /** Value in USD, as a decimal string. */
     usd?: string | null
-    /** EVM address of the payee. */
-    counterparty?: string | null
+    /** Payee of a spend; name or address of the sender of a deposit. */
+    counterparty: string | null
     /** Chain by name. */
     chain?: string | null
     /** Lists and rules that require the review. */
@@ -318,6 +329,8 @@ export type Agent = {
   name: string
   /** Signature algorithm of the agent; null for an OAuth grant. */
   algorithm: 'ed25519' | null
+  /** How it connects: `signed` requests, `oauth` or an `api_key`. */
+  connection: 'signed' | 'oauth' | 'api_key'
   /** State of the key; only an `active` key works. */
   status: 'active' | 'paused' | 'revoked'
   /** Scopes granted to the agent. */
@@ -357,6 +370,7 @@ export type AgentsKeysCreateRequest = {
     | 'wallets:transfer'
     | 'banking:read'
     | 'banking:write'
+    | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
     | 'investing:read'
@@ -411,6 +425,7 @@ export type AgentsKeysUpdateRequest = {
     | 'wallets:transfer'
     | 'banking:read'
     | 'banking:write'
+    | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
     | 'investing:read'
@@ -423,6 +438,8 @@ export type AgentsKeysUpdateRequest = {
   )[]
   /** Complete new spend policy; null removes it. */
   policy?: Policy | null
+  /** `policyVersion` that the change was made from. If the policy has another version by now, nothing changes: 409 `conflict`. Absent: any version. */
+  expectedVersion?: number
   /** When the key expires, ISO 8601 UTC; null: never. */
   expiresAt?: string | null
   /** Purse from which the agent buys paid URLs. */
@@ -446,6 +463,38 @@ export type AgentsKeysUsageResponse = {
     /** Number of spends. */
     count: number
   }[]
+  /** Spends of the last 30 days by category, the most first. */
+  categories: {
+    /** Category of the policy. */
+    category: string
+    /** USD spent or held, as a decimal string. */
+    used: string
+    /** Number of spends. */
+    count: number
+  }[]
+  /** The 20 payees that got the most in the last 30 days. */
+  payees: {
+    /** Seller, merchant, ticker or EVM address. */
+    payee: string
+    /** USD spent or held, as a decimal string. */
+    used: string
+    /** Number of spends. */
+    count: number
+  }[]
+  /** Decisions of the last 30 days. This and both lists count the latest 10,000 decisions at most. */
+  decisions: {
+    /** Spends that were allowed. */
+    allowed: number
+    /** Spends that were denied, or whose money was not there. */
+    denied: number
+    /** Spends that the owner was asked to approve. */
+    approvalRequired: number
+  }
+}
+
+export type AgentsPauseResponse = {
+  /** Number of keys that were active. */
+  paused: number
 }
 
 export type AgentsPolicySetRequest = {
@@ -558,7 +607,7 @@ export type Amount = string | number
 export type Approval = {
   /** `appr_…` */
   approvalId: string
-  /** An `approved` call has run or is running: see `answer` and `problem`. */
+  /** An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes. */
   status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
   /** Key that requested the approval: `key_…` */
   agentId: string
@@ -840,7 +889,7 @@ export type AuthWebauthnRequest = {
   } | null
   /** Challenge that the credential was made for. */
   challengeId?: string
-  /** Display name of a new account. */
+  /** Display name of a new account, or of a guest who becomes a person. */
   displayName?: string
 }
 
@@ -864,10 +913,21 @@ export type Balance = {
   amount: string
   /** Amount reserved for pending operations, as a decimal string of the token. */
   held: string
+  /** Worth of both in USD. */
+  usd: string | null
   /** Amount that is booked but missing on the chain and cannot be spent, as a decimal string; absent if zero. */
   shortfall?: string
   /** Chain by name. */
   chain: string
+}
+
+export type BankCustomer = {
+  /** `none`: not started; `open`: the pages below or the provider’s review are not done; `approved`: bank accounts can be opened. */
+  status: 'none' | 'open' | 'approved' | 'rejected' | 'paused'
+  /** Page of the provider where the owner proves the identity; null when done or not started. */
+  kycUrl: string | null
+  /** Page of the provider where the owner accepts its terms; null when done or not started. */
+  termsUrl: string | null
 }
 
 export type BankingCreateRequest = {
@@ -885,6 +945,77 @@ export type BankingListResponse = {
   accounts: VirtualAccount[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
+}
+
+export type BankingPayoutsCreateRequest = {
+  /** `rcp_…`: saved bank account, from GET /api/banking/recipients. */
+  recipientId: string
+  /** Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000. */
+  amount: Amount
+  /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`. */
+  asset?: 'USD' | 'USDC'
+  /** Reference that the recipient sees, where its bank shows one; 1 to 35 characters. */
+  reference?: string
+}
+
+export type BankingPayoutsListResponse = {
+  /** Payouts of this page, newest first. */
+  payouts: Payout[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type BankingRecipientsCreateRequest = {
+  /** Currency of the bank account. */
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** Name of the account’s holder: a person or a company. */
+  name: string
+  /** True for a company. Default: false. */
+  isCompany?: boolean
+  /** Country of the recipient, ISO 3166-1 alpha-2. */
+  country: string
+  /** The bank account: `routingNumber` and `accountNumber` for USD, `iban` for EUR, `sortCode` and `accountNumber` for GBP. */
+  account: {
+    /** ABA routing number of nine digits, for USD. */
+    routingNumber?: string
+    /** Account number: 4 to 17 digits for USD, eight digits for GBP. */
+    accountNumber?: string
+    /** Kind of a USD account. Default: `checking`. */
+    type?: 'checking' | 'savings'
+    /** IBAN, for EUR; spaces are ignored. */
+    iban?: string
+    /** BIC of the bank, for EUR; optional. */
+    bic?: string
+    /** Sort code of six digits, for GBP. */
+    sortCode?: string
+  }
+  /** Postal address of the recipient; some banks require it. */
+  address?: {
+    /** Street and number. */
+    line1: string
+    /** Second line. */
+    line2?: string
+    /** City. */
+    city: string
+    /** State or region; two letters in the United States. */
+    region?: string
+    /** Postal code. */
+    postalCode?: string
+    /** ISO 3166-1 alpha-2; the recipient’s by default. */
+    country?: string
+  }
+}
+
+export type BankingRecipientsListResponse = {
+  /** Recipients of this page, newest first. */
+  recipients: Recipient[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type BankingRecipientsRemoveResponse = {
+  /** Always true. */
+  deleted: boolean
 }
 
 export type Bought = {
@@ -912,6 +1043,15 @@ export type Bought = {
   response: Delivery | null
   /** True for a repeated call. */
   replayed: boolean
+}
+
+export type BrokerageAccount = {
+  /** `none`: not opened; `opening`: sent, not answered; `pending`: under review; `action_required`: the broker needs something from its holder; `active`: orders are accepted. */
+  status: 'none' | 'opening' | 'pending' | 'action_required' | 'active' | 'rejected' | 'closed'
+  /** Members that the verified identity lacks, as paths of POST /api/compliance/kyc. */
+  requirements: string[]
+  /** When it was applied for, ISO 8601 UTC; null before. */
+  openedAt: string | null
 }
 
 export type Card = {
@@ -1054,6 +1194,21 @@ export type CardsListResponse = {
   nextCursor: string | null
 }
 
+export type CardsRevealResponse = {
+  /** Card number, 16 digits; sandbox only. Null in a replayed answer, because it is shown once. */
+  pan?: string | null
+  /** Card verification code; sandbox only. Null in a replayed answer, because it is shown once. */
+  cvc?: string | null
+  /** Month of expiry, 1 to 12; sandbox only. */
+  expMonth?: number
+  /** Year of expiry; sandbox only. */
+  expYear?: number
+  /** Page of the card processor that shows the number; live only. Null in a replayed answer, because it is shown once. */
+  embedUrl?: string | null
+  /** When to hide it, ISO 8601 UTC. */
+  expiresAt: string
+}
+
 export type CardsSettingsRequest = {
   /** `card_…` */
   cardId: string
@@ -1186,7 +1341,7 @@ export type ComplianceKycRequest = {
     dateOfBirth?: string
     /** ISO 3166-1 alpha-2. */
     country?: string
-    /** Residential address: a string, or {street, city, postalCode, state, country}. */
+    /** Residential address: {street, city, postalCode, state, country}, or a string, which some reviewers and brokers do not accept. */
     address?:
       | string
       | {
@@ -1226,7 +1381,7 @@ export type ComplianceTravelRuleRequest = {
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Without `transferId`: EVM address of the payee. */
   destination?: EvmAddress
-  /** Chain by name. */
+  /** Chain by name. Default: the chain of this deployment. */
   chain?: string
   /** Beneficiary of the transfer. */
   beneficiary: {
@@ -1284,6 +1439,13 @@ export type ComplianceTravelRulesGetResponse = {
   answer: string | null
   /** When the institution was notified, ISO 8601 UTC; null: not notified. */
   sentAt: string | null
+}
+
+export type ComplianceVerificationPageResponse = {
+  /** Page of the reviewer, for its owner only; null: none is needed. */
+  url: string | null
+  /** When the link ends, ISO 8601 UTC; null without one. */
+  expiresAt: string | null
 }
 
 export type ContextResponse = {
@@ -1480,6 +1642,7 @@ export type DeveloperKeysCreateRequest = {
     | 'wallets:transfer'
     | 'banking:read'
     | 'banking:write'
+    | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
     | 'investing:read'
@@ -1909,6 +2072,12 @@ export type Event =
         asset: string
         /** Decimal string of the asset. */
         amount: string
+        /** `failed`: the money never left. */
+        status: 'sent' | 'paid' | 'returned' | 'failed'
+        /** `rcp_…`: the recipient. */
+        recipientId: string
+        /** Code of the reason; null without one. */
+        reason: string | null
       }
     }
   | {
@@ -2138,6 +2307,23 @@ export type EventsListResponse = {
 
 export type EvmAddress = string
 
+export type FoundAccount = {
+  /** `acct_…` */
+  id: string
+  /** Display name of the person. */
+  displayName: string
+  /** Stored role; in production only the founder account is `admin`. */
+  role: 'user' | 'admin'
+  /** True for a demo account. */
+  guest: boolean
+  /** Level of identity verification. */
+  kycLevel: string
+  /** True if the account is locked. */
+  locked: boolean
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type Holding = {
   /** Ticker. */
   symbol: string
@@ -2171,6 +2357,37 @@ export type Intent = {
   typedData: TypedData
   /** When it expires, ISO 8601 UTC. */
   expiresAt: string
+}
+
+export type InvestingAccountOpenRequest = {
+  /** Tax id of the owner. */
+  taxId: string
+  /** The broker’s type of the tax id, such as `USA_SSN`, `DEU_TAX_ID` or `NOT_SPECIFIED`. */
+  taxIdType: string
+  /** Country of tax residence, ISO 3166-1 alpha-2; the verified country by default. */
+  taxResidence?: string
+  /** Where the money comes from. */
+  fundingSources: (
+    | 'employment_income'
+    | 'investments'
+    | 'inheritance'
+    | 'business_income'
+    | 'savings'
+    | 'family'
+  )[]
+  /** Questions that the broker has to ask. */
+  disclosures: {
+    /** True for a director, officer or 10 % owner of a listed company. The owner answers this, never an agent. */
+    isControlPerson: boolean
+    /** True for somebody who works for a broker, an exchange or FINRA. The owner answers this, never an agent. */
+    isAffiliatedExchangeOrFinra: boolean
+    /** True for a politically exposed person. The owner answers this, never an agent. */
+    isPoliticallyExposed: boolean
+    /** True if a close relative is a politically exposed person. The owner answers this, never an agent. */
+    immediateFamilyExposed: boolean
+  }
+  /** The owner has read and accepts the broker’s customer, account and margin agreements. */
+  acceptsAgreements: true
 }
 
 export type InvestingOrderRequest = {
@@ -2263,6 +2480,30 @@ export type Kyc = {
 export type NotificationSettings = {
   /** Mails about requests for approval: `immediately` (the default), `daily` (one mail at 08:00 UTC) or `off`. Mails about the security of the account are always sent. */
   approvals: 'immediately' | 'daily' | 'off'
+}
+
+export type NotificationsSubscriptionsCreateRequest = {
+  /** URL of the push service. */
+  endpoint: string
+  /** Keys of the subscription. */
+  keys: {
+    /** Public key of the browser: 65 bytes, base64url. */
+    p256dh: string
+    /** Secret of the browser: 16 bytes, base64url. */
+    auth: string
+  }
+}
+
+export type NotificationsSubscriptionsListResponse = {
+  /** `applicationServerKey` for PushManager.subscribe(): VAPID public key, base64url. */
+  publicKey: string
+  /** Browsers of the account whose sessions last, newest first; at most ten. */
+  subscriptions: PushSubscription[]
+}
+
+export type NotificationsSubscriptionsRemoveResponse = {
+  /** Always true. */
+  deleted: boolean
 }
 
 export type Offer = {
@@ -2368,6 +2609,39 @@ export type Passkey = {
   backedUp: boolean
 }
 
+export type Payout = {
+  /** `out_…` */
+  id: string
+  /** `pending`: accepted; `sent`: the bank has it; `paid`; `returned`: it came back; `failed`: it never left. The money of the last two is available again. */
+  status: 'pending' | 'sent' | 'paid' | 'returned' | 'failed'
+  /** `rcp_…`: the recipient. */
+  recipientId: string
+  /** Amount that leaves the account, with the fee, as a decimal string. */
+  amount: string
+  /** Asset that is paid out. */
+  asset: 'USD' | 'USDC'
+  /** Fee within the amount, as a decimal string of the asset. */
+  fee: string
+  /** Currency that the recipient gets. */
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** Amount that the recipient gets, as a decimal string. */
+  recipientAmount: string
+  /** Units of the currency per unit of the asset, as a decimal string. */
+  rate: string
+  /** When it is expected to arrive, ISO 8601 UTC. */
+  eta: string
+  /** `dec_…`: the policy decision that allowed it. */
+  decisionId: string
+  /** Reference that the recipient sees; null if there is none. */
+  reference: string | null
+  /** Machine-readable reason of a failure; null without one. */
+  reason: string | null
+  /** When it was requested, ISO 8601 UTC. */
+  createdAt: string
+  /** When its state last changed, ISO 8601 UTC. */
+  updatedAt: string
+}
+
 export type Performance = {
   /** Window of the performance. */
   timeframe: '1D' | '1W' | '1M' | '1Y' | 'all'
@@ -2422,7 +2696,7 @@ export type Policy = {
   /** Categories of spends. */
   categories: {
     /** Allowed categories of spends. An empty list denies all. */
-    allow: ('transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402')[]
+    allow: ('transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402' | 'payout')[]
   }
   /** Payees. */
   counterparties?: {
@@ -2443,7 +2717,16 @@ export type Policy = {
   /** The only assets that may be spent. Absent: any. An empty list denies all. */
   assets?: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD' | 'EUR' | 'GBP' | 'INR')[]
   /** The only chains to spend on, by name. Absent: any. An empty list denies all. */
-  chains?: ('base-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum' | 'solana')[]
+  chains?: (
+    | 'base-sepolia'
+    | 'arbitrum-sepolia'
+    | 'base'
+    | 'arbitrum'
+    | 'optimism'
+    | 'polygon'
+    | 'ethereum'
+    | 'solana'
+  )[]
   /** Merchants that a card may pay, by category code (ISO 18245). */
   mcc?: {
     /** Allowed merchant categories. Absent: all that are not denied. */
@@ -2481,7 +2764,7 @@ export type PolicySimulateRequest = {
   /** Spend to evaluate. */
   spend?: {
     /** Category of the spend. */
-    category: 'transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402'
+    category: 'transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402' | 'payout'
     /** Amount of the asset as a decimal string or number. */
     amount: Amount
     /** Asset to spend; `USDC` by default. */
@@ -2490,6 +2773,8 @@ export type PolicySimulateRequest = {
     chain?: string | null
     /** EVM address of the payee. */
     counterparty?: EvmAddress | null
+    /** `rcp_…`: recipient, for a payout. */
+    recipientId?: string | null
     /** Merchant category code, for card purchases. */
     mcc?: string | null
     /** Ticker, for investments. */
@@ -2595,6 +2880,7 @@ export type Problem = {
     | 'idempotency_key_reused'
     | 'insufficient_funds'
     | 'terms_not_payable'
+    | 'payout_rejected'
     | 'order_rejected'
     | 'authorization_rejected'
     | 'account_locked'
@@ -2862,7 +3148,7 @@ export type PurchasesQuoteResponse = {
   origin: string
   /** Payment protocols of the seller. */
   protocols: ('x402-v2' | 'x402-v1' | 'mpp')[]
-  /** What the seller asks for, preferred first. */
+  /** Offers of the seller, preferred first. */
   offers: Offer[]
   /** The seller’s description; null without one. */
   description: string | null
@@ -2879,6 +3165,15 @@ export type PurchasesQuoteResponse = {
   free: boolean
 }
 
+export type PushSubscription = {
+  /** `push_…` */
+  id: string
+  /** Host of the push service. */
+  host: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type Rail = {
   /** Id of the rail. */
   id:
@@ -2889,6 +3184,7 @@ export type Rail = {
     | 'investing'
     | 'card-payments'
     | 'bank-deposit'
+    | 'bank-payout'
   /** Network of the rail. */
   kind: 'onchain' | 'x402' | 'brokerage' | 'card' | 'bank'
   /** Directions of money on the rail. */
@@ -2929,6 +3225,7 @@ export type RailsControlsGetResponse = {
     | 'investing'
     | 'card-payments'
     | 'bank-deposit'
+    | 'bank-payout'
   /** State of the rail; `unknown` while its control cannot be read. */
   status: 'enabled' | 'disabled' | 'unknown'
   /** Human-readable reason why it is disabled or unknown. */
@@ -2952,6 +3249,7 @@ export type RailsControlsSetResponse = {
     | 'investing'
     | 'card-payments'
     | 'bank-deposit'
+    | 'bank-payout'
   /** New state of the rail. */
   status: 'enabled' | 'disabled'
   /** Human-readable reason. */
@@ -2972,6 +3270,23 @@ export type RailsListResponse = {
   } | null
   /** Time of the answer, ISO 8601 UTC. */
   asOf: string
+}
+
+export type Recipient = {
+  /** `rcp_…` */
+  id: string
+  /** `pending`: the banking provider has not confirmed the account yet; it may be paid. */
+  status: 'pending' | 'active'
+  /** Currency of the bank account. */
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** Country of the recipient, ISO 3166-1 alpha-2. */
+  country: string
+  /** Name of the recipient; null in a replayed answer. */
+  name: string | null
+  /** Last four characters of the account number or IBAN. */
+  last4: string
+  /** When it was added, ISO 8601 UTC. */
+  createdAt: string
 }
 
 export type SandboxAdminResponse = {
@@ -3041,6 +3356,8 @@ export type SandboxDepositsRequest = {
   accountId: string
   /** Amount as a decimal of the account’s currency; at most 1000000. */
   amount: Amount
+  /** Sender: a name, or an EVM address; both are screened. Default: the bank does not name it. Addresses that end in 8888 need a review, in 9999 they are blocked. */
+  from?: string
 }
 
 export type SandboxDepositsResponse = {
@@ -3053,21 +3370,28 @@ export type SandboxDepositsResponse = {
 }
 
 export type SandboxFaucetRequest = {
-  /** EVM address that receives the tokens. */
-  address: string
-  /** Stablecoin by symbol. */
+  /** EVM address that receives the tokens; by default the wallet of the session. */
+  address?: string
+  /** Stablecoin by symbol; `USDC` by default. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Amount as a decimal of the token; at most 1000000. */
-  amount: Amount
+  amount?: Amount
 }
 
 export type SandboxFaucetResponse = {
   /** EVM address that received the tokens. */
   address: string
-  /** Stablecoin by symbol. */
+  /** Stablecoin by symbol; of several the first. */
   token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Minted amount, as a decimal string. */
+  /** Minted amount of `token`, as a decimal string. */
   amount: string
+  /** Everything that was minted. */
+  funds: {
+    /** Stablecoin by symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+    /** Minted amount, as a decimal string. */
+    amount: string
+  }[]
 }
 
 export type SandboxOutboxResponse = {
@@ -3084,6 +3408,20 @@ export type SandboxOutboxResponse = {
     /** When it was sent, ISO 8601 UTC. */
     sentAt: string
   }[]
+}
+
+export type SandboxPayoutsRequest = {
+  /** `out_…` */
+  payoutId: string
+  /** Outcome that the bank reports. */
+  outcome: 'paid' | 'returned' | 'failed'
+}
+
+export type SandboxPayoutsResponse = {
+  /** `out_…` */
+  payoutId: string
+  /** Reported outcome. */
+  outcome: 'paid' | 'returned' | 'failed'
 }
 
 export type SandboxSellersResponse = {
@@ -3333,7 +3671,7 @@ export type Transfer = {
 export type TransfersGaslessRequest = {
   /** Stablecoin by symbol; Tether does not support signed payments. */
   token: 'USDC' | 'EURC' | 'PYUSD'
-  /** Chain by name. */
+  /** Chain by name. Default: the chain of this deployment. */
   chain?: string
   /** EIP-3009: a signed payment that anyone may submit. */
   authorization?: {
@@ -3587,7 +3925,7 @@ export type WalletsTransferIntentRequest = {
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. */
+  /** Chain by name. Default: the chain of this deployment. */
   chain?: string
 }
 
@@ -3600,7 +3938,7 @@ export type WalletsTransferRequest = {
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. */
+  /** Chain by name. Default: the chain of this deployment. */
   chain?: string
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string
@@ -3808,7 +4146,7 @@ export type X402PaymentsGetResponse = {
 /** Every operation, under the name that it has in the catalogue. */
 export interface Operations {
   readonly activity: {
-    /** List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, x402 payments, purchases and gasless relays. */
+    /** List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, purchases and gasless relays. */
     readonly list: List<
       {
         /** Maximum number of items: 1 to 100, default 50. */
@@ -3818,25 +4156,44 @@ export interface Operations {
         /** Filter by kind. */
         kind?:
           | 'transfer'
-          | 'gasless'
-          | 'x402'
-          | 'purchase'
           | 'deposit'
-          | 'withdrawal'
+          | 'relay'
           | 'card'
           | 'order'
-          | 'dividend'
+          | 'purchase'
+          | 'payout'
+          | 'fee'
+          | 'shortfall'
+        /** Filter by direction. */
+        direction?: 'in' | 'out'
+        /** Filter by the key that spent: `key_…`. */
+        agentId?: string
+        /** Part of the counterparty or the memo, in any letter case. */
+        search?: string
         /** Start, inclusive, ISO 8601 UTC. */
         from?: string
         /** End, exclusive, ISO 8601 UTC. */
         to?: string
       },
       ActivityListResponse,
-      ActivityListResponse['activity'][number]
+      ActivityListResponse['entries'][number]
     >
   }
   readonly admin: {
     readonly accounts: {
+      /** Find accounts by id or by the start of their display name, newest first. */
+      readonly list: List<
+        {
+          /** Maximum number of items: 1 to 100, default 50. */
+          limit?: number | string
+          /** `nextCursor` of the previous page. */
+          cursor?: string
+          /** `acct_…`, or the start of the display name in any letter case. */
+          search?: string
+        },
+        AdminAccountsListResponse,
+        AdminAccountsListResponse['accounts'][number]
+      >
       /** Lock an account at once, with all its sessions, keys and agents. */
       readonly lock: Call<
         {
@@ -3890,7 +4247,7 @@ export interface Operations {
       >
     }
     readonly reviews: {
-      /** Release or block a spend that AML has flagged for review. */
+      /** Release or block a spend or a deposit that AML has flagged for review. */
       readonly decide: Call<
         {
           /** `rev_…` */
@@ -3898,7 +4255,7 @@ export interface Operations {
         } & AdminReviewsDecideRequest,
         AdminReviewsDecideResponse
       >
-      /** List the spends that AML has flagged for review. */
+      /** List the spends and deposits that AML has flagged for review. */
       readonly list: List<
         {
           /** Maximum number of items: 1 to 100, default 50. */
@@ -3944,6 +4301,10 @@ export interface Operations {
         cursor?: string
         /** Filter by key: its `agentId`, `key_…`. */
         keyId?: string
+        /** The same as `keyId`. */
+        agentId?: string
+        /** Only the decision with this id: `dec_…`. */
+        decisionId?: string
         /** Filter by verdict. */
         verdict?: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
       },
@@ -3963,7 +4324,9 @@ export interface Operations {
           /** `nextCursor` of the previous page. */
           cursor?: string
           /** Filter by status; absent: all except revoked. */
-          status?: 'active' | 'paused' | 'revoked'
+          status?: 'active' | 'paused' | 'revoked' | 'all'
+          /** `api_keys`: list API keys beside agents, since they spend under a policy too. */
+          include?: 'api_keys'
         },
         AgentsKeysListResponse,
         AgentsKeysListResponse['keys'][number]
@@ -4000,7 +4363,7 @@ export interface Operations {
         },
         Agent
       >
-      /** Read a key’s budget usage today, this week and this month, and on the previous 30 days. */
+      /** Read a key’s budget usage today, this week and this month, and on the previous 30 days, by category and payee, with its decisions. */
       readonly usage: Call<
         {
           /** `agentId`: `key_…` */
@@ -4009,6 +4372,8 @@ export interface Operations {
         AgentsKeysUsageResponse
       >
     }
+    /** Pause every active key of the account at once: agents, OAuth grants and API keys. */
+    readonly pause: Call<Record<never, never>, AgentsPauseResponse>
     readonly policy: {
       /** Read the daily, weekly and monthly caps over all keys of the account, and their usage. */
       readonly get: Call<Record<never, never>, OwnerCap>
@@ -4184,6 +4549,66 @@ export interface Operations {
       BankingListResponse,
       BankingListResponse['accounts'][number]
     >
+    readonly customer: {
+      /** Read what the banking provider still needs from the owner, with the links to its pages. */
+      readonly get: Call<Record<never, never>, BankCustomer>
+      /** Start the banking provider’s own verification of the owner, and read the links to its pages. */
+      readonly start: Call<Record<never, never>, BankCustomer>
+    }
+    readonly payouts: {
+      /** Pay out USD cash, or USDC from the wallet, to a saved bank account. */
+      readonly create: Call<BankingPayoutsCreateRequest, Payout>
+      /** List payouts to bank accounts, newest first. */
+      readonly list: List<
+        {
+          /** Maximum number of items: 1 to 100, default 50. */
+          limit?: number | string
+          /** `nextCursor` of the previous page. */
+          cursor?: string
+        },
+        BankingPayoutsListResponse,
+        BankingPayoutsListResponse['payouts'][number]
+      >
+      /** Read one payout. */
+      readonly get: Call<
+        {
+          /** `out_…` */
+          id: string
+        },
+        Payout
+      >
+    }
+    readonly recipients: {
+      /** Add a bank account in USD, EUR or GBP that money can be paid out to. */
+      readonly create: Call<BankingRecipientsCreateRequest, Recipient>
+      /** List the saved bank accounts that money can be paid out to, newest first. */
+      readonly list: List<
+        {
+          /** Maximum number of items: 1 to 100, default 50. */
+          limit?: number | string
+          /** `nextCursor` of the previous page. */
+          cursor?: string
+        },
+        BankingRecipientsListResponse,
+        BankingRecipientsListResponse['recipients'][number]
+      >
+      /** Show one saved bank account. */
+      readonly get: Call<
+        {
+          /** `rcp_…` */
+          id: string
+        },
+        Recipient
+      >
+      /** Delete a saved bank account and erase its name, number and address; its payouts stay. */
+      readonly remove: Call<
+        {
+          /** `rcp_…` */
+          id: string
+        },
+        BankingRecipientsRemoveResponse
+      >
+    }
   }
   readonly cards: {
     /** Issue a virtual card that is paid from the wallet and from cash at each purchase. */
@@ -4201,6 +4626,14 @@ export interface Operations {
     >
     /** Change a card’s name, limits, channels or merchants, or cancel it permanently. */
     readonly update: Call<CardsUpdateRequest, Card>
+    /** Show the number and code of a card to its owner for 60 seconds. */
+    readonly reveal: Call<
+      {
+        /** `card_…` */
+        id: string
+      },
+      CardsRevealResponse
+    >
     /** Freeze or unfreeze a card, and set its limits, channels and funding order. */
     readonly settings: Call<CardsSettingsRequest, CardsSettingsResponse>
     /** List the purchases of a card, approved and declined, with reasons, newest first. */
@@ -4227,7 +4660,7 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule, and what purchases sent and received; verdicts and payments stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, and the browsers that get push messages; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
@@ -4242,6 +4675,8 @@ export interface Operations {
         ComplianceTravelRulesGetResponse
       >
     }
+    /** Get the reviewer’s page where the owner shows documents and takes a selfie. */
+    readonly verificationPage: Call<Record<never, never>, ComplianceVerificationPageResponse>
   }
   /** Read who you are here: scopes, spend policy, and what is left of the budgets. */
   readonly context: Call<Record<never, never>, ContextResponse>
@@ -4257,7 +4692,7 @@ export interface Operations {
           /** `nextCursor` of the previous page. */
           cursor?: string
           /** Filter by status; absent: all except revoked. */
-          status?: 'active' | 'paused' | 'revoked'
+          status?: 'active' | 'paused' | 'revoked' | 'all'
         },
         DeveloperKeysListResponse,
         DeveloperKeysListResponse['keys'][number]
@@ -4300,6 +4735,12 @@ export interface Operations {
     >
   }
   readonly investing: {
+    readonly account: {
+      /** Read the state of the account that the broker keeps for the owner. */
+      readonly get: Call<Record<never, never>, BrokerageAccount>
+      /** Open the owner’s account at the broker from the verified identity. */
+      readonly open: Call<InvestingAccountOpenRequest, BrokerageAccount>
+    }
     /** Buy or sell a stock or ETF for an amount of USD, in fractions of a share, at the market or with a limit. */
     readonly order: Call<InvestingOrderRequest, InvestingOrderResponse>
     readonly orders: {
@@ -4342,6 +4783,20 @@ export interface Operations {
       readonly get: Call<Record<never, never>, NotificationSettings>
       /** Choose how the owner is told of requests for approval: by a mail at once, once a day, or not at all. */
       readonly update: Call<NotificationSettings, NotificationSettings>
+    }
+    readonly subscriptions: {
+      /** Send push messages to a browser when an agent asks for approval or the account needs attention. */
+      readonly create: Call<NotificationsSubscriptionsCreateRequest, PushSubscription>
+      /** List the browsers that get push messages, newest first, and the key to subscribe another with. */
+      readonly list: Call<Record<never, never>, NotificationsSubscriptionsListResponse>
+      /** Stop push messages to a browser. */
+      readonly remove: Call<
+        {
+          /** `push_…` */
+          id: string
+        },
+        NotificationsSubscriptionsRemoveResponse
+      >
     }
   }
   readonly policy: {
@@ -4395,6 +4850,7 @@ export interface Operations {
             | 'investing'
             | 'card-payments'
             | 'bank-deposit'
+            | 'bank-payout'
         },
         RailsControlsGetResponse
       >
@@ -4410,6 +4866,7 @@ export interface Operations {
             | 'investing'
             | 'card-payments'
             | 'bank-deposit'
+            | 'bank-payout'
         } & RailsControlsSetRequest,
         RailsControlsSetResponse
       >
@@ -4430,6 +4887,8 @@ export interface Operations {
     readonly faucet: Call<SandboxFaucetRequest, SandboxFaucetResponse>
     /** List the messages that the sandbox stored instead of sending, newest first. */
     readonly outbox: Call<Record<never, never>, SandboxOutboxResponse>
+    /** Decide the outcome of a payout by sending the signed webhook of the banking provider. */
+    readonly payouts: Call<SandboxPayoutsRequest, SandboxPayoutsResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
   }
@@ -4474,7 +4933,7 @@ export interface Operations {
     }
   }
   readonly transfers: {
-    /** Submit a payment that somebody else has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway. */
+    /** Submit a payment that another payer has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway. */
     readonly gasless: Call<TransfersGaslessRequest, TransfersGaslessResponse>
   }
   readonly wallets: {
@@ -4653,7 +5112,8 @@ export interface Operations {
 export const routes: Readonly<
   Record<string, readonly [method: string, path: string, isRepeatable: boolean, list: string]>
 > = {
-  'activity.list': ['GET', '/api/activity', false, 'activity cursor'],
+  'activity.list': ['GET', '/api/activity', false, 'entries cursor'],
+  'admin.accounts.list': ['GET', '/api/admin/accounts', false, 'accounts cursor'],
   'admin.accounts.lock': ['POST', '/api/admin/accounts/{id}/lock', true, ''],
   'admin.accounts.unlock': ['POST', '/api/admin/accounts/{id}/unlock', true, ''],
   'admin.alarms.list': ['GET', '/api/admin/alarms', false, ''],
@@ -4675,6 +5135,7 @@ export const routes: Readonly<
   'agents.keys.update': ['PATCH', '/api/agents/keys/{id}', true, ''],
   'agents.keys.pause': ['POST', '/api/agents/keys/{id}/pause', true, ''],
   'agents.keys.usage': ['GET', '/api/agents/keys/{id}/usage', false, ''],
+  'agents.pause': ['POST', '/api/agents/pause', true, ''],
   'agents.policy.get': ['GET', '/api/agents/policy', false, ''],
   'agents.policy.set': ['PUT', '/api/agents/policy', true, ''],
   'agents.registrations.get': ['GET', '/api/agents/registrations/{code}', false, ''],
@@ -4705,9 +5166,19 @@ export const routes: Readonly<
   'auth.webauthn': ['POST', '/api/auth/webauthn', false, ''],
   'banking.create': ['POST', '/api/banking', true, ''],
   'banking.list': ['GET', '/api/banking', false, 'accounts cursor'],
+  'banking.customer.get': ['GET', '/api/banking/customer', false, ''],
+  'banking.customer.start': ['POST', '/api/banking/customer', true, ''],
+  'banking.payouts.create': ['POST', '/api/banking/payouts', true, ''],
+  'banking.payouts.list': ['GET', '/api/banking/payouts', false, 'payouts cursor'],
+  'banking.payouts.get': ['GET', '/api/banking/payouts/{id}', false, ''],
+  'banking.recipients.create': ['POST', '/api/banking/recipients', true, ''],
+  'banking.recipients.list': ['GET', '/api/banking/recipients', false, 'recipients cursor'],
+  'banking.recipients.get': ['GET', '/api/banking/recipients/{id}', false, ''],
+  'banking.recipients.remove': ['DELETE', '/api/banking/recipients/{id}', true, ''],
   'cards.issue': ['POST', '/api/cards', true, ''],
   'cards.list': ['GET', '/api/cards', false, 'cards cursor'],
   'cards.update': ['PATCH', '/api/cards', true, ''],
+  'cards.reveal': ['POST', '/api/cards/{id}/reveal', true, ''],
   'cards.settings': ['POST', '/api/cards/settings', true, ''],
   'cards.transactions': ['GET', '/api/cards/{id}/transactions', false, 'transactions cursor'],
   'compliance.blockedAddresses.get': ['GET', '/api/compliance/blocked-addresses', false, ''],
@@ -4716,6 +5187,7 @@ export const routes: Readonly<
   'compliance.personalData.erase': ['DELETE', '/api/compliance/personal-data', true, ''],
   'compliance.travelRule': ['POST', '/api/compliance/travel-rule', true, ''],
   'compliance.travelRules.get': ['GET', '/api/compliance/travel-rule/{id}', false, ''],
+  'compliance.verificationPage': ['POST', '/api/compliance/kyc/page', true, ''],
   context: ['GET', '/api/agents/self', false, ''],
   'developer.keys.create': ['POST', '/api/developer/keys', true, ''],
   'developer.keys.list': ['GET', '/api/developer/keys', false, 'keys cursor'],
@@ -4723,12 +5195,17 @@ export const routes: Readonly<
   'developer.keys.update': ['PATCH', '/api/developer/keys/{id}', true, ''],
   'docs.feedback': ['POST', '/api/docs/feedback', true, ''],
   'events.list': ['GET', '/api/events', false, 'events after'],
+  'investing.account.get': ['GET', '/api/investing/account', false, ''],
+  'investing.account.open': ['POST', '/api/investing/account', true, ''],
   'investing.order': ['POST', '/api/investing/order', true, ''],
   'investing.orders.cancel': ['DELETE', '/api/investing/orders/{id}', true, ''],
   'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders cursor'],
   'investing.portfolio': ['GET', '/api/investing/portfolio', false, ''],
   'notifications.settings.get': ['GET', '/api/notifications/settings', false, ''],
   'notifications.settings.update': ['PATCH', '/api/notifications/settings', true, ''],
+  'notifications.subscriptions.create': ['POST', '/api/notifications/subscriptions', true, ''],
+  'notifications.subscriptions.list': ['GET', '/api/notifications/subscriptions', false, ''],
+  'notifications.subscriptions.remove': ['DELETE', '/api/notifications/subscriptions/{id}', true, ''],
   'policy.simulate': ['POST', '/api/agents/policies/simulate', true, ''],
   'purchases.buy': ['POST', '/api/purchases', true, ''],
   'purchases.list': ['GET', '/api/purchases', false, 'purchases cursor'],
@@ -4744,6 +5221,7 @@ export const routes: Readonly<
   'sandbox.deposits': ['POST', '/sandbox/deposits', true, ''],
   'sandbox.faucet': ['POST', '/sandbox/faucet', true, ''],
   'sandbox.outbox': ['GET', '/sandbox/outbox', false, ''],
+  'sandbox.payouts': ['POST', '/sandbox/payouts', true, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
   'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],

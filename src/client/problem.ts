@@ -7,7 +7,7 @@ export class BursarProblem extends Error {
   readonly code: Problem['code']
   /** HTTP status. */
   readonly status: number
-  /** What to do about it. */
+  /** How to resolve it; absent if the gateway gave no advice. */
   readonly hint: string | undefined
   /** Rules of the spend policy that a denied spend breaks. */
   readonly violations: NonNullable<Problem['violations']>

@@ -244,6 +244,14 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'Tell the owner what the seller asks for. Do not raise "maxAmount" without being asked to.',
     'The seller asks for more than maxAmount (0.05 USDC). Nothing was paid.',
   ),
+  payout_rejected: {
+    meaning:
+      'The banking provider does not pay this out: the amount, the asset or the bank account is not accepted. Nothing was sent.',
+    remedy:
+      '"reason" is amount_too_small, amount_too_large, asset_not_supported, recipient_rejected, not_funded or never_sent, among others: change the payout.',
+    example: '0.5 USD is less than the minimum of 1. Nothing was sent.',
+    members: { reason: 'amount_too_small' },
+  },
   order_rejected: {
     meaning:
       'The broker does not accept this order: the symbol is not traded, or the amount is outside its limits.',

@@ -16,6 +16,7 @@ import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { IdentityReview } from '../providers/identity-review.ts'
 import type { Messages } from '../providers/messages.ts'
 import type { Metrics } from '../providers/metrics.ts'
+import type { PushSender } from '../providers/push.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
@@ -100,6 +101,7 @@ export interface Services {
   /** Null: no Travel Rule network is configured. */
   readonly travelRuleNetwork: TravelRuleNetwork | null
   readonly cardProcessor: CardProcessor
+  readonly push: PushSender
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages

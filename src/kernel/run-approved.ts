@@ -1,9 +1,14 @@
-/** Runs an approved call and stores its outcome. Idempotent: the call runs once. */
+/** Runs an approved call and stores its outcome. Idempotent: the call runs once. A card purchase is left to its card. */
 
 import { parseJson, toJson } from '../base/json.ts'
 import type { AccountPrincipal } from '../base/principal.ts'
 import { Failure, failures } from '../failures/failure.ts'
-import { type Approval, storeApprovalOutcome, unfinishedApprovals } from '../spending/approvals.ts'
+import {
+  type Approval,
+  PURCHASE_RETRY_MS,
+  storeApprovalOutcome,
+  unfinishedApprovals,
+} from '../spending/approvals.ts'
 import { findAllowedDecision } from '../spending/decisions.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
 import { fingerprintOf } from './fingerprint.ts'
@@ -32,6 +37,10 @@ async function runApproved(
   const { database, now } = context
   const keep = (outcome: Parameters<typeof storeApprovalOutcome>[1]['outcome']) =>
     storeApprovalOutcome(database, { id: approval.id, outcome, now })
+  if (approval.cardId !== null) {
+    const problem = findEnd(approval, now)
+    return problem === null ? approval : keep({ problem: toJson(problem.toProblem()) })
+  }
   const tool = findTool(approval.operation)
   if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
   try {
@@ -43,6 +52,21 @@ async function runApproved(
     if (mayBeRepeated && error.members.isFinal !== true) throw error
     return keep({ problem: toJson(error.toProblem()) })
   }
+}
+
+/** Reason that an approved card purchase can no longer be tried again; null while it can. */
+function findEnd({ decidedAt, endedAt }: Approval, now: Date): Failure | null {
+  const hint = 'Try the purchase again: its card asks for a new approval.'
+  if (endedAt !== null)
+    return new Failure('conflict', 'The agent or its card was stopped before the purchase was tried again.', {
+      reason: 'stopped',
+      hint,
+    })
+  if (decidedAt !== null && now.getTime() - decidedAt.getTime() < PURCHASE_RETRY_MS) return null
+  return new Failure('conflict', 'The purchase was not tried again within 15 minutes of its approval.', {
+    reason: 'expired',
+    hint,
+  })
 }
 
 /** Runs the call, or returns the outcome of the run that was allowed. @throws Failure of the call. */
@@ -80,10 +104,16 @@ export async function finishApprovals(
   findKey: FindKey,
   signal: AbortSignal,
 ): Promise<number> {
-  const before = new Date(services.clock().getTime() - QUIET_MS)
+  const at = services.clock().getTime()
+  const [before, retriedSince] = [new Date(at - QUIET_MS), new Date(at - PURCHASE_RETRY_MS)]
   let found = 0
   for (let after = '', isLast = false; !isLast && !signal.aborted; ) {
-    const approvals = await unfinishedApprovals(services.database, { before, after, limit: BATCH })
+    const approvals = await unfinishedApprovals(services.database, {
+      before,
+      retriedSince,
+      after,
+      limit: BATCH,
+    })
     for (const approval of approvals) {
       if (signal.aborted) break
       const now = services.clock()

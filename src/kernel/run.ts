@@ -31,7 +31,8 @@ export interface Outcome {
 /** @throws Failure of the tool and the gates. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
-  if (tool.stepUp === true) requireStepUp(caller)
+  // A key has no second factor: its scopes and its policy were given with one.
+  if (tool.stepUp === true && caller.principal.kind !== 'key') requireStepUp(caller)
   if (tool.stepUp === 'recent') requireRecentProof(caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)

@@ -7,7 +7,8 @@ import type { Policy } from '../../policies/policy.ts'
 import type { AccessKey } from '../base/principal.ts'
 import { Failure, type Violation } from '../failures/failure.ts'
 import { decimalOfValue } from '../money/shares.ts'
-import { type UsdValue, usdMicrosAt } from '../money/usd-value.ts'
+import type { UsdValue } from '../money/usd-value.ts'
+import { valueInUsd } from '../providers/rates.ts'
 import { buildSpendRequest } from '../spending/build-spend-request.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { reserveSpend, type SpendVerdict } from '../spending/reserve.ts'
@@ -49,7 +50,7 @@ export async function simulateSpends(
     count,
   }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan; count: number },
 ): Promise<Simulated> {
-  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  const value = await valueInUsd(context.rates, spending.money, context.now)
   const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now })
   const requestFor = (earlier: number) => {
     const draft = buildSpendRequest({

@@ -126,8 +126,8 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   /** Facts from `spend` for `run`; stored with the decision, so that the response can be rebuilt. */
   readonly facts: z.ZodType<Facts>
   /**
-   * What is certain of the spend before `spend` asks third parties, with an amount of zero. They are not asked if the policy denies
-   * it.
+   * Plans the part of the spend that is known before `spend` asks third parties, with an amount of zero. They are
+   * not asked if the policy denies it.
    */
   readonly foresee?: (
     context: Context,
@@ -158,7 +158,7 @@ export interface Call {
   /** Raw input, for storage. */
   readonly raw: unknown
   readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend | CostlessCall>) | null
-  /** What is certain of the spend before third parties are asked; null where {@link spend} asks none. */
+  /** Plan before third parties are asked; null if {@link spend} asks none. */
   readonly foresee: ((context: Context) => SpendPlan) | null
   /** Rebuilds the response of an earlier run, or returns null. @param decided as it was stored. */
   readonly recall: (context: Context, decided: AllowedDecision) => Promise<Record<string, unknown> | null>

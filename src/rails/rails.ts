@@ -4,6 +4,7 @@
  */
 import { Failure } from '../failures/failure.ts'
 import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
+import type { Chain } from '../providers/chain.ts'
 import type { RailControls, RailId } from '../providers/rail-controls.ts'
 
 /** A fee in addition to the amount. */
@@ -28,9 +29,9 @@ export interface Rail {
   readonly settlementTime: string
 }
 
-/** @property chain chain name. @property fxPrice price of an FX quote. */
+/** @property fxPrice price of an FX quote. */
 export interface RailFacts {
-  readonly chain: string
+  readonly chain: Pick<Chain, 'name' | 'tokens'>
   readonly fxPrice: Money
 }
 
@@ -46,15 +47,16 @@ export function describeRails({ chain, fxPrice }: RailFacts): readonly Rail[] {
   return Object.values(rails({ chain, fxPrice }))
 }
 
-function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
+function rails({ chain: { name: chain, tokens }, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
   const price = decimalOf(fxPrice)
+  const held = stablecoins.filter((token) => tokens[token] !== undefined)
   return {
     'wallet-transfer': {
       id: 'wallet-transfer',
       kind: 'onchain',
       directions: ['out'],
       currencies: [],
-      tokens: stablecoins,
+      tokens: held,
       chains: [chain],
       min: SMALLEST,
       max: null,
@@ -68,7 +70,7 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       directions: ['in', 'out'],
       currencies: [],
       // USDT does not support signed payments.
-      tokens: stablecoins.filter((token) => token !== 'USDT'),
+      tokens: held.filter((token) => token !== 'USDT'),
       chains: [chain],
       min: SMALLEST,
       max: null,
@@ -93,7 +95,7 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       directions: ['out'],
       currencies: [],
       // Sellers are paid by signed authorizations, which USDT does not support.
-      tokens: stablecoins.filter((token) => token !== 'USDT'),
+      tokens: held.filter((token) => token !== 'USDT'),
       chains: [chain],
       min: SMALLEST,
       max: null,
@@ -117,7 +119,7 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       kind: 'card',
       directions: ['out'],
       currencies: ['USD'],
-      tokens: stablecoins,
+      tokens: held,
       chains: [chain],
       min: '0.01',
       max: null,
@@ -129,10 +131,22 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       kind: 'bank',
       directions: ['in'],
       currencies: ['USD', 'EUR', 'GBP', 'INR'],
-      tokens: stablecoins,
+      tokens: held,
       chains: [chain],
       min: '0.01',
       max: null,
+      fees: [],
+      settlementTime: 'P1D',
+    },
+    'bank-payout': {
+      id: 'bank-payout',
+      kind: 'bank',
+      directions: ['out'],
+      currencies: ['USD', 'EUR', 'GBP'],
+      tokens: [],
+      chains: [],
+      min: '1',
+      max: '1000000',
       fees: [],
       settlementTime: 'P1D',
     },

@@ -37,7 +37,12 @@ export interface ChainBenchLine {
 /** Runs the benchmark. @param serverUrl of the PostgreSQL server. */
 export async function benchChain(serverUrl: string): Promise<readonly ChainBenchLine[]> {
   const node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
-  const chain = await connectRpcChain({ url: node.url, clock: systemClock, log: silentLog })
+  const chain = await connectRpcChain({
+    name: 'base-sepolia',
+    url: node.url,
+    clock: systemClock,
+    log: silentLog,
+  })
   try {
     const bare = await bareSenders(node.url, chain)
     const wallets = await walletSenders(chain)
@@ -85,7 +90,7 @@ async function sendFor(seconds: number, send: Send): Promise<number> {
 }
 
 async function bareSenders(url: string, chain: Chain): Promise<Send> {
-  const client = createNodeClient(localNodeOptions(url))
+  const client = createNodeClient(localNodeOptions('base-sepolia', url))
   const senders = Array.from({ length: SENDERS }, () => ({
     account: privateKeyToAccount(generatePrivateKey()),
     nonce: 0,

@@ -1,5 +1,5 @@
 /**
- * What events cost, and how fast they arrive: signed transfers with the triggers of events on and off in turns, on one
+ * The cost and the delay of events: signed transfers with the triggers of events on and off in turns, on one
  * gateway and database; and streams of a thousand accounts while 200 events a second happen.
  */
 import { setTimeout as pause } from 'node:timers/promises'

@@ -27,7 +27,12 @@ export async function benchPurchases(
   const opened: (() => unknown)[] = [() => host.stop()]
   try {
     const rpcUrl = await rpcUrlOf(host)
-    const chain = await connectRpcChain({ url: rpcUrl, clock: systemClock, log: silentLog })
+    const chain = await connectRpcChain({
+      name: 'base-sepolia',
+      url: rpcUrl,
+      clock: systemClock,
+      log: silentLog,
+    })
     opened.push(() => chain.close())
     const gateway = await startGateway({
       CHAIN_RPC_URL: rpcUrl,

@@ -119,7 +119,10 @@ function sender(origin: string, key: string): () => Promise<void> {
   }
 }
 
-/** Copies the last transfer with all its rows, one for each past minute, for the same account and key. */
+/**
+ * Copies the last transfer with all its rows, one for each past minute, for the same account and key. Without triggers: the
+ * events of a million past transfers would be published while the next ones are measured.
+ */
 async function fillTransfers(client: pg.Client, count: number): Promise<void> {
   const { rows } = await client.query('select count(*)::int as count from transfer')
   const [{ count: present }] = z.tuple([z.object({ count: z.int() })]).parse(rows)
@@ -127,6 +130,7 @@ async function fillTransfers(client: pg.Client, count: number): Promise<void> {
   const before = (column: string) => `${column} - i * interval '1 minute'`
   const series = `generate_series(${present + 1}, ${count}) i`
   await client.query(`
+    set session_replication_role = replica;
     create temporary table example on commit preserve rows as
       select t.id as transfer_id, t.decision_id from transfer t where state = 'confirmed' order by id desc limit 1;
     insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
@@ -149,8 +153,10 @@ async function fillTransfers(client: pg.Client, count: number): Promise<void> {
     insert into posting (transaction_id, ordinal, source, destination, asset, units)
       select ${id('lt')}, ordinal, source, destination, asset, units
       from (select p.* from posting p join (select id from ledger_transaction order by at desc limit 1) l on p.transaction_id = l.id) p, ${series};
-    drop table example;`)
-  await client.query('analyze')
+    drop table example;
+    set session_replication_role = origin;`)
+  await client.query('vacuum analyze')
+  await client.query('checkpoint')
 }
 
 /** Other accounts, each with a key that was used today. */

@@ -16,6 +16,7 @@ import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
 
 const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const chain = await connectRpcChain({
+  name: 'base-sepolia',
   url: process.env.CHAIN_RPC_URL ?? '',
   clock: systemClock,
   log: silentLog,

@@ -31,7 +31,12 @@ export async function benchX402(databaseUrl: string | null): Promise<readonly X4
   const opened: (() => unknown)[] = [() => host.stop()]
   try {
     const rpcUrl = await rpcUrlOf(host)
-    const chain = await connectRpcChain({ url: rpcUrl, clock: systemClock, log: silentLog })
+    const chain = await connectRpcChain({
+      name: 'base-sepolia',
+      url: rpcUrl,
+      clock: systemClock,
+      log: silentLog,
+    })
     opened.push(() => chain.close())
     const gateway = await startGateway({
       CHAIN_RPC_URL: rpcUrl,

@@ -12,15 +12,14 @@ const applicant = {
   address: 'Street 1, Berlin',
 }
 
-/** Requests, with the permitted failure codes. A transfer needs rates too, for thresholds in other currencies. */
+/** Requests, with the permitted failure codes. Dollars need no rates. */
 const routes: readonly (readonly [string, unknown, readonly string[]])[] = [
   [
     'POST /api/wallets/transfer',
     { destination: address, amount: '1', signature: 'sandbox' },
-    ['screening_unavailable', 'rates_unavailable'],
+    ['screening_unavailable'],
   ],
   ['POST /api/cards', { nickname: 'None' }, ['provider_unavailable']],
-  ['POST /api/banking', { currency: 'EUR' }, ['provider_unavailable']],
   [
     'POST /api/swaps',
     { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '5' },

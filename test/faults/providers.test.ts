@@ -50,7 +50,7 @@ const unavailable = ['provider_unavailable']
 const alpaca = (url: string) =>
   createAlpacaBroker({
     ...{ url, dataUrl: url, clock: systemClock, log },
-    ...{ apiKey: 'key', apiSecret: 'secret', accountId: 'account', owner: null },
+    ...{ apiKey: 'key', apiSecret: 'secret', firmAccountId: 'firm' },
   })
 const order = {
   id: 'ord_1',
@@ -59,8 +59,14 @@ const order = {
   notional: 100n,
   qty: null,
   limitPrice: null,
+  brokerageAccount: 'account',
 } as const
 
+const bankCustomers = (url: string) => {
+  const { customers } = createBridgeBanking({ url, apiKey: 'key', webhookKeys: [], log })
+  if (customers === null) throw new Error('the bank has no customers')
+  return customers
+}
 const sumsub = (url: string) =>
   createSumsubReview({
     ...{ url, appToken: 'token', secretKey: 'secret', webhookSecret: null, clock: systemClock },
@@ -68,7 +74,7 @@ const sumsub = (url: string) =>
   })
 const applicant = {
   ...{ firstName: 'A', lastName: 'B', dateOfBirth: '1990-01-01', country: 'DE', address: 'Street 1' },
-  ...{ email: null, phone: null },
+  ...{ residence: {}, email: null, phone: null },
 }
 
 const quoteOf = ({ quote }: SwapAggregator) => {
@@ -86,11 +92,13 @@ const asked: readonly Asked[] = [
     name: 'the card processor, for a card',
     codes: unavailable,
     ask: (url) =>
-      createLithicProcessor({ url, apiKey: 'key', secretsAt: () => [], log }).issue({
-        cardId: newId('card', now),
-        nickname: null,
-        at: now,
-      }),
+      createLithicProcessor({ url, apiKey: 'key', secretsAt: () => [], eventSecretsAt: () => [], log }).issue(
+        {
+          cardId: newId('card', now),
+          nickname: null,
+          at: now,
+        },
+      ),
   },
   {
     name: 'the bank, for an account',
@@ -98,9 +106,19 @@ const asked: readonly Asked[] = [
     ask: (url) =>
       createBridgeBanking({ url, apiKey: 'key', webhookKeys: [], log }).open({
         ...{ id: newId('va', now), currency: 'EUR' },
-        holder: { accountId: newId('acct', now), name: 'A B', customer: null },
+        holder: { accountId: newId('acct', now), name: 'A B', customer: 'cust_1' },
         destination: { token: 'USDC', chain: 'base', address },
       }),
+  },
+  {
+    name: 'the bank, for a customer',
+    codes: unavailable,
+    ask: (url) => bankCustomers(url).start({ id: newId('acct', now), name: 'A B', email: 'a@example.com' }),
+  },
+  {
+    name: 'the bank, for the state of a customer',
+    codes: unavailable,
+    ask: (url) => bankCustomers(url).read('kyc_link_1'),
   },
   {
     name: 'the broker, for an instrument',

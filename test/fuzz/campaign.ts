@@ -1,7 +1,7 @@
 /** A fuzzing campaign: requests and tool calls against one gateway, judged, with each finding reduced. */
 import fc from 'fast-check'
 import type { Cast } from './cast.ts'
-import { Memory } from './document.ts'
+import { Memories } from './document.ts'
 import { createJudge, type Judge } from './judge.ts'
 import { openMcp } from './mcp.ts'
 import { type Answer, send } from './send.ts'
@@ -50,7 +50,7 @@ export async function runCampaign(
   size: Size,
   progress: (done: number, of: number, findings: number) => void,
 ): Promise<Outcome> {
-  const memory = new Memory()
+  const memory = new Memories()
   const read = await send(origin, { method: 'GET', target: '/api/openapi.json', headers: {}, body: null })
   const { operations, problem } = operationsOf(JSON.parse(read.text))
   const judge = createJudge(problem)
@@ -66,7 +66,7 @@ export async function runCampaign(
     const answer = await send(origin, { ...shot, headers: { ...shot.headers, ...signed } }).catch(
       (error: unknown): Answer => ({ status: 0, headers: {}, text: String(error), ms: 0 }),
     )
-    if ([401, 423].includes(answer.status)) cast.renew(shot.caller)
+    if ([401, 423].includes(answer.status) && cast.renew(shot.caller)) memory.forget(shot.caller)
     // A rail that stays off would hide everything behind it.
     if (shot.method === 'PUT' && shot.target.includes('/controls') && answer.status === 200)
       await steward.then((person) => person.send('PUT', shot.target, { enabled: true }))
@@ -84,7 +84,7 @@ export async function runCampaign(
         findings.set(name, { what, where, shot, answerText: answer.text.slice(0, 600), times: 1 })
       else found.times += 1
     }
-    if (answer.status === 200) memory.learn(parsedOf(answer.text))
+    if (answer.status === 200) memory.learn(parsedOf(answer.text), shot.caller)
   }
 
   const jobs = [
@@ -136,7 +136,7 @@ interface Job {
 interface JobParts {
   readonly cast: Cast
   readonly size: Size
-  readonly memory: Memory
+  readonly memory: Memories
   readonly judge: Judge
 }
 

@@ -44,8 +44,8 @@ export interface Cast {
   readonly keys: readonly string[]
   /** Signs a request as a caller. */
   credentials(name: string, request: Unsigned): Promise<Record<string, string>>
-  /** Reports a caller as rejected or locked: the next request gets a new one. */
-  renew(name: string): void
+  /** Reports a caller as rejected or locked. @returns true if the next request gets a new one */
+  renew(name: string): boolean
   /** An administrator that no request of the campaign uses. */
   judge(): Promise<Person>
 }
@@ -131,9 +131,10 @@ export function createCast(origin: string): Cast {
     },
     renew(name) {
       // A repeated rejection is due to the request.
-      if ((uses.get(name) ?? 0) < 20 || ['anonymous', 'forger', 'two at once'].includes(name)) return
+      if ((uses.get(name) ?? 0) < 20 || ['anonymous', 'forger', 'two at once'].includes(name)) return false
       uses.set(name, 0)
       made.delete(name)
+      return true
     },
     judge: newAdmin,
   }

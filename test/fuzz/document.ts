@@ -22,18 +22,50 @@ export const raw = (text: string): Part => ({ [RAW]: text })
 /** One of the ids of a kind (`tx`, `card`, …) from answers so far. */
 export const known = (kind: string, pick: number): Part => ({ [KNOWN]: [kind, pick] })
 
-/** Values from answers: ids by kind, and codes by member name. */
-export class Memory {
-  readonly #ids = new Map<string, string[]>()
+/** Values from answers: ids by kind. */
+export interface Memory {
+  /** Picks a stored id. @param kind empty for any. */
+  pick(kind: string, at: number): string
+}
 
-  /** Stores every id of an answer. */
-  learn(value: unknown): void {
-    if (typeof value === 'string') {
-      const kind = /^([a-z]+)_[a-z0-9]{26}$/.exec(value)?.[1]
-      if (kind !== undefined) this.#keep(kind, value)
-      if (SELLER.test(value)) this.#keep('seller', value)
-    } else if (typeof value === 'object' && value !== null)
-      for (const member of Object.values(value)) this.learn(member)
+/** Values of all callers. Each has an account of its own, so that an id of another one is mostly unknown to it. */
+export class Memories implements Memory {
+  readonly #ids = new Map<string, string[]>()
+  readonly #own = new Map<string, Memories>()
+
+  /** Stores every id of an answer. @param caller name of the caller that received it */
+  learn(value: unknown, caller: string): void {
+    const own = this.#own.get(caller) ?? new Memories()
+    this.#own.set(caller, own)
+    for (const [kind, id] of idsIn(value)) {
+      this.#keep(kind, id)
+      own.#keep(kind, id)
+    }
+  }
+
+  /** Forgets what a caller received, because its name stands for another account from now on. */
+  forget(caller: string): void {
+    this.#own.delete(caller)
+  }
+
+  /** The memory of a caller: three in four of its ids are its own, if it has any. */
+  of(caller: string): Memory {
+    return {
+      pick: (kind, at) => {
+        const own = at % 4 === 0 ? undefined : this.#own.get(caller)
+        return own?.has(kind) === true ? own.pick(kind, Math.floor(at / 4)) : this.pick(kind, at)
+      },
+    }
+  }
+
+  has(kind: string): boolean {
+    return kind === '' ? this.#ids.size > 0 : this.#ids.has(kind)
+  }
+
+  pick(kind: string, at: number): string {
+    const kinds = [...this.#ids.keys()]
+    const ids = this.#ids.get(kind === '' ? (kinds[at % kinds.length] ?? '') : kind) ?? []
+    return ids[at % ids.length] ?? `${kind || 'acct'}_01jd0000000000000000000000`
   }
 
   #keep(kind: string, value: string): void {
@@ -41,13 +73,16 @@ export class Memory {
     // Recent ids are the most likely to be still valid.
     this.#ids.set(kind, [value, ...kept.filter((one) => one !== value)].slice(0, 200))
   }
+}
 
-  /** Picks a stored id. @param kind empty for any. */
-  pick(kind: string, at: number): string {
-    const kinds = [...this.#ids.keys()]
-    const ids = this.#ids.get(kind === '' ? (kinds[at % kinds.length] ?? '') : kind) ?? []
-    return ids[at % ids.length] ?? `${kind || 'acct'}_01jd0000000000000000000000`
-  }
+function idsIn(value: unknown): readonly (readonly [kind: string, id: string])[] {
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(idsIn)
+  if (typeof value !== 'string') return []
+  const kind = /^([a-z]+)_[a-z0-9]{26}$/.exec(value)?.[1]
+  return [
+    ...(kind === undefined ? [] : [[kind, value] as const]),
+    ...(SELLER.test(value) ? [['seller', value] as const] : []),
+  ]
 }
 
 export function write(part: Part, memory: Memory): string {

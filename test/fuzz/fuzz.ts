@@ -16,6 +16,7 @@ import { createCast } from './cast.ts'
 const generous = Object.fromEntries(
   [
     'MUTATIONS',
+    'REVEALS',
     'KEY',
     'ACCOUNT',
     'GUESTS',

@@ -121,7 +121,8 @@ function callsOf(
       caller: fc.constantFrom(...callers),
       id: ids,
     })
-    .map(({ template, given, key, damage, around, caller, id }) => (memory) => {
+    .map(({ template, given, key, damage, around, caller, id }) => (memories) => {
+      const memory = memories.of(caller)
       const isSpend = inputSchema.properties?.idempotency_key !== undefined
       const whole = isSpend ? { ...Object(given), idempotency_key: key } : given
       const input = damage.reduce<Part>(damaged, whole)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { z } from 'zod'
 import { dereferenced } from '../dereferenced.ts'
-import { isObject, type Members, type Memory, type Part, textOf, write } from './document.ts'
+import { isObject, type Members, type Memories, type Part, textOf, write } from './document.ts'
 import { type Damage, damaged, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
@@ -38,7 +38,7 @@ export interface Shot {
 }
 
 /** A request with placeholders for values from earlier answers. */
-export type Plan = (memory: Memory) => Shot
+export type Plan = (memories: Pick<Memories, 'of'>) => Shot
 
 // The document is our own: its schemas are JSON Schemas.
 const schema = z.custom<Schema>((value) => typeof value === 'object' && value !== null)
@@ -190,7 +190,8 @@ export function plansFor(
       headers: strangeHeaders,
       key: idempotency,
     })
-    .map((drawn) => (memory) => {
+    .map((drawn) => (memories) => {
+      const memory = memories.of(drawn.caller)
       const places = drawn.damage.length > 0 && body === null ? damagedAll(drawn, drawn.damage) : drawn
       const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
         escaped(textOf(memberOf(places.path, name), memory)),

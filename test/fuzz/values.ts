@@ -72,9 +72,19 @@ const byName: Readonly<Record<string, Values>> = {
   maxAmount: fc.constantFrom('0.05', '0.0000001', '-1', '1000'),
   signature: fc.constantFrom('sandbox', `0x${'1'.repeat(130)}`),
   code: fc.constantFrom('000000', '123456'),
+  country: fc.constantFrom('US', 'DE', 'GB', 'ZZ'),
   limit: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 }).map(String)),
   tz: fc.constantFrom('UTC', 'Europe/Berlin', 'Nowhere/Here'),
   expiresAt: fc.constantFrom('2030-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z'),
+}
+
+/** Likely objects by member name: random bank accounts never have valid check digits. */
+const objectsByName: Readonly<Record<string, Values>> = {
+  account: fc.constantFrom<Part>(
+    { routingNumber: '021000021', accountNumber: '123456789' },
+    { iban: 'DE89370400440532013000' },
+    { sortCode: '123456', accountNumber: '12345678' },
+  ),
 }
 
 /** Ids from earlier answers. */
@@ -82,9 +92,10 @@ const ids = (kind: string): Values => fc.nat(199).map((pick) => known(kind, pick
 
 /** Valid values. @param name of the member, which is more specific than its type. */
 export function fitting(schema: Schema, name = ''): Values {
-  const likely = Object.hasOwn(byName, name) ? byName[name] : undefined
+  const likelyBy = typeOf(schema) === 'object' ? objectsByName : byName
+  const likely = Object.hasOwn(likelyBy, name) ? likelyBy[name] : undefined
   const bySchema = ofSchema(schema, name)
-  if (likely === undefined || typeOf(schema) === 'object') return bySchema
+  if (likely === undefined) return bySchema
   return fc.oneof({ weight: 9, arbitrary: likely }, { weight: 1, arbitrary: bySchema })
 }
 

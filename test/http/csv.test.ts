@@ -12,7 +12,7 @@ it('writes a header, CRLF, and quotes cells that need it', () => {
 })
 
 it('neutralizes cells that could run as formulas', () => {
-  const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("x","y")']
+  const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '\uFF1D1', '=HYPERLINK("x","y")']
   const cells = texts.map((text) => csvOf(['a'], [{ a: text }]).split('a\r\n')[1])
   expect(cells).toEqual([
     "'=1+1\r\n",
@@ -21,6 +21,14 @@ it('neutralizes cells that could run as formulas', () => {
     "'@SUM(A1)\r\n",
     "'\t=1\r\n",
     '"\'\r=1"\r\n',
+    '"\'\n=1"\r\n',
+    "'\uFF1D1\r\n",
     '"\'=HYPERLINK(""x"",""y"")"\r\n',
   ])
+})
+
+it('writes a member of an object as a column', () => {
+  expect(csvOf(['object.id', 'object.no'], [{ object: { id: 'a' } }, {}])).toBe(
+    'object.id,object.no\r\na,\r\n,\r\n',
+  )
 })

@@ -173,7 +173,12 @@ describe('a session cookie', () => {
   it('is HttpOnly and SameSite, and authenticates like the token', async () => {
     const guest = await fetch(`${gateway.origin}/api/auth/guest`, { method: 'POST' })
     const line = guest.headers.get('set-cookie') ?? ''
-    expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=900', 'Path=/', 'SameSite=Lax'])
+    expect(line.split('; ').slice(1).sort()).toEqual([
+      'HttpOnly',
+      'Max-Age=2592000',
+      'Path=/',
+      'SameSite=Lax',
+    ])
     const cookie = line.split(';')[0] ?? ''
     expect(cookie).toMatch(/^bursar_session=eyJ/)
     expect(await (await get('/api/agents/self', { cookie })).json()).toMatchObject({ principal: 'session' })

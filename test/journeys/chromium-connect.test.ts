@@ -57,7 +57,11 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
     expect(await page.getByLabel('See the wallet').isChecked()).toBe(true)
     expect(await page.getByLabel('Send stablecoins').isChecked()).toBe(false)
     await page.getByLabel('Send stablecoins').check()
-    await page.getByRole('button', { name: /Careful: \$5 per payment, \$20 per day/ }).click()
+    await page
+      .getByRole('button', {
+        name: /Careful.*\$20 a day.*\$5 a payment.*\$60 a week, \$150 a month.*Asks you above \$2/,
+      })
+      .click()
     const approve = page.getByRole('button', { name: 'Approve', exact: true })
     await approve.click()
     // Without the comparison, the browser does not submit the form.
@@ -90,6 +94,7 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
   it('shows nothing for an invented code', async () => {
     const { page } = await visitSmall(`${gateway.origin}/agents/connect/invented`)
     await page.getByText('No agent waits under this code').waitFor()
+    await page.getByRole('link', { name: 'Go to your account' }).waitFor()
     expect(await page.locator('#request').isVisible()).toBe(false)
     await page.context().close()
   })

@@ -66,7 +66,6 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
 
   /** Signs in on the way, ticks a spending scope, sets its limits and allows. @returns the redirect to the client. */
   const allow = async (page: Page, url: URL) => {
-    const back = page.waitForRequest((request) => request.url().startsWith(REDIRECT))
     await page.route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'You can close this page.' }))
     await page.goto(url.href)
     await page.getByRole('button', { name: /guest/i }).click()
@@ -76,8 +75,10 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
     expect(await page.getByLabel('Send stablecoins').isChecked()).toBe(false)
     await page.getByLabel('Send stablecoins').check()
     await page.getByRole('button', { name: 'Everyday' }).click()
+    await page.getByText('Set the limits yourself').click()
     await page.getByLabel('Limit per payment').fill('4')
     await page.getByLabel('Ask for approval above').fill('2')
+    const back = page.waitForRequest((request) => request.url().startsWith(REDIRECT))
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     return new URL((await back).url()).searchParams
   }

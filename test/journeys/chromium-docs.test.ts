@@ -156,7 +156,7 @@ describe('the documentation', () => {
         if (href.startsWith('https://')) continue
         const { pathname, hash } = new URL(href, `${gateway.origin}${path}`)
         links.push({ from: path, to: `${pathname}${hash}` })
-        if (/^\/(docs|errors|assets|api)/.test(pathname)) queue.push(pathname)
+        if (/^\/(docs|errors|assets|api|favicon\.ico)/.test(pathname)) queue.push(pathname)
       }
     }
     const broken = links.filter(({ to }) => {

@@ -5,7 +5,7 @@ import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findAnvil } from '../../src/providers/chain/node/anvil-process.ts'
-import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { requestJson } from './people.ts'
 
@@ -68,7 +68,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
     await page.getByText('Create an account').click()
     await page.getByLabel('Your name').fill('Ada')
     await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
+    await waitForConsole(page, 'Ada')
 
     const { body: wallet } = await sendFromPage(page, 'GET', '/api/wallets')
     const safeAddress = hex.parse(wallet.safeAddress)

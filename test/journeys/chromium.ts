@@ -49,6 +49,11 @@ export async function newVisit(browser: Browser, origin: string): Promise<Visit>
   return { page, complaints, addAuthenticator: () => addAuthenticator(devtools) }
 }
 
+/** Waits for the console of a person who has just signed in. The rail is hidden on small screens. */
+export async function waitForConsole(page: Page, name = ''): Promise<void> {
+  await page.locator('.rail .who', { hasText: name }).waitFor({ state: 'attached' })
+}
+
 async function addAuthenticator(devtools: CDPSession): Promise<() => Promise<void>> {
   const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
     options: {

@@ -106,7 +106,7 @@ overBothEngines(
       expect(stored.parse(JSON.parse(readFileSync(fileOf('first'), 'utf8')))).toEqual({ sessions: {} })
     })
 
-    it('stores nothing when it is rejected, and asks nobody when the file is not private', async () => {
+    it('stores nothing when it is rejected, and sends nothing when the file is not private', async () => {
       const running = login('rejected')
       const code = await codeShown(running)
       expect((await owner.send('POST', `${pathOf(code)}/reject`, {})).status).toBe(200)
@@ -123,7 +123,7 @@ overBothEngines(
       })
     })
 
-    it('hands the session over once, whoever asks at the same time', async () => {
+    it('hands the session over once to several requests at the same time', async () => {
       const { code, secret } = await begin()
       expect((await outcome(code, secret)).body).toEqual({ status: 'pending', session: null })
       expect((await allow(code)).status).toBe(200)

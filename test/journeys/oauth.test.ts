@@ -203,8 +203,9 @@ describe('an MCP client over OAuth', () => {
     const seen = consentPage.slice(consentPage.indexOf('It may see'), consentPage.indexOf('It may change'))
     expect(seen).not.toContain('write')
     expect(consentPage).toMatch(/The name is not verified\.[\s\S]+Access lasts up to a year/)
-    expect(consentPage).toMatch(
-      /Careful: \$5 per payment, \$20 per day, \$60 per week, \$150 per month, approval above \$2/,
+    const careful = consentPage.slice(consentPage.indexOf('>Careful<')).replaceAll(/<[^>]+>/g, ' ')
+    expect(careful.replaceAll(/\s+/g, ' ')).toContain(
+      'Careful $20 a day $5 a payment $60 a week, $150 a month Asks you above $2',
     )
   })
 
@@ -457,7 +458,7 @@ describe('an MCP client over OAuth', () => {
     }))
       url.searchParams.set(name, value)
     const { page: consentPage } = await browser().begin(url)
-    expect(consentPage).toContain('Allow “knab ruoY Bank”?')
+    expect(consentPage).toContain('Allow “<bdi>knab ruoY Bank</bdi>”?')
     expect(consentPage).not.toMatch(/[\u202e\u2066\u200b]/)
   })
 

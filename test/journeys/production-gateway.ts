@@ -8,9 +8,12 @@ import { type Gateway, startGateway } from './gateway.ts'
 import { type Person, personFrom, requestJson } from './people.ts'
 
 /** @property node gateway that runs the chain and its faucet. */
-export interface Production {
+export interface Production extends ProductionGateway {
   readonly node: Gateway
   readonly rpcUrl: string
+}
+
+export interface ProductionGateway {
   readonly databaseUrl: string
   readonly mail: Awaited<ReturnType<typeof startSmtp>>
   gateway(): Gateway
@@ -29,12 +32,28 @@ function newPublicKey(): string {
 
 const rpc = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
-/** Requires a database server. @param more added to the environment. */
+/** Starts one on the chain of a sandbox. Requires a database server. @param more added to the environment. */
 export async function openProduction(more: Record<string, string> = {}): Promise<Production> {
-  const parts: { close: () => Promise<unknown> }[] = []
   const node = await startGateway({ CHAIN: 'anvil' })
-  parts.push({ close: () => node.stop() })
   const { chain } = rpc.parse((await requestJson(node.origin, 'GET', '/sandbox/credentials')).body)
+  const { rpcUrl } = chain
+  const production = await openProductionOn({ CHAIN_RPC_URL: rpcUrl }, more).catch(async (error: unknown) => {
+    await node.stop()
+    throw error
+  })
+  const close = async () => {
+    await production.close()
+    await node.stop()
+  }
+  return { ...production, node, rpcUrl, close }
+}
+
+/** Requires a database server. @param chain variables of the chain. @param more added to the environment. */
+export async function openProductionOn(
+  chain: Record<string, string>,
+  more: Record<string, string> = {},
+): Promise<ProductionGateway> {
+  const parts: { close: () => Promise<unknown> }[] = []
   const database = await createTestDatabase(testServerUrl ?? '')
   parts.push({ close: database.drop })
   const mail = await startSmtp()
@@ -45,7 +64,7 @@ export async function openProduction(more: Record<string, string> = {}): Promise
     PORT: port,
     PUBLIC_ORIGIN: `http://127.0.0.1:${port}`,
     DATABASE_URL: database.url,
-    CHAIN_RPC_URL: chain.rpcUrl,
+    ...chain,
     CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
     CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
     X402_PAY_TO: `0x${'2'.repeat(40)}`,
@@ -61,12 +80,17 @@ export async function openProduction(more: Record<string, string> = {}): Promise
     ...more,
   }
   const migrated = await bursar(['migrate'], { ...env, CHAIN: '' })
-  if (migrated.code !== 0) throw new Error(`the database was not migrated: ${migrated.err}`)
-  let gateway = await startGateway(env)
+  const close = async () => {
+    for (const part of parts.reverse()) await part.close()
+  }
+  const fail = async (error: unknown) => {
+    await close()
+    throw error
+  }
+  if (migrated.code !== 0) await fail(new Error(`the database was not migrated: ${migrated.err}`))
+  let gateway = await startGateway(env).catch(fail)
   parts.push({ close: () => gateway.stop() })
   return {
-    node,
-    rpcUrl: chain.rpcUrl,
     databaseUrl: database.url,
     mail,
     gateway: () => gateway,
@@ -85,8 +109,6 @@ export async function openProduction(more: Record<string, string> = {}): Promise
       })
       return personFrom(gateway.origin, answer.body)
     },
-    close: async () => {
-      for (const part of parts.reverse()) await part.close()
-    },
+    close,
   }
 }

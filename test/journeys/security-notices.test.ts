@@ -92,6 +92,14 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     await person.send('DELETE', `/api/developer/keys/${key.id}`)
     expect((await noticesTo(address))[0]).toMatch(/^An API key was revoked/)
 
+    await signInByEmail(gateway().origin, address)
+    await person.send('DELETE', '/api/auth/sessions/others')
+    expect((await noticesTo(address))[0]).toMatch(
+      /^All other sessions were ended by one of your Bursar account/,
+    )
+    await person.send('PATCH', '/api/notifications/settings', { approvals: 'off' })
+    expect((await noticesTo(address))[0]).toMatch(/^Mails about requests for approval were reduced/)
+
     const secret = await enrollMfa(person)
     const code = totpOf(secret, new Date(now().getTime() + 30_000))
     expect((await person.send('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)

@@ -22,9 +22,10 @@ describe('Sumsub’s webhook', () => {
 
   beforeAll(async () => {
     api = createServer((request, response) => {
-      if (request.method === 'GET') reads += 1
+      const isSteps = request.url?.endsWith('/requiredIdDocsStatus') === true
+      if (request.method === 'GET' && !isSteps) reads += 1
       response.writeHead(isDown ? 502 : 200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ id: applicantId, review }))
+      response.end(JSON.stringify(isSteps ? {} : { id: applicantId, review }))
     }).listen(0, '127.0.0.1')
     await once(api, 'listening')
     const address = z.object({ port: z.int() }).parse(api.address())

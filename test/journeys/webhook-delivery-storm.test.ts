@@ -17,7 +17,8 @@ import { type Receiver, startReceiver } from './webhook-receiver.ts'
 const ENDPOINTS = 10
 const EVENTS_EACH = 2_000
 const KILLED_AFTER = 500
-const ENDS_WITHIN_MS = 75_000
+/** Far longer than deliveries take: a slow machine is no loss. */
+const ENDS_WITHIN_MS = 180_000
 const [DEAD, SLOW, FLAKY] = [0, 1, 2]
 
 describe.skipIf(testServerUrl === undefined)('a storm of webhook deliveries', () => {
@@ -48,7 +49,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhook deliveries', ()
       receivers.push(receiver)
       people.push(person)
     }
-  }, 120_000)
+  }, 300_000)
   afterAll(async () => {
     for (const gateway of gateways)
       if (gateway.process.exitCode === null && gateway.process.signalCode === null) await gateway.stop()
@@ -107,5 +108,5 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhook deliveries', ()
     await expect
       .poll(states, { timeout: 30_000, interval: 200 })
       .toEqual({ delivered: expected * (ENDPOINTS - 1), pending: expected })
-  }, 120_000)
+  }, 300_000)
 })

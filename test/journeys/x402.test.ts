@@ -49,7 +49,12 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     const { rpcUrl } = credentials.parse(
       (await requestJson(host.origin, 'GET', '/sandbox/credentials')).body,
     ).chain
-    chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
+    chain = await connectRpcChain({
+      name: 'base-sepolia',
+      url: rpcUrl,
+      log: silentLog,
+      clock: () => new Date(),
+    })
     facilitator = await startFacilitator(chain)
     env = {
       DATABASE_URL: created.url,

@@ -19,6 +19,8 @@ import { createSimulatedChain } from '../../src/providers/chain/simulated/simula
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
+import { fetchPublic } from '../../src/providers/public-fetch.ts'
+import { createWebPush } from '../../src/providers/push/web-push.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
@@ -85,10 +87,19 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     cardProcessor: createSandboxProcessor({
       webhookUrl: () => origin,
       secretsAt: () => [],
+      eventSecretsAt: () => [],
+      dataKey,
       clock,
       newId,
     }),
-    bankingProvider: createSandboxBanking({ webhookUrl: () => origin, key: bankKey, clock, newId }),
+    push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),
+    bankingProvider: createSandboxBanking({
+      webhookUrl: () => origin,
+      key: bankKey,
+      rates: createSnapshotRates(),
+      clock,
+      newId,
+    }),
     rateLimiter: createMemoryRateLimiter(),
     eventWatches: createEventWatches(database),
     messages: createOutboxMessages({ database, newId }),

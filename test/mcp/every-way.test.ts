@@ -1,8 +1,6 @@
 /** Every way of an agent to the tools, in both modes: one gateway a mode, and the same scenario in each row. */
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestClient, createWalletClient, erc20Abi, http, parseEther } from 'viem'
@@ -22,6 +20,7 @@ import { totpOf } from '../identity/signed-in.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newGuest, type Person, requestJson } from '../journeys/people.ts'
 import { openProduction, type Production } from '../journeys/production-gateway.ts'
+import { startVendors } from '../journeys/vendor-server.ts'
 import { everyWay, type Mode, passEveryTool } from './every-way.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'bursar-ways-'))
@@ -56,34 +55,6 @@ describe('an agent in the sandbox', () => {
   )
 })
 
-/** What the vendors' APIs answer here: no address is listed, and every card is issued. Anything else is 404. */
-async function startVendors() {
-  let tokens = 0
-  const server = createServer((request, response) => {
-    const path = `${request.method} ${request.url}`
-    const answers = [
-      [/^GET \/api\/v1\/address\/0x[0-9a-f]{40}$/i, () => ({ identifications: [] })],
-      [
-        /^POST \/v1\/cards$/,
-        () => {
-          tokens += 1
-          return { token: `token-${tokens}`, last_four: '4242', exp_month: '01', exp_year: '2031' }
-        },
-      ],
-    ] as const
-    const answer = answers.find(([pattern]) => pattern.test(path))?.[1]
-    response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(answer?.() ?? {}))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = z.object({ port: z.int() }).parse(server.address())
-  return {
-    url: `http://127.0.0.1:${port}`,
-    lastToken: () => `token-${tokens}`,
-    close: () => server.close().closeAllConnections(),
-  }
-}
-
 describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
   const closing: (() => unknown)[] = []
   let mode: Mode
@@ -98,13 +69,14 @@ describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
       SCREENING_URL: vendors.url,
       KYC_LIMITS: 'none:100,basic:1000',
       ...{ LITHIC_API_URL: vendors.url, LITHIC_API_KEY: 'a-key-of-ours' },
-      ...{ ALPACA_URL: alpaca.url, ALPACA_DATA_URL: alpaca.url, ALPACA_ACCOUNT_ID: alpaca.accountId },
+      ...{ ALPACA_URL: alpaca.url, ALPACA_DATA_URL: alpaca.url, ALPACA_FIRM_ACCOUNT_ID: alpaca.firm.id },
       ...{ ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret' },
     }
     const production = await openProduction(environment)
     closing.push(production.close)
     const { accountId } = await production.signIn('founder@example.com')
-    await production.start({ ...environment, FOUNDER_ACCOUNT: accountId, ALPACA_ACCOUNT_OWNER: accountId })
+    await production.start({ ...environment, FOUNDER_ACCOUNT: accountId })
+    await openBrokerage(production, { accountId, brokerageAccount: alpaca.add({ shares: 1_000 }).id })
     const { origin } = production.gateway()
     const owner = await production.signIn('founder@example.com')
     const secret = await enrollMfa(owner)
@@ -118,7 +90,7 @@ describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
       origin,
       page: origin.replace('127.0.0.1', 'localhost'),
       directory,
-      // The broker's account has one owner.
+      // The account at the broker is this owner's.
       owner: async () => {
         // A second factor counts for five minutes, which a slow machine may need for the rows.
         if (Date.now() - steppedUpAt < 120_000) return owner
@@ -170,6 +142,23 @@ const chainOfNode = z.object({
  * Gives the sponsor gas, and the owner 200 USDC in a transaction of the sandbox's payer. USD cash comes from the bank,
  * whose onboarding no server here plays, so it is posted.
  */
+/** An account at the broker that was opened before. */
+async function openBrokerage(
+  { databaseUrl }: Production,
+  { accountId, brokerageAccount }: { accountId: string; brokerageAccount: string },
+): Promise<void> {
+  const database = await openPostgres({ url: databaseUrl })
+  const at = new Date()
+  await database.kysely
+    .insertInto('brokerage_account')
+    .values({
+      ...{ account_id: accountId, status: 'active', provider_id: brokerageAccount, sealed: null },
+      ...{ created_at: at, checked_at: at },
+    })
+    .execute()
+  await database.close()
+}
+
 async function fund({ node, rpcUrl, databaseUrl }: Production, owner: Person): Promise<void> {
   const { body: credentials } = await requestJson(node.origin, 'GET', '/sandbox/credentials')
   const { chain, payer } = chainOfNode.parse(credentials)

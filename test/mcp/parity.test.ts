@@ -98,6 +98,8 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   const expected: Record<string, string> = {
     approvals_get: 'not_found',
     approvals_withdraw: 'not_found',
+    banking_payouts_create: 'not_found',
+    banking_payouts_get: 'not_found',
     transfers_gasless: 'authorization_rejected',
     wallets_transfers_get: 'not_found',
     investing_orders_cancel: 'not_found',

@@ -71,6 +71,7 @@ beforeAll(async () => {
         'OTP_DESTINATION',
         'OTP_IP',
         'RECOVERY',
+        'REVEALS',
       ].map((name) => [`RATE_${name}`, generous]),
     ),
   })
@@ -157,7 +158,7 @@ async function soonExpired(owner: Person) {
   }
 }
 
-/** A cast of callers, new for each route, so that one route's effect on a caller does not affect the next row. */
+/** A cast of callers, new for each route that changes anything, so that its effect on a caller does not affect the next row. */
 async function newCast(): Promise<Record<Kind, Send>> {
   const [guest, owner, person, admin, locked] = await Promise.all([
     newGuest(gateway.origin),
@@ -227,7 +228,9 @@ function expectedOf(tool: Tool, kind: Kind): string | undefined {
   if (tool.who === 'admin' && kind !== 'admin') return '403 insufficient_scope'
   // Identity data comes from the person only; a key can only read the status.
   if (isKey && tool.name === 'compliance.kyc') return '403 insufficient_scope'
-  if (tool.stepUp !== undefined && kind === 'stale person') return '401 step_up_required'
+  // The example asks for fewer mails, which needs a proof.
+  const needsProof = tool.stepUp !== undefined || tool.name === 'notifications.settings.update'
+  if (needsProof && kind === 'stale person') return '401 step_up_required'
   return undefined
 }
 
@@ -266,8 +269,9 @@ describe('access control', () => {
     const routes = await served()
     const lines: string[] = []
     const wrong: string[] = []
+    const readers = await newCast()
     for (const { route, tool } of routes.sort((one, other) => (one.route < other.route ? -1 : 1))) {
-      const cast = await newCast()
+      const cast = tool.effect === 'read' ? readers : await newCast()
       const cells = new Map<string, Kind[]>()
       for (const kind of kinds) {
         const cell = await cellOf(await cast[kind](requestOf(route, tool)))
@@ -409,6 +413,24 @@ const objects: Readonly<
         ),
     }
   },
+  'POST /api/cards/{id}/reveal': async (owner) => {
+    const { body } = await owner.send('GET', '/api/cards')
+    const [card] = z.array(z.looseObject({ id: z.string() })).parse(body.cards)
+    return { id: card?.id ?? '', isThere: async () => card !== undefined }
+  },
+  'DELETE /api/notifications/subscriptions/{id}': async (owner) => {
+    const keys = {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    }
+    const subscription = { endpoint: 'https://push.example.com/send/abc', keys }
+    const path = '/api/notifications/subscriptions'
+    const { body } = await owner.send('POST', path, subscription)
+    return {
+      id: String(body.id),
+      isThere: async () => JSON.stringify((await owner.send('GET', path)).body).includes(String(body.id)),
+    }
+  },
   'GET /api/cards/{id}/transactions': async (owner) => {
     const { body } = await owner.send('GET', '/api/cards')
     const [first] = z.array(z.object({ id: z.string() })).parse(body.cards)
@@ -429,6 +451,19 @@ const objects: Readonly<
       isThere: async () => (await owner.send('GET', path)).body.status === 'required',
     }
   },
+  'GET /api/banking/payouts/{id}': async (owner) => {
+    const { body } = await owner.send('POST', '/api/banking/payouts', {
+      recipientId: (await newRecipientOf(owner)).id,
+      amount: '10',
+    })
+    const path = `/api/banking/payouts/${String(body.id)}`
+    return {
+      id: String(body.id),
+      isThere: async () => (await owner.send('GET', path)).body.amount === '10',
+    }
+  },
+  'GET /api/banking/recipients/{id}': newRecipientOf,
+  'DELETE /api/banking/recipients/{id}': newRecipientOf,
   'GET /api/purchases/{id}': newPurchaseOf,
   'GET /api/purchases/{id}/evidence': newPurchaseOf,
   'GET /api/approvals/{id}': newApprovalOf,
@@ -461,6 +496,20 @@ const objects: Readonly<
       'POST /api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
     ].map((route) => [route, newEndpointOf] as const),
   ),
+}
+
+async function newRecipientOf(owner: Person) {
+  const { body } = await owner.send('POST', '/api/banking/recipients', {
+    currency: 'USD',
+    name: 'Grace Hopper',
+    country: 'US',
+    account: { routingNumber: '021000021', accountNumber: '123456789' },
+  })
+  const path = `/api/banking/recipients/${String(body.id)}`
+  return {
+    id: String(body.id),
+    isThere: async () => (await owner.send('GET', path)).body.last4 === '6789',
+  }
 }
 
 /** A valid body, if the route needs one. */

@@ -401,7 +401,7 @@ describe('bad signatures', () => {
 
 describe('after all bad input', () => {
   it('no money has moved', async () => {
-    const whole = { token: 'USDC', amount: '1000', held: '0', chain: 'base-sepolia' }
+    const whole = { token: 'USDC', amount: '1000', held: '0', usd: '1000', chain: 'base-sepolia' }
     const { usage } = await read('/api/agents/self', { headers: bearer(demoApiKey) })
     expect(usage).toMatchObject({ used: '0', count: 0 })
     for (const owner of [demoApiKey, session]) {

@@ -64,6 +64,7 @@ describe('the registry', () => {
       'sandbox.authorizations',
       'sandbox.deposits',
       'sandbox.faucet',
+      'sandbox.payouts',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'investing.orders.cancel',

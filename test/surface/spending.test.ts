@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type SpendCategory, spendPolicy } from '../../policies/policy.ts'
+import { insertRecipient } from '../../src/banking/recipients.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { insertKey } from '../../src/identity/store.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
@@ -15,14 +17,35 @@ import { onBothEngines } from '../engines.ts'
 import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
 import { startChallenger } from '../purchases/flaky-sellers.ts'
 
+/** A saved bank account. @returns its id. */
+async function newRecipient(services: Services, accountId: string): Promise<string> {
+  const { id } = await insertRecipient(services, {
+    id: newId('rcp', noon),
+    accountId,
+    currency: 'USD',
+    country: 'US',
+    details: {
+      name: 'Grace Hopper',
+      isCompany: false,
+      account: { scheme: 'aba', routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
+      address: null,
+    },
+    at: noon,
+  })
+  return id
+}
+
 const spending = tools.filter(({ effect }) => effect === 'spend')
 
 onBothEngines('every spending operation', (database) => {
   let services: Services
   let seller: Awaited<ReturnType<typeof startChallenger>>
   /** A valid input: the tool's example, which for a purchase needs a seller. */
-  const inputOf = ({ name, example }: Tool) =>
-    name === 'purchases.buy' ? { url: seller.url, maxAmount: '0.05' } : example
+  const inputOf = async ({ name, example }: Tool, accountId: string) => {
+    if (name === 'purchases.buy') return { url: seller.url, maxAmount: '0.05' }
+    if (name !== 'banking.payouts.create') return example
+    return { recipientId: await newRecipient(services, accountId), amount: '25' }
+  }
   beforeAll(async () => {
     seller = await startChallenger()
     const { settings } = await servicesOn(database())
@@ -63,10 +86,9 @@ onBothEngines('every spending operation', (database) => {
       // Over REST a sold operation is paid by x402; as a key's own spend it is an account's.
       const asKey = { ...tool, who: 'account' as const }
       const principal = await keyWith([])
+      const input = await inputOf(tool, principal.account.id)
       const before = await moved()
-      const refusal = await run(asKey, callOf(services, principal), inputOf(tool)).catch(
-        (error: unknown) => error,
-      )
+      const refusal = await run(asKey, callOf(services, principal), input).catch((error: unknown) => error)
       expect(refusal).toMatchObject({
         code: 'policy_denied',
         members: { violations: [{ rule: 'category' }] },
@@ -112,12 +134,13 @@ onBothEngines('every spending operation', (database) => {
   it.each(spending.map((tool) => [tool.name, tool] as const))(
     '%s waits for an approval',
     async (_name, tool) => {
-      const principal = await keyWith(['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'], {
+      const principal = await keyWith(['transfer', 'gasless', 'card', 'invest', 'swap', 'x402', 'payout'], {
         approval: { above: '0.01' },
       })
+      const input = await inputOf(tool, principal.account.id)
       const before = await moved()
       await expect(
-        run({ ...tool, who: 'account' }, callOf(services, principal), inputOf(tool)),
+        run({ ...tool, who: 'account' }, callOf(services, principal), input),
       ).rejects.toMatchObject({ code: 'approval_required' })
       expect(await moved()).toBe(before)
     },

@@ -11,7 +11,7 @@ import { Failure, type FailureCode, type Violation } from '../../failures/failur
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
-import { usdMicrosAt } from '../../money/usd-value.ts'
+import { valueInUsd } from '../../providers/rates.ts'
 import { buildSpendRequest, policyFacts } from '../../spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../spending/reserve.ts'
 import type { SpendRequest } from '../../spending/spend-request.ts'
@@ -170,7 +170,7 @@ async function buildRequest(
   { spending, idempotency, context }: Planned,
 ): Promise<SpendRequest> {
   const caller = callerOf(context)
-  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  const value = await valueInUsd(context.rates, spending.money, context.now)
   if (isCleared(spending)) {
     requireKyc(context.settings, caller.account, value.usdMicros)
     if (spending.isSponsored === true) await takeSponsorship(context, caller.account.id, context.now)

@@ -27,7 +27,7 @@ describe('the sign-in page', () => {
     expect(status).toBe(200)
     expect(headers.get('content-type')).toMatch(/^text\/html; charset=utf-8/i)
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     )
     expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(headers.get('cache-control')).toBe('no-store')
@@ -35,28 +35,21 @@ describe('the sign-in page', () => {
     expect(headers.get('x-request-id')).toBe('page-1')
   })
 
-  it('loads a stylesheet, a script and the WebAuthn library, all from our origin', async () => {
+  it('loads two stylesheets, two scripts and the WebAuthn library, all from our origin', async () => {
     const text = await (await get('/sign-in')).text()
     expect(text).toMatch(/^<!doctype html><html lang="en">/)
     const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? '')
     expect(loaded.filter((path) => !path.startsWith('/'))).toEqual([])
     const assets = loaded.filter((path) => path.startsWith('/assets/'))
-    expect(assets).toHaveLength(3)
-    const modules = [
-      'api',
-      'elements',
-      'attempts',
-      'codes',
-      'passkeys',
-      'providers',
-      'recovery',
-      'account',
-    ].map((name) => `/assets/${name}.js`)
+    expect(assets).toHaveLength(5)
+    const modules = ['api', 'elements', 'attempts', 'codes', 'passkeys', 'providers', 'recovery', 'next'].map(
+      (name) => `/assets/${name}.js`,
+    )
     for (const path of [...assets, ...modules]) {
       const response = await get(path)
       expect([path, response.status]).toEqual([path, 200])
       expect(response.headers.get('content-type')).toMatch(/^text\/(css|javascript); charset=utf-8$/)
-      expect((await response.text()).length).toBeGreaterThan(100)
+      expect((await response.text()).length).toBeGreaterThan(80)
     }
   })
 
@@ -85,14 +78,22 @@ describe('the sign-in page', () => {
     expect((await get('/assets/..%2fapp.js')).status).toBe(400)
   })
 
-  it('embeds the signed-in account without another request', async () => {
+  it('leads a signed-in visitor to the console, or to the page of ours that asked', async () => {
     const guest = await get('/api/auth/guest', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{}',
     })
     const [cookie = ''] = (guest.headers.get('set-cookie') ?? '').split(';')
-    expect(await (await get('/sign-in', { headers: { cookie } })).text()).toContain('data-page="account"')
+    const ledTo = async (search: string) => {
+      const { status, headers } = await get(`/sign-in${search}`, { headers: { cookie } })
+      return [status, headers.get('location')]
+    }
+    expect(await ledTo('')).toEqual([302, '/'])
+    const own = '/activity?kind=card&agentId=key_1'
+    expect(await ledTo(`?next=${encodeURIComponent(own)}`)).toEqual([302, own])
+    for (const evil of ['//evil.example', '/\\evil.example', 'https://evil.example', '/%5Cevil.example'])
+      expect([evil, ...(await ledTo(`?next=${encodeURIComponent(evil)}`))]).toEqual([evil, 302, '/'])
     expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
   })
 
@@ -108,7 +109,7 @@ describe('the sign-in page', () => {
   it('puts no form input into a URL, with or without its script', async () => {
     const text = await (await get('/sign-in')).text()
     const forms = [...text.matchAll(/<form [^>]*>/g)].map(([form]) => form)
-    expect(forms.length).toBeGreaterThan(10)
+    expect(forms.length).toBeGreaterThan(9)
     expect(forms.filter((form) => !form.includes('method="post"'))).toEqual([])
     expect(text).toContain('<noscript>')
   })
@@ -140,6 +141,7 @@ describe('a deployment’s sign-in page', () => {
       settings: { ...production, ...settings },
       messages: { channels, send: () => Promise.reject(new Error('not asked')) },
       identityProviders: new Map(providers.map((name) => [name, provider])),
+      chain: { name: 'base-sepolia' },
     })
     return app.request(url, { headers })
   }

@@ -1,0 +1,401 @@
+/** Production on a public chain: a gateway on a local node with the id, the contracts and the tokens of Base. */
+import { randomUUID } from 'node:crypto'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { x402Client } from '@x402/core/client'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment as wrapFetchV2 } from '@x402/fetch'
+import { keccak256, numberToHex, pad, stringToHex, toHex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
+import { z } from 'zod'
+import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
+import { signWebhook } from '../../src/providers/standard-webhooks.ts'
+import { bursar } from '../commands/bursar.ts'
+import { ecbDocument, startFeed } from '../contracts/ecb-feed.ts'
+import { testServerUrl } from '../engines.ts'
+import { newAuthenticator } from '../identity/authenticator.ts'
+import { newCustomer } from '../x402/scene.ts'
+import { hasAnvil } from '../x402/world.ts'
+import { newAgent } from './agent.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { type Mainnet, startMainnet } from './mainnet.ts'
+import { enrollMfa, newGuest, type Person, requestJson } from './people.ts'
+import { openProductionOn, type ProductionGateway } from './production-gateway.ts'
+import { startVendors } from './vendor-server.ts'
+
+const sponsorKey = `0x${'1'.repeat(64)}` as const
+const treasury = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+const payTo = `0x${'2'.repeat(40)}` as const
+const newPayee = () => privateKeyToAccount(generatePrivateKey()).address
+const hex = z.templateLiteral(['0x', z.string()])
+const intentAnswer = z.looseObject({
+  intentId: z.string(),
+  challenge: z.string(),
+  typedData: z.looseObject({ domain: z.looseObject({ chainId: z.number() }) }),
+})
+/** Polling options: blocks come once a second, and movements count five blocks later. */
+const SLOW = { timeout: 30_000, interval: 500 }
+
+let base: Mainnet
+const closing: (() => unknown)[] = []
+beforeAll(async () => {
+  if (testServerUrl === undefined || !hasAnvil()) return
+  base = await startMainnet('base')
+  await base.giveGas(privateKeyToAccount(sponsorKey).address)
+}, 60_000)
+afterAll(async () => {
+  for (const close of closing.reverse()) await close()
+  await base?.close()
+}, 60_000)
+
+const checksOf = z.object({
+  ok: z.boolean(),
+  chainId: z.number(),
+  checks: z.array(z.object({ name: z.string(), status: z.string(), detail: z.string() })),
+})
+
+describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base', () => {
+  const node = () => ({ CHAIN: '', CHAINS: 'base', CHAIN_RPC_URL_BASE: base.url })
+  const check = async () => {
+    const { code, out } = await bursar(['chain', 'check', '--json'], node())
+    const { checks, ...rest } = checksOf.parse(JSON.parse(out))
+    return { code, ...rest, faults: checks.filter(({ status }) => status !== 'ok') }
+  }
+
+  describe('whose contracts are checked', () => {
+    it('deploys its own where they are missing, once, at the address of every chain', async () => {
+      expect(await check()).toMatchObject({
+        code: 1,
+        ok: false,
+        chainId: 8453,
+        faults: [
+          { name: 'allowances', status: 'missing' },
+          { name: 'walletSetup', status: 'missing' },
+        ],
+      })
+      const deploy = () => bursar(['chain', 'deploy'], { ...node(), CHAIN_SPONSOR_KEY: sponsorKey })
+      const first = await deploy()
+      expect(first).toMatchObject({ code: 0, err: '' })
+      expect(first.out).toMatch(
+        /^allowances 0x\w{40} 3936 bytes, deployed: https:\/\/basescan\.org\/tx\/0x\w{64}\nwalletSetup 0x\w{40} 2224 bytes/,
+      )
+      const second = await deploy()
+      expect(second.out).toBe(first.out.replaceAll(/deployed: \S+/g, 'was there already'))
+      expect(await check()).toEqual({ code: 0, ok: true, chain: undefined, chainId: 8453, faults: [] })
+      const { out } = await bursar(['chain', 'check'], node())
+      expect(out).toMatch(
+        /^✓ USDC 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913: 6 decimals, domain "USD Coin" version 2$/m,
+      )
+    }, 60_000)
+
+    it('names code, decimals, symbols and domains that differ, and does not start on them', async () => {
+      const slot =
+        (BigInt(keccak256(toHex(BigInt(keccak256(stringToHex('bursar.sandbox.token'))) - 1n, { size: 32 }))) &
+          ~0xffn) +
+        1n
+      const setDecimals = (decimals: number) =>
+        base.request('anvil_setStorageAt', [
+          base.usdc,
+          numberToHex(slot, { size: 32 }),
+          pad(toHex(decimals), { size: 32 }),
+        ])
+      const entryPoint = '0x0000000071727De22E5E9d8BAf0edAc6f37da032'
+      const code = await base.client.getCode({ address: entryPoint })
+      await setDecimals(18)
+      await base.request('anvil_setCode', [entryPoint, '0x60006000fd'])
+      expect((await check()).faults).toMatchObject([
+        { name: 'entryPoint', status: 'different', detail: expect.stringContaining('code hash') },
+        { name: 'USDC', status: 'different', detail: 'it has 18 decimals, not 6' },
+      ])
+      const connecting = connectRpcChain({
+        name: 'base',
+        url: base.url,
+        clock: systemClock,
+        log: silentLog,
+        sponsorKey,
+      })
+      await expect(connecting).rejects.toThrow(
+        /^The node at CHAIN_RPC_URL_BASE cannot be used: entryPoint .*code hash.*; USDC .*18 decimals/,
+      )
+      await setDecimals(6)
+      await base.request('anvil_setCode', [entryPoint, code])
+      // The domain of Base Sepolia's token, which a signature for Base would not fit.
+      const { code: stranger, faults } = await (async () => {
+        const original = await base.client.getCode({ address: base.usdc })
+        await base.request('anvil_setCode', [base.usdc, '0x600660005260206000f3'])
+        const result = await check()
+        await base.request('anvil_setCode', [base.usdc, original])
+        return result
+      })()
+      expect(stranger).toBe(1)
+      expect(faults).toMatchObject([
+        { name: 'USDC', detail: expect.stringMatching(/symbol .*; its domain separator is 0x0+6, not 0x/) },
+      ])
+      expect((await check()).faults).toEqual([])
+    }, 60_000)
+
+    it('refuses a node of another chain', async () => {
+      const other = await bursar(['chain', 'check'], {
+        CHAIN: '',
+        CHAINS: 'polygon',
+        CHAIN_RPC_URL_POLYGON: base.url,
+      })
+      expect(other).toMatchObject({ code: 1, out: '' })
+      expect(other.err).toContain('CHAIN_RPC_URL_POLYGON has chain id 8453; polygon has chain id 137')
+    })
+  })
+
+  describe('whose money is real', () => {
+    let production: ProductionGateway
+    let vendors: Awaited<ReturnType<typeof startVendors>>
+    let ada: Person
+    let safe: `0x${string}`
+    let device: ReturnType<typeof newAuthenticator>
+    const origin = () => production.gateway().origin
+    beforeAll(async () => {
+      vendors = await startVendors()
+      const rates = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
+      const env = {
+        RATE_MUTATIONS: '100000/60',
+        FX_RATES_URL: rates.url,
+        SCREENING_URL: vendors.url,
+        KYC_LIMITS: 'none:100,basic:1000',
+        LITHIC_API_URL: vendors.url,
+        LITHIC_API_KEY: 'a-key-of-ours',
+        CARD_TREASURY: treasury,
+      }
+      production = await openProductionOn(node(), env)
+      closing.push(vendors.close, rates.close, production.close)
+      const { accountId } = await production.signIn('founder@example.com')
+      await production.start({ ...env, FOUNDER_ACCOUNT: accountId })
+      const founder = await production.signIn('founder@example.com')
+      await enrollMfa(founder)
+      for (const rail of ['wallet-transfer', 'wallet-gasless', 'x402-fx', 'card-payments'])
+        expect(await founder.send('PUT', `/api/rails/${rail}/controls`, { enabled: true })).toMatchObject({
+          status: 200,
+        })
+      ada = await production.signIn('ada@example.com')
+      device = newAuthenticator(origin().replace('127.0.0.1', 'localhost'))
+      const { body } = await ada.send('POST', '/api/auth/webauthn', { action: 'register' })
+      const credential = device.create(body.publicKey)
+      expect(await ada.send('POST', '/api/auth/webauthn', { action: 'register', credential })).toMatchObject({
+        status: 200,
+      })
+      await enrollMfa(ada)
+      safe = hex.parse((await ada.send('GET', '/api/wallets')).body.safeAddress)
+    }, 120_000)
+
+    const rowsOf = async () => (await ada.send('GET', '/api/wallets')).body.balances
+    const usdc = (amount: string, heldAmount = '0') =>
+      expect.objectContaining({ token: 'USDC', chain: 'base', amount, held: heldAmount })
+    const sign = (answer: unknown) => {
+      const { challenge, intentId, typedData } = intentAnswer.parse(answer)
+      expect(typedData.domain.chainId).toBe(8453)
+      const credential = device.get({ challenge, rpId: 'localhost', userVerification: 'required' })
+      return { intentId, signature: Buffer.from(JSON.stringify(credential)).toString('base64url') }
+    }
+    const settled = async (transferId: unknown) =>
+      expect
+        .poll(async () => (await ada.send('GET', `/api/wallets/transfers/${transferId}`)).body.state, SLOW)
+        .toBe('confirmed')
+
+    it('describes the tokens that Base has, and no others', async () => {
+      expect(await rowsOf()).toMatchObject([
+        { token: 'USDC', chain: 'base' },
+        { token: 'EURC', chain: 'base' },
+      ])
+      const { body } = await ada.send('GET', '/api/rails')
+      expect(body.rails).toContainEqual(
+        expect.objectContaining({
+          id: 'wallet-transfer',
+          chains: ['base'],
+          tokens: ['USDC', 'EURC'],
+          mode: 'live',
+        }),
+      )
+      expect(
+        await ada.send('POST', '/api/wallets/transfer/intent', {
+          destination: newPayee(),
+          amount: '1',
+          token: 'PYUSD',
+        }),
+      ).toMatchObject({ status: 400, body: { code: 'invalid_request', issues: [{ path: 'token' }] } })
+      expect(
+        await ada.send('POST', '/api/wallets/transfer/intent', {
+          destination: newPayee(),
+          amount: '1',
+          chain: 'base-sepolia',
+        }),
+      ).toMatchObject({ status: 400, body: { code: 'chain_not_supported', hint: 'Use "base".' } })
+    })
+
+    it('books a deposit once it has the confirmations of Base', async () => {
+      const hash = await base.pay(safe, 200_000_000n)
+      await expect.poll(rowsOf, SLOW).toContainEqual(usdc('200'))
+      const { blockNumber } = await base.client.getTransactionReceipt({ hash })
+      expect((await base.client.getBlockNumber()) - blockNumber).toBeGreaterThanOrEqual(5n)
+    }, 90_000)
+
+    it('pays by the owner’s passkey', async () => {
+      const input = { destination: newPayee(), amount: '10' }
+      const { body } = await ada.send('POST', '/api/wallets/transfer/intent', input)
+      const sent = await ada.send('POST', '/api/wallets/transfer', { ...input, ...sign(body) })
+      expect(sent).toMatchObject({ status: 200, body: { chain: 'base', authorization: 'passkey' } })
+      await settled(sent.body.transferId)
+      expect(await base.balanceOf(input.destination)).toBe(10_000_000n)
+      expect(await rowsOf()).toContainEqual(usdc('190'))
+    }, 90_000)
+
+    it('lets an agent pay over MCP, only within the allowance that its owner signed', async () => {
+      const agent = await newAgent()
+      const { body: ask } = await ada.send('POST', '/api/agents/keys/challenge', {})
+      const { body: key } = await ada.send('POST', '/api/agents/keys', {
+        name: 'Bot',
+        publicKey: agent.jwk,
+        proof: agent.signHash(`0x${Buffer.from(String(ask.challenge)).toString('hex')}`),
+        scopes: ['wallets:read', 'wallets:transfer'],
+        policy: {
+          perTransaction: { max: '40' },
+          dailyBudget: { max: '50' },
+          categories: { allow: ['transfer'] },
+        },
+      })
+      const agentId = String(key.agentId)
+      const mcp = new Client({ name: 'test', version: '1' })
+      const transport = new StreamableHTTPClientTransport(new URL('/mcp', origin()), {
+        fetch: agent.fetchLike,
+      })
+      // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
+      await mcp.connect(transport as Parameters<Client['connect']>[0])
+      closing.push(() => mcp.close())
+      const destination = newPayee()
+      const pay = (amount: string) =>
+        mcp.callTool({
+          name: 'wallets_transfer',
+          arguments: { destination, amount, idempotency_key: randomUUID() },
+        })
+      expect(await pay('5')).toMatchObject({ isError: true })
+      const intent = await ada.send('POST', '/api/wallets/allowances/intent', { agentId, dailyMax: '30' })
+      const signed = sign(intent.body)
+      await expect
+        .poll(async () => (await ada.send('POST', '/api/wallets/allowances', signed)).status, SLOW)
+        .toBe(200)
+      const paid = await pay('7')
+      expect(paid).toMatchObject({ structuredContent: { chain: 'base', token: 'USDC', amount: '7' } })
+      await settled(z.looseObject({ transferId: z.string() }).parse(paid.structuredContent).transferId)
+      expect(await base.balanceOf(destination)).toBe(7_000_000n)
+      // The policy allows it; the chain would not.
+      expect(await pay('23.5')).toMatchObject({ isError: true })
+    }, 120_000)
+
+    it('sells FX quotes to stock clients of both generations of x402', async () => {
+      const customer = privateKeyToAccount(generatePrivateKey())
+      await base.pay(customer.address, 1_000_000n)
+      await expect.poll(() => base.balanceOf(customer.address), SLOW).toBe(1_000_000n)
+      const client = new x402Client().register('eip155:*', new ExactEvmScheme(customer))
+      const url = `${origin()}/api/x402/fx?from=USD&to=EUR&amount=100`
+      for (const pay of [wrapFetchV1(fetch, customer), wrapFetchV2(fetch, client)]) {
+        const before = await base.balanceOf(payTo)
+        const response = await pay(url)
+        // A settlement takes longer than the client is made to wait: the answer then says where to poll.
+        expect([200, 202, 503]).toContain(response.status)
+        await expect.poll(() => base.balanceOf(payTo), SLOW).toBe(before + 10_000n)
+      }
+    }, 120_000)
+
+    it('pays card purchases from the same wallet, moves them to the treasury when they clear, and credits a refund', async () => {
+      const intent = await ada.send('POST', '/api/wallets/allowances/intent', {
+        agentId: 'cards',
+        dailyMax: '50',
+      })
+      const allowance = sign(intent.body)
+      await expect
+        .poll(async () => (await ada.send('POST', '/api/wallets/allowances', allowance)).status, SLOW)
+        .toBe(200)
+      const issued = await ada.send('POST', '/api/cards', {})
+      expect(issued).toMatchObject({ status: 200 })
+      const card = vendors.lastToken()
+      const hook = async (message: object) => {
+        const body = JSON.stringify(message)
+        const signature = signWebhook({ id: randomUUID(), body, at: new Date() }, `whsec_${'c'.repeat(32)}`)
+        const headers = { 'content-type': 'application/json', ...signature }
+        const response = await fetch(`${origin()}/api/webhooks/lithic`, { method: 'POST', headers, body })
+        return z.record(z.string(), z.unknown()).parse(await response.json())
+      }
+      const token = randomUUID()
+      const approved = await hook({
+        event_type: 'card_authorization.approval_request',
+        token,
+        status: 'AUTHORIZATION',
+        amount: 1_200,
+        card: { token: card },
+        merchant: { acceptor_id: 'SHOP', descriptor: 'Corner Shop', mcc: '5411', country: 'USA' },
+        pos: {
+          entry_mode: { pan: 'ECOMMERCE' },
+          terminal: { partial_approval_capable: false, type: 'UNKNOWN' },
+        },
+      })
+      expect(approved).toMatchObject({ result: 'APPROVED' })
+      const before = await base.balanceOf(treasury)
+      const cleared = { token, card_token: card, event_type: 'card_transaction.updated' }
+      const events = [
+        { token: `${token}-a`, type: 'AUTHORIZATION', amount: 1_200, result: 'APPROVED' },
+        { token: `${token}-c`, type: 'CLEARING', amount: 1_200, result: 'APPROVED' },
+      ]
+      await hook({ ...cleared, status: 'SETTLED', events })
+      await expect.poll(() => base.balanceOf(treasury), SLOW).toBe(before + 12_000_000n)
+      await expect.poll(rowsOf, SLOW).toContainEqual(usdc('171'))
+      expect(await base.balanceOf(safe)).toBe(171_000_000n)
+
+      // The merchant's money comes back by the card network, as dollars.
+      const refund = { token: `${token}-r`, type: 'RETURN', amount: -500, result: 'APPROVED' }
+      await hook({ ...cleared, status: 'SETTLED', events: [...events, refund] })
+      const { transactions } = (await ada.send('GET', `/api/cards/${issued.body.id}/transactions`)).body
+      expect(transactions).toMatchObject([{ refunded: '5' }])
+      expect(await base.balanceOf(safe)).toBe(171_000_000n)
+      expect(
+        await bursar(['audit', 'verify'], { DATABASE_URL: production.databaseUrl, DATA_KEY: 'd'.repeat(32) }),
+      ).toMatchObject({
+        code: 0,
+      })
+    }, 120_000)
+  })
+})
+
+describe.skipIf(!hasAnvil())('a sandbox on Arbitrum Sepolia', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'anvil', CHAINS: 'arbitrum-sepolia' })
+  }, 60_000)
+  afterAll(() => gateway?.stop())
+
+  it('has every token, pays, and names itself', async () => {
+    const guest = await newGuest(gateway.origin)
+    const { balances } = (await guest.send('GET', '/api/wallets')).body
+    expect(balances).toMatchObject(
+      ['USDC', 'USDT', 'EURC', 'PYUSD'].map((token) => ({ token, chain: 'arbitrum-sepolia' })),
+    )
+    const transfer = { destination: newPayee(), amount: '1', token: 'EURC', chain: 'arbitrum-sepolia' }
+    expect(await guest.send('POST', '/api/wallets/transfer', transfer)).toMatchObject({
+      status: 200,
+      body: { status: 'confirmed', chain: 'arbitrum-sepolia' },
+    })
+  })
+
+  it('sells by version 2 of x402 alone, because version 1 does not know the chain', async () => {
+    const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
+    const { rpcUrl } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(body).chain
+    const parts = { name: 'arbitrum-sepolia', url: rpcUrl, clock: systemClock, log: silentLog } as const
+    const chain = await connectRpcChain(parts)
+    const customer = await newCustomer(chain, 1_000_000n)
+    const url = `${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=100`
+    expect(await (await fetch(url)).json()).toMatchObject({ x402Version: 1, accepts: [] })
+    expect((await customer.v2(url)).status).toBe(200)
+    expect(await chain.balanceOf('USDC', customer.address)).toBe(990_000n)
+    await chain.close()
+  })
+})
