@@ -1,7 +1,8 @@
 /**
  * Re-verifies recent settlements after a reorganization. A lost transfer or relay is resent under its original nonce,
- * so it can happen only once, and reversed once it can no longer happen. A lost x402 payment can only be resent by
- * its payer, so it is awaited and then reversed.
+ * so it can happen only once, and reversed once it can no longer happen. A relay is resent for as long as its payer's
+ * signature is valid, for minutes at most. A lost x402 payment can only be resent by its payer, so it is awaited and
+ * then reversed.
  */
 import { reopenSettlement } from '../cards/settlements.ts'
 import { operationOutcome } from '../evidence/operation-outcome.ts'
@@ -9,7 +10,7 @@ import { outcomeOf } from '../payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../payments/store.ts'
 import { purchasesSettledSince, verifyPurchase } from '../purchases/reverse-purchase.ts'
 import type { RelayDependencies } from '../wallets/relays/relay-outcome.ts'
-import { relayOutcome } from '../wallets/relays/relay-outcome.ts'
+import { finalRelayOutcome, relayOutcome } from '../wallets/relays/relay-outcome.ts'
 import { resendRelay } from '../wallets/relays/relay-payment.ts'
 import { relaysConfirmedSince, updateRelayTransaction } from '../wallets/relays/relay-store.ts'
 import { operationOf, transfersConfirmedSince, updateTransferTransaction } from '../wallets/store.ts'
@@ -126,6 +127,12 @@ async function repeatRelay(parts: VerifyingParts, relay: ConfirmedRelay): Promis
   const facts = { relayId: relay.id }
   if (end !== undefined) {
     parts.log.error(facts, 'the chain lost a confirmed relay permanently')
+    return true
+  }
+  // Its payer may have moved the money since, and a signature may be valid for years: the search must end.
+  const isOver = parts.clock().getTime() > relay.updatedAt.getTime() + AWAITED_MS
+  if (isOver || (await finalRelayOutcome(parts, relay.payment)) !== undefined) {
+    parts.log.error(facts, 'the chain lost a confirmed relay, which cannot be resent')
     return true
   }
   parts.log.warn(facts, 'the chain lost a confirmed relay; resending it')

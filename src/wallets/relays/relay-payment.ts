@@ -55,7 +55,14 @@ export async function relayPayment(
   const { at, ...rest } = order
   const row = { ...rest, id: newId('tx', at), chain: chain.name, createdAt: at }
   if (!(await insertRelay(database, row))) throw await rejectDuplicate(dependencies, row)
-  const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null, rejection: null }
+  const relay: Relay = {
+    ...row,
+    state: 'reserved',
+    transactionHash: null,
+    failure: null,
+    rejection: null,
+    updatedAt: at,
+  }
   const sent = await broadcast(dependencies, relay)
   if (typeof sent !== 'string') return sent
   const outcome = await outcomeOf(chain, relay, { hash: sent, waitMs: WAIT_MS })

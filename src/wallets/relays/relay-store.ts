@@ -22,9 +22,11 @@ export interface Relay {
   /** Reason for the token's rejection; null for any other failure. */
   readonly rejection: Rejection | null
   readonly createdAt: Date
+  /** Time of the last change of its state or transaction. */
+  readonly updatedAt: Date
 }
 
-export type NewRelay = Omit<Relay, 'state' | 'transactionHash' | 'failure' | 'rejection'>
+export type NewRelay = Omit<Relay, 'state' | 'transactionHash' | 'failure' | 'rejection' | 'updatedAt'>
 
 const digits = z.string().regex(/^\d+$/).transform(BigInt)
 const signedParts = z.object({
@@ -262,6 +264,7 @@ function relayOf(row: Selectable<RelayTable>): Relay {
     failure: row.failure,
     rejection: row.rejection,
     createdAt: row.created_at,
+    updatedAt: row.updated_at,
   }
 }
 
