@@ -10,6 +10,7 @@ import { payDividends } from '../investing/dividends.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
 import { noticeExpiredApprovals } from '../spending/approvals.ts'
+import { screenKeptDeposits } from '../wallets/reconcile/movement-reviews.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
@@ -82,6 +83,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },
+  { name: 'screen-deposits', everyMs: 5_000, round: screenKeptDeposits },
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile) },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
   { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },

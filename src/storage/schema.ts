@@ -59,6 +59,7 @@ export interface Schema {
   metering: MeteringTable
   mfa: MfaTable
   mfa_recovery_code: MfaRecoveryCodeTable
+  movement_review: MovementReviewTable
   openid_record: OpenidRecordTable
   outflow_slot: OutflowSlotTable
   owed_mint: OwedMintTable
@@ -670,6 +671,25 @@ export interface MfaRecoveryCodeTable {
   account_id: string
   code_hash: string
   used_at: Date | null
+}
+
+export interface MovementReviewTable {
+  id: string
+  movement: string
+  account_id: string
+  chain: string
+  identity: string
+  transaction_hash: string
+  asset: string
+  units: bigint
+  sender: string
+  is_screened: boolean
+  lists: readonly string[]
+  status: 'open' | 'released' | 'blocked'
+  created_at: Date
+  decided_by: string | null
+  reason: string | null
+  decided_at: Date | null
 }
 
 export interface OpenidRecordTable {

@@ -1,10 +1,12 @@
 /** An account with a funded wallet on the simulated chain, and the dependencies for sending from it. */
+import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { available, held } from '../../src/ledger/accounts.ts'
 import type { Chain } from '../../src/providers/chain.ts'
+import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
@@ -20,7 +22,8 @@ export function sendingDependencies(
   chain: Chain,
 ): TransferDependencies & ReconciliationDependencies {
   const settings = { dataKey: Buffer.alloc(32, 3) }
-  return { database, chain, newId, clock: systemClock, log: silentLog, settings }
+  const screening = createSandboxScreening(screenSandboxSuffix)
+  return { database, chain, newId, clock: systemClock, log: silentLog, settings, screening }
 }
 
 /** Opens an account whose wallet has the demo funds, in the ledger and on the chain. */

@@ -1,10 +1,9 @@
 /**
  * Deposits and withdrawals made outside the gateway: tokens sent directly to a wallet, or moved by its owner with an
- * own key. Each is booked once from its `Transfer` log; a balance alone books nothing.
+ * own key. Each is booked once from its `Transfer` log, a deposit after its sender was screened; a balance alone books
+ * nothing.
  */
 import { zeroAddress } from 'viem'
-import type { Clock } from '../../base/clock.ts'
-import type { Log } from '../../base/log.ts'
 import { isPaidBy, isProvedBy } from '../../evidence/payment-outcome.ts'
 import { isMarked } from '../../evidence/transaction-mark.ts'
 import { available, external, frozen } from '../../ledger/accounts.ts'
@@ -24,12 +23,9 @@ import type { Connection, Database } from '../../storage/database.ts'
 import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
 import { findMatchingTransfers, findWalletsByAddress, operationOf } from '../store.ts'
+import { creditOrKeep, type DepositParts } from './movement-reviews.ts'
 
-export interface MovementParts {
-  readonly database: Database
-  readonly chain: Chain
-  readonly clock: Clock
-  readonly log: Log
+export interface MovementParts extends DepositParts {
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
@@ -145,10 +141,16 @@ async function bookMovement(
   const [receiver, sender] = [wallets.get(to), wallets.get(from)]
   const facts = { transaction: reference, asset, amount: decimalOf(money) }
   if (receiver !== undefined) {
-    const posting = { source: external(chain.name), destination: available(receiver, chain.name), money }
-    const id = `deposit:${name}`
-    const verdict = await post(database, { id, kind: 'deposit', reference, at, postings: [posting] })
-    if (verdict === 'posted') log.info({ ...facts, address: to }, 'a deposit was credited')
+    const movement = `deposit:${name}`
+    const arrival = {
+      movement,
+      accountId: receiver,
+      identity,
+      transactionHash: reference,
+      money,
+      sender: from,
+    }
+    if (await creditOrKeep(parts, arrival)) log.info({ ...facts, address: to }, 'a deposit was credited')
   }
   if (sender === undefined) return
   await database.transaction((connection) =>

@@ -3,6 +3,7 @@ import { stablecoins } from '../../money/money.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import type { ReconciledWallet } from './booked-balances.ts'
+import { keptUnits } from './movement-reviews.ts'
 
 interface BookedRow {
   readonly account: string
@@ -23,10 +24,10 @@ const markedStatement: Statement = {
 
 /**
  * Finds the wallets of a page that need a comparison: their booked and on-chain balances differ, or they have an open
- * difference. Two statements for the whole page.
+ * difference. Deposits that wait for a review are none. At most three statements for the whole page.
  */
 export async function findDifferingWallets(
-  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'balanceOf'> },
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'balanceOf' | 'identity'> },
   wallets: readonly ReconciledWallet[],
 ): Promise<readonly ReconciledWallet[]> {
   if (wallets.length === 0) return []
@@ -42,13 +43,28 @@ export async function findDifferingWallets(
   const ids = wallets.map(({ accountId }) => accountId)
   const rows = await database.call<{ account_id: string }>(markedStatement, [ids])
   const marked = new Set(rows.map((row) => row.account_id))
-  const isEqual = await Promise.all(
+  const surpluses = await Promise.all(
     wallets.map(async ({ accountId, address }) => {
       const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, address)))
-      return stablecoins.every(
-        (token, index) => onChain[index] === (booked.get(`${accountId} ${token}`) ?? 0n),
+      return stablecoins.map(
+        (token, index) => (onChain[index] ?? 0n) - (booked.get(`${accountId} ${token}`) ?? 0n),
       )
     }),
   )
-  return wallets.filter(({ accountId }, index) => marked.has(accountId) || isEqual[index] === false)
+  const differing = wallets.flatMap((wallet, index) => {
+    const surplus = surpluses[index] ?? []
+    return marked.has(wallet.accountId) || surplus.some((units) => units !== 0n) ? [{ wallet, surplus }] : []
+  })
+  if (differing.length === 0) return []
+  const kept = await keptUnits(
+    { database, chain },
+    differing.map(({ wallet }) => wallet.accountId),
+  )
+  return differing
+    .filter(
+      ({ wallet: { accountId }, surplus }) =>
+        marked.has(accountId) ||
+        stablecoins.some((token, index) => surplus[index] !== kept(accountId, token)),
+    )
+    .map(({ wallet }) => wallet)
 }

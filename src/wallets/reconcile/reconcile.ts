@@ -4,7 +4,6 @@
  * amounts, so a pending transfer cannot hide a loss.
  */
 import { sql } from 'kysely'
-import type { NewId } from '../../base/ids.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
 import { minimum } from '../../money/shares.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -12,12 +11,11 @@ import { openRelaysTo } from '../relays/relay-store.ts'
 import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
 import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
+import { keptUnits } from './movement-reviews.ts'
 import { findOwedMints } from './owed-mints.ts'
 import { freeze, recordCovered, type ShortfallPlace, unfreeze } from './shortfall.ts'
 
-export interface ReconciliationDependencies extends MovementParts {
-  readonly newId: NewId
-}
+export type ReconciliationDependencies = MovementParts
 
 export interface Position {
   readonly token: Stablecoin
@@ -90,13 +88,15 @@ async function isShort(
   const isSettled = before === after && leaving === 0n && !isArriving
   if (!isSettled) return false
   await recordCovered(parts, place, at)
-  if (onChain === after) {
+  // Tokens that wait for a review are neither booked nor a surplus.
+  const kept = onChain > after ? (await keptUnits(parts, [wallet.accountId]))(wallet.accountId, token) : 0n
+  const surplus = onChain - after - kept
+  if (surplus <= 0n) {
     await forget(parts.database, wallet.accountId, token)
     return false
   }
   const seenAt = await firstSeen(parts.database, wallet, { token, booked: after, onChain }, at)
-  if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS)
-    await recover(parts, wallet, { place, surplus: onChain - after, at })
+  if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS) await recover(parts, wallet, { place, surplus, at })
   return false
 }
 

@@ -6,6 +6,7 @@ import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../../src/providers/rates.ts'
 import { decideReview, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
+import { decideMovementReview, isStillThere } from '../../../src/wallets/reconcile/movement-reviews.ts'
 import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
 
 export default defineTool({
@@ -46,20 +47,21 @@ export default defineTool({
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
     const decided = { id, decidedBy, status, reason, at }
     const table = await latestOrDollars(context.rates, at)
+    const isThere = await isStillThere(context, id)
     const isDeposit = await context.database.transaction(async (database) => {
       const parts = { ...context, database }
-      const isFound = await decideDepositReview(
-        { ...parts, oweMint: recordMint(context) },
-        { ...decided, table },
-      )
-      if (!isFound) await decideReview(parts, decided)
+      const isBanks =
+        isThere === undefined &&
+        (await decideDepositReview({ ...parts, oweMint: recordMint(context) }, { ...decided, table }))
+      if (isThere !== undefined) await decideMovementReview(parts, { ...decided, isThere })
+      else if (!isBanks) await decideReview(parts, decided)
       const change = {
         as: 'admin',
         action: `review.${status}`,
         object: { kind: 'review', id },
       } as const
       await recordChange(context, change, database)
-      return isFound
+      return isBanks || isThere !== undefined
     })
     const until = new Date(at.getTime() + REVIEW_RELEASE_MS).toISOString()
     return { id, status, releasedUntil: decision === 'release' && !isDeposit ? until : null }

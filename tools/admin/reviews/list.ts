@@ -6,6 +6,7 @@ import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decimalOf } from '../../../src/money/money.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
+import { listMovementReviews, type MovementReview } from '../../../src/wallets/reconcile/movement-reviews.ts'
 
 const statuses = ['open', 'released', 'blocked'] as const
 const text = z.string().nullable().catch(null)
@@ -24,7 +25,7 @@ export default defineTool({
   title: 'AML reviews',
   summary: 'List the spends and deposits that AML has flagged for review.',
   description:
-    'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. Deposits from a blocked address are listed as `blocked`, without a decision. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
+    'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. Deposits from a blocked address are listed as `blocked`, without a decision; those with the list `screening_unavailable` are screened again, and released or blocked by the answer. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
   route: 'GET /api/admin/reviews',
   who: 'admin',
   scopes: [],
@@ -72,7 +73,10 @@ export default defineTool({
   run: async (context, { status = 'open', ...input }) => {
     const page = pageOf(input)
     const spends = await listReviews(context.database, { status, page })
-    const deposits = (await listDepositReviews(context, { status, page })).map(viewDepositReview)
+    const deposits = [
+      ...(await listDepositReviews(context, { status, page })).map((review) => ({ ...review, chain: null })),
+      ...(await listMovementReviews(context.database, { status, page })),
+    ].map(viewDepositReview)
     const reviews = spends.rows.map(({ facts, keyId, createdAt, decidedAt, lists, ...review }) => {
       const { usdMicros, ...shown } = shownFacts.parse(facts)
       const until =
@@ -95,8 +99,15 @@ export default defineTool({
   },
 })
 
-function viewDepositReview({ money, sender, lists, createdAt, decidedAt, ...review }: DepositReview) {
-  const { id, accountId, status, decidedBy, reason } = review
+function viewDepositReview({
+  money,
+  sender,
+  lists,
+  createdAt,
+  decidedAt,
+  ...review
+}: (DepositReview & { readonly chain: null }) | MovementReview) {
+  const { id, accountId, chain, status, decidedBy, reason } = review
   return {
     id,
     accountId,
@@ -108,7 +119,7 @@ function viewDepositReview({ money, sender, lists, createdAt, decidedAt, ...revi
     asset: money.asset,
     usd: null,
     counterparty: sender,
-    chain: null,
+    chain,
     lists: [...lists],
     status,
     createdAt: createdAt.toISOString(),

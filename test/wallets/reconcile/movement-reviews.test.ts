@@ -1,0 +1,205 @@
+/** Deposits on the chain from senders that AML does not clear: kept, never spendable, released or blocked once. */
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { silentLog } from '../../../src/base/log.ts'
+import { createWatchChain } from '../../../src/jobs/watch-chain.ts'
+import { trialBalance } from '../../../src/ledger/trial-balance.ts'
+import { createSimulatedChain } from '../../../src/providers/chain/simulated/simulated.ts'
+import type { Address, Chain } from '../../../src/providers/chain.ts'
+import type { Screening } from '../../../src/providers/screening.ts'
+import { findDifferingWallets } from '../../../src/wallets/reconcile/find-differing-wallets.ts'
+import {
+  decideMovementReview,
+  isStillThere,
+  listMovementReviews,
+  screenKeptDeposits,
+} from '../../../src/wallets/reconcile/movement-reviews.ts'
+import {
+  findDrifts,
+  type ReconciliationDependencies,
+  reconcileWallet,
+} from '../../../src/wallets/reconcile/reconcile.ts'
+import { freeze } from '../../../src/wallets/reconcile/shortfall.ts'
+import { signedCall } from '../../../src/wallets/relays/payment-call.ts'
+import { lowerCase } from '../../../src/wallets/store.ts'
+import type { TransferDependencies } from '../../../src/wallets/transfers/send-transfer.ts'
+import { onBothEngines } from '../../engines.ts'
+import { signAuthorization } from '../../tools/transfers/signed-payments.ts'
+import { openFundedAccount, sendingDependencies, usdcBalance } from '../scene.ts'
+
+const full = 1_000_000_000n
+const running = new AbortController().signal
+
+onBothEngines('deposits that AML stops', (database) => {
+  const payer = privateKeyToAccount(generatePrivateKey())
+  let chain: Chain
+  let sending: TransferDependencies & ReconciliationDependencies
+  /** Verdict on every sender; undefined: the screening does not answer. */
+  let verdict: Screening | undefined
+  const screening = {
+    screen: async () => {
+      if (verdict === undefined) throw new Error('the screening does not answer')
+      return verdict
+    },
+  }
+  let watch: (signal: AbortSignal) => Promise<number>
+  beforeAll(async () => {
+    chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
+    sending = { ...sendingDependencies(database(), chain), screening }
+    await chain.mint([{ token: 'USDC', to: payer.address, units: full }])
+    watch = createWatchChain(sending)
+    await watch(running)
+  })
+  const open = async () => {
+    const { accountId, address } = await openFundedAccount(sending)
+    return { accountId, address: lowerCase(address) }
+  }
+  const pay = async (to: Address, value: bigint) => {
+    const { nonce, signature } = await signAuthorization(chain, payer, { to, value, validBefore: 2n ** 40n })
+    const payment = { nonce, signature, payer: payer.address, destination: to, units: value } as const
+    const times = { validAfter: 0n, validBefore: 2n ** 40n }
+    await chain.signer.writeContract(
+      signedCall(chain, { ...payment, ...times, kind: 'authorization', token: 'USDC' }),
+    )
+  }
+  /** A wallet with the demo money that got a deposit of 25 units, with this verdict on its sender. */
+  const paid = async (given: Screening | undefined) => {
+    verdict = given
+    const wallet = await open()
+    await pay(wallet.address, 25n)
+    await watch(running)
+    return wallet
+  }
+  const spendable = async ({ accountId }: { accountId: string }) =>
+    (await usdcBalance(sending, accountId)).available
+  const reviewOf = async ({ accountId }: { accountId: string }, status: 'open' | 'released' | 'blocked') => {
+    const page = { limit: 100, after: null }
+    return (await listMovementReviews(database(), { status, page })).find(
+      (one) => one.accountId === accountId,
+    )
+  }
+  /** Compares the wallet again and again, long enough for any difference to count. */
+  const compareFor = async (wallet: { accountId: string; address: Address }) => {
+    for (const seconds of [0, 6, 12])
+      await reconcileWallet(
+        { ...sending, clock: () => new Date(systemClock().getTime() + seconds * 1_000) },
+        wallet,
+      )
+  }
+  const decide = async (id: string, status: 'released' | 'blocked', parts = sending) => {
+    const isThere = await isStillThere(parts, id)
+    const { id: decidedBy } = { id: (await open()).accountId }
+    const decision = { id, decidedBy, status, reason: 'The payer was shown.', at: systemClock() }
+    await database().transaction((connection) =>
+      decideMovementReview({ ...parts, database: connection }, { ...decision, isThere: isThere === true }),
+    )
+  }
+
+  it('are kept without being booked, and are no difference of books and chain', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    expect(await spendable(wallet)).toBe(full)
+    expect(await reviewOf(wallet, 'open')).toMatchObject({
+      money: { asset: 'USDC', units: 25n },
+      sender: payer.address.toLowerCase(),
+      chain: chain.name,
+      lists: ['sandbox_review'],
+    })
+    // A later, clear verdict does not credit it: the review stands.
+    verdict = { result: 'clear', lists: [] }
+    await compareFor(wallet)
+    await watch(running)
+    expect(await spendable(wallet)).toBe(full)
+    expect((await findDrifts(database())).filter(({ accountId }) => accountId === wallet.accountId)).toEqual(
+      [],
+    )
+    expect(await findDifferingWallets(sending, [wallet])).toEqual([])
+    // Other deposits are found beside it.
+    await pay(wallet.address, 3n)
+    await watch(running)
+    expect(await spendable(wallet)).toBe(full + 3n)
+    expect(await findDifferingWallets(sending, [wallet])).toEqual([])
+  })
+
+  it('are credited once when released, and never after that', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const verdicts = await Promise.allSettled([
+      decide(id, 'released'),
+      decide(id, 'released'),
+      decide(id, 'blocked'),
+    ])
+    const winner = verdicts.findIndex(({ status }) => status === 'fulfilled')
+    expect(verdicts.filter(({ status }) => status === 'rejected')).toMatchObject([
+      { reason: { code: 'conflict' } },
+      { reason: { code: 'conflict' } },
+    ])
+    expect(await spendable(wallet)).toBe(winner === 2 ? full : full + 25n)
+    await compareFor(wallet)
+    expect(await findDifferingWallets(sending, [wallet])).toEqual([])
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+
+  it('are never released by their receiver, or once the chain has lost them', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const decision = { id, status: 'released', reason: 'Mine.', isThere: true, at: systemClock() } as const
+    await expect(
+      decideMovementReview(sending, { ...decision, decidedBy: wallet.accountId }),
+    ).rejects.toMatchObject({ code: 'conflict' })
+    const forgetful = { ...sending, chain: { ...chain, transaction: async () => undefined } }
+    await expect(decide(id, 'released', forgetful)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('does not hold this deposit'),
+    })
+    expect(await spendable(wallet)).toBe(full)
+    await decide(id, 'released')
+    expect(await spendable(wallet)).toBe(full + 25n)
+  })
+
+  it('are blocked at once by a list, without a person', async () => {
+    const wallet = await paid({ result: 'blocked', lists: ['sandbox_sanctions'] })
+    expect(await reviewOf(wallet, 'blocked')).toMatchObject({ decidedBy: null })
+    await compareFor(wallet)
+    expect(await spendable(wallet)).toBe(full)
+  })
+
+  it('wait for a screening that does not answer, and follow its verdict', async () => {
+    const [later, bad] = [await paid(undefined), await paid(undefined)]
+    expect(await reviewOf(later, 'open')).toMatchObject({ lists: ['screening_unavailable'] })
+    expect(await screenKeptDeposits(sending, running)).toBe(2)
+    expect(await spendable(later)).toBe(full)
+    const { id = '' } = (await reviewOf(bad, 'open')) ?? {}
+    await decide(id, 'blocked')
+    verdict = { result: 'clear', lists: ['ofac'] }
+    await Promise.all([screenKeptDeposits(sending, running), screenKeptDeposits(sending, running)])
+    expect(await spendable(later)).toBe(full + 25n)
+    expect(await spendable(bad)).toBe(full)
+    expect(await reviewOf(later, 'released')).toMatchObject({ decidedBy: null, lists: ['ofac'] })
+    expect(await screenKeptDeposits(sending, running)).toBe(0)
+  })
+
+  it('get one verdict from several gateways', async () => {
+    verdict = { result: 'clear', lists: [] }
+    const wallet = await open()
+    const strict = {
+      ...sending,
+      screening: { screen: async (): Promise<Screening> => ({ result: 'review', lists: ['strict'] }) },
+    }
+    await pay(wallet.address, 25n)
+    await Promise.all([sending, strict, sending, strict].map((parts) => createWatchChain(parts)(running)))
+    const isKept = (await reviewOf(wallet, 'open')) !== undefined
+    expect(await spendable(wallet)).toBe(isKept ? full : full + 25n)
+    expect(await findDifferingWallets(sending, [wallet])).toEqual([])
+  })
+
+  it('do not bring back money that was missing', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const place = { accountId: wallet.accountId, token: 'USDC', place: chain.name } as const
+    await freeze(sending, place, { onChain: full - 25n, leaving: 0n, units: 25n, at: systemClock() })
+    expect(await spendable(wallet)).toBe(full - 25n)
+    // The chain holds the frozen 25 and the kept 25: only the frozen ones come back.
+    await compareFor(wallet)
+    expect(await spendable(wallet)).toBe(full)
+  })
+})
