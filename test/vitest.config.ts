@@ -14,6 +14,7 @@ const balanced = [
 ]
 
 const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
+const isLong = process.env.SUITE === 'long'
 
 /**
  * The slowest files start first, so that the run does not end with them; the two with long pauses run one after the
@@ -38,10 +39,11 @@ export default defineConfig({
     root: '.',
     include: several ? balanced.map((path) => `test/${path}.test.ts`) : filesOf(process.env.SUITE),
     globalSetup: process.env.SUITE === 'unit' ? [] : ['test/fresh-build.ts'],
-    testTimeout: several ? 60_000 : 30_000,
-    hookTimeout: several ? 120_000 : 60_000,
+    // For hanging tests only. Files of the long suite start processes, three files at a time on two cores.
+    testTimeout: several || isLong ? 90_000 : 30_000,
+    hookTimeout: several || isLong ? 180_000 : 60_000,
     // Of three files of the long suite, one mostly waits: for transactions to expire, for pauses between attempts.
-    maxWorkers: process.env.SUITE === 'long' ? 3 : 2,
+    maxWorkers: isLong ? 3 : 2,
     // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.
     isolate: process.env.SUITE !== 'unit' && process.env.SUITE !== 'quick',
     sequence: { sequencer: LongestEarly },

@@ -12,6 +12,7 @@ import { openPublicSession } from './node/public-session.ts'
 import { createGate, type Opened } from './relay/gate.ts'
 import {
   createNodeClient,
+  isTimeout,
   localNodeOptions,
   type NodeClient,
   remoteNodeOptions,
@@ -38,6 +39,9 @@ export interface RpcChainOptions {
   readonly waitMs?: number | undefined
 }
 
+/** How often a start asks a node that does not answer in time. */
+const START_ATTEMPTS = 4
+
 /** Interval of the identity check of a development node, which its operator may restart empty. */
 const WATCH_MS = 2_000
 
@@ -56,7 +60,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
 
   // Contracts and keys of the sandbox have no place on a chain with real money, not even on a copy of one.
   const isDevelopment =
-    facts.isTest && (await isDevelopmentNode(createNodeClient(remoteNodeOptions(name, url))))
+    facts.isTest && (await patiently(() => isDevelopmentNode(createNodeClient(remoteNodeOptions(name, url)))))
   const client = createNodeClient(isDevelopment ? localNodeOptions(name, url) : remoteNodeOptions(name, url))
   const sandboxTokens = sandboxTokensOn(name)
   const tokens = addressesOf(isDevelopment ? sandboxTokens : facts.tokens)
@@ -87,7 +91,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   }
 
   const gate = createGate({ open, log, waitMs, firstPauseMs: 50, longestPauseMs: 5_000 })
-  const first = await gate.start()
+  const first = await patiently(() => gate.start())
   log.info({ url: new URL(url).origin, isDevelopment }, 'the chain is connected')
   return createEvmChain({
     gate,
@@ -101,6 +105,16 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
       closing.abort()
     },
   })
+}
+
+/** Repeats work on a node that is too busy to answer in time: that says nothing against the configuration. */
+async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let left = START_ATTEMPTS - 1; ; left -= 1)
+    try {
+      return await work()
+    } catch (error) {
+      if (left === 0 || !isTimeout(error)) throw error
+    }
 }
 
 /** Reads the first mined block, which two runs of a development node never share. */

@@ -1,8 +1,10 @@
 /** Client of a node: viem's public client, tuned for nearby and remote nodes. */
 import {
+  BaseError,
   createPublicClient,
   defineChain,
   type PublicClient,
+  TimeoutError,
   type Transport,
   type Chain as ViemChain,
 } from 'viem'
@@ -72,4 +74,9 @@ export async function otherChain(client: NodeClient, variable: string): Promise<
 export async function requireChainId(client: NodeClient, variable: string): Promise<void> {
   const stranger = await otherChain(client, variable)
   if (stranger !== undefined) throw new Error(`The node at ${stranger}.`)
+}
+
+/** Checks whether a node did not answer in time. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof BaseError && error.walk((cause) => cause instanceof TimeoutError) !== null
 }

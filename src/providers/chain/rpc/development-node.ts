@@ -1,7 +1,7 @@
 /** Methods of development nodes (anvil): place code, fund addresses with native coin, and grant minting rights. */
 import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
 import type { Address, Hex } from '../../chain.ts'
-import type { NodeClient } from './client.ts'
+import { isTimeout, type NodeClient } from './client.ts'
 
 /** 10^12 ETH in wei: inexhaustible gas. */
 const plenty = 10n ** 30n
@@ -25,6 +25,7 @@ export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
     await rpcOf(client)({ method: 'anvil_nodeInfo', params: [] })
     return true
   } catch (error) {
+    if (isTimeout(error)) throw error
     await client.getChainId()
     if (error instanceof BaseError) return false
     throw error
