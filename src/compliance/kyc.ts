@@ -131,8 +131,10 @@ async function storeAndScreen(
     const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
     const withdraws = before !== undefined && isListed && isAnotherName(before, merged)
     const isRead = Object.keys(said.applicant).length + said.documents.length === 0
-    if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws))
-      return { application: found, isClaimed: false }
+    if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws)) {
+      if (elsewhere !== undefined) await withContact(keeping, elsewhere, { said, at })
+      return { application: await withContact(keeping, found, { said, at }), isClaimed: false }
+    }
     const hold = await findBlockingApplication(keeping, { accountId, labels: manuallyReviewedReasons })
     if (hold !== undefined && !withdraws) return { application: hold, isClaimed: false }
     if (withdraws) {
@@ -289,6 +291,30 @@ async function findKept(
 }
 
 const nothing: PartialApplicant = { applicant: {}, documents: [] }
+
+/**
+ * Adds contact details that an approved application lacks, which banks and brokers ask for. The verdict does not
+ * depend on them; details that the application has stay as they are.
+ */
+async function withContact(
+  keeping: { readonly database: Connection; readonly dataKey: Uint8Array },
+  application: KycApplication,
+  { said, at }: { said: PartialApplicant; at: Date },
+): Promise<KycApplication> {
+  const { status, said: kept } = application
+  if (status !== 'approved' || kept === null) return application
+  const { email, phone, residence } = said.applicant
+  const hasResidence = Object.keys(kept.applicant.residence ?? {}).length > 0
+  const added = {
+    ...(kept.applicant.email === undefined && email !== undefined && { email }),
+    ...(kept.applicant.phone === undefined && phone !== undefined && { phone }),
+    ...(!hasResidence && residence !== undefined && { residence }),
+  }
+  if (Object.keys(added).length === 0) return application
+  const completed = { ...kept, applicant: { ...kept.applicant, ...added } }
+  await storeApplication(keeping, { ...application, said: completed }, at)
+  return { ...application, said: completed }
+}
 
 function mergeSaid(before: PartialApplicant | null | undefined, said: PartialApplicant): PartialApplicant {
   return {

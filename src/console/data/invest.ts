@@ -15,6 +15,9 @@ export const closedOrders = resource(
   changes,
 )
 
+/** The owner's account at the broker. */
+export const brokerageAccount = resource(() => bursar.investing.account.get())
+
 export type Timeframe = Performance['timeframe']
 
 const timeframes: readonly Timeframe[] = ['1D', '1W', '1M', '1Y', 'all']

@@ -60,3 +60,6 @@ export const decisionById = resourceById(
   },
   ['decision.'],
 )
+
+/** The owner as a customer of the bank; its pages are secrets of the owner and are read anew each time. */
+export const bankCustomer = resource(() => bursar.banking.customer.get())

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { VirtualAccount } from '../../client/operations.ts'
+import { BankCustomerPanel } from '../components/bank-customer.tsx'
 import { ActionButton, Copy, CopyButton, Dialog, DialogButtons, Field } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Chip } from '../components/marks.tsx'
@@ -46,6 +47,7 @@ export function AccountsPage() {
       >
         Give these details to your payers. What arrives lands here.
       </PageHead>
+      <BankCustomerPanel />
       {state.status === 'loading' && (
         <Panel>
           <SkeletonRows />

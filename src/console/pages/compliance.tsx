@@ -5,13 +5,23 @@ import { ActionButton, Dialog, DialogButtons, Field, Segments } from '../compone
 import { Icon, type IconName } from '../components/icon.tsx'
 import { Chip, type ChipKind } from '../components/marks.tsx'
 import { Banner, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { OutsideLink } from '../components/outside-link.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { account, deployment, session } from '../data/account.ts'
 import { verifications } from '../data/compliance.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { useResource } from '../data/resource.ts'
 import { formatWhen } from '../words/time.ts'
-import { details, labelInWords, lastMember, outcomes, requirementInWords } from '../words/verification.ts'
+import {
+  addressDetails,
+  applicantOf,
+  contactDetails,
+  identityDetails,
+  labelInWords,
+  lastMember,
+  outcomes,
+  requirementInWords,
+} from '../words/verification.ts'
 
 type Level = Kyc['level']
 
@@ -120,6 +130,8 @@ function Application({ application, level }: { readonly application: Kyc; readon
       {(status === 'init' || status === 'retry') && (
         <ApplicationForm key={requirements.join()} requirements={requirements} level={level} />
       )}
+      {status === 'pending' && <ReviewerPage />}
+      {status === 'approved' && <ContactForm level={level} />}
     </div>
   )
 }
@@ -133,7 +145,7 @@ function ApplicationForm({
   readonly level: Level
 }) {
   const missing = new Set(requirements.map(lastMember))
-  const asked = details.filter(({ member }) => missing.size === 0 || missing.has(member))
+  const asksAll = missing.size === 0
   const needsDocument = missing.has('documents')
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
   const set = (name: string) => (event: { readonly currentTarget: { readonly value: string } }) => {
@@ -142,10 +154,6 @@ function ApplicationForm({
   }
   const given = (name: string) => (values[name] ?? '').trim()
   const send = async () => {
-    const known = asked
-      .map(({ member }) => [member, given(member)] as const)
-      .filter(([, value]) => value !== '')
-      .map(([member, value]) => [member, member === 'country' ? value.toUpperCase() : value])
     const documents =
       given('reference') === ''
         ? []
@@ -156,8 +164,7 @@ function ApplicationForm({
               reference: given('reference'),
             },
           ]
-    const applicant: Record<string, string> = Object.fromEntries(known)
-    const answer = await bursar.compliance.kyc({ level, applicant, documents })
+    const answer = await bursar.compliance.kyc({ level, applicant: applicantOf(values), documents })
     verifications[level].put(answer)
     await session.reload()
     toast(outcomes[answer.status].title === 'Verified' ? 'You are verified.' : outcomes[answer.status].title)
@@ -170,31 +177,14 @@ function ApplicationForm({
       }}
     >
       <div class="formgrid">
-        {asked.map(({ member, words, hint, autocomplete }) => (
-          <Field key={member} label={words} {...(hint === undefined ? {} : { hint })}>
-            {(props) =>
-              member === 'dateOfBirth' ? (
-                <input
-                  class="input"
-                  type="date"
-                  autoComplete={autocomplete}
-                  value={values[member] ?? ''}
-                  onInput={set(member)}
-                  {...props}
-                />
-              ) : (
-                <input
-                  class="input"
-                  autoComplete={autocomplete}
-                  maxLength={member === 'country' ? 2 : 80}
-                  value={values[member] ?? ''}
-                  onInput={set(member)}
-                  {...props}
-                />
-              )
-            }
-          </Field>
-        ))}
+        <DetailFields
+          details={identityDetails.filter(({ member }) => asksAll || missing.has(member))}
+          values={values}
+          set={set}
+        />
+        {(asksAll || missing.has('address')) && (
+          <DetailFields details={[...addressDetails, ...contactDetails]} values={values} set={set} />
+        )}
         {needsDocument && (
           <>
             <Field label="Document">
@@ -243,6 +233,119 @@ function ApplicationForm({
         </ActionButton>
       </div>
     </form>
+  )
+}
+
+function DetailFields({
+  details,
+  values,
+  set,
+}: {
+  readonly details: typeof identityDetails
+  readonly values: Readonly<Record<string, string>>
+  readonly set: (name: string) => (event: { readonly currentTarget: { readonly value: string } }) => void
+}) {
+  return (
+    <>
+      {details.map(({ member, words, hint, autocomplete, inputMode, most }) => (
+        <Field key={member} label={words} {...(hint === undefined ? {} : { hint })}>
+          {(props) =>
+            member === 'dateOfBirth' ? (
+              <input
+                class="input"
+                type="date"
+                autoComplete={autocomplete}
+                value={values[member] ?? ''}
+                onInput={set(member)}
+                {...props}
+              />
+            ) : (
+              <input
+                class="input"
+                autoComplete={autocomplete}
+                maxLength={most}
+                value={values[member] ?? ''}
+                onInput={set(member)}
+                {...(inputMode === undefined ? {} : { inputMode })}
+                {...props}
+              />
+            )
+          }
+        </Field>
+      ))}
+    </>
+  )
+}
+
+/** E-mail, phone and address of a verified person, for a bank or broker that asks for more than the reviewer did. */
+function ContactForm({ level }: { readonly level: Level }) {
+  const [isOpen, setOpen] = useState(false)
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const applicant = applicantOf(values)
+  const send = async () => {
+    verifications[level].put(await bursar.compliance.kyc({ level, applicant, documents: [] }))
+    setOpen(false)
+    setValues({})
+    toast('Your details are kept. Those that were verified stay as they are.')
+  }
+  if (!isOpen)
+    return (
+      <div class="row">
+        <button class="btn btn--sm" type="button" onClick={() => setOpen(true)}>
+          Add e-mail, phone or address
+        </button>
+      </div>
+    )
+  return (
+    <form class="stack" onSubmit={(event) => event.preventDefault()}>
+      <p class="small soft">The bank and the broker ask for these. Details that you gave before stay.</p>
+      <div class="formgrid">
+        <DetailFields
+          details={[...contactDetails, ...addressDetails]}
+          values={values}
+          set={(name) => (event) => {
+            const { value } = event.currentTarget
+            setValues((before) => ({ ...before, [name]: value }))
+          }}
+        />
+      </div>
+      <div class="row">
+        <ActionButton kind="primary" run={send} busy="Keeping" disabled={Object.keys(applicant).length === 0}>
+          Keep them
+        </ActionButton>
+        <button class="btn" type="button" onClick={() => setOpen(false)}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** The reviewer's own page for documents and a selfie, where the review waits for them. */
+function ReviewerPage() {
+  const [page, setPage] = useState<{ readonly url: string; readonly expiresAt: string | null } | null>(null)
+  const ask = async () => {
+    const { url, expiresAt } = await bursar.compliance.verificationPage()
+    if (url === null) toast('The reviewer needs nothing more from you.')
+    else setPage({ url, expiresAt })
+  }
+  if (page === null)
+    return (
+      <div class="row">
+        <ActionButton run={ask} busy="Asking the reviewer">
+          Show my documents
+        </ActionButton>
+      </div>
+    )
+  return (
+    <div class="stack stack--tight">
+      <div class="row">
+        <OutsideLink url={page.url}>Go to the reviewer’s page</OutsideLink>
+      </div>
+      <p class="small faint">
+        The link is yours alone{page.expiresAt === null ? '.' : ` and ends ${formatWhen(page.expiresAt)}.`}
+      </p>
+    </div>
   )
 }
 

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Holding, InvestingPortfolioResponse, Order } from '../../client/operations.ts'
 import { Amount, Figure } from '../components/amount.tsx'
+import { BrokerageAccountPanel } from '../components/brokerage-account.tsx'
 import { ActionButton, Dialog, DialogButtons, Field, MoneyInput, Segments } from '../components/controls.tsx'
 import { LineChart } from '../components/line-chart.tsx'
 import { Status } from '../components/marks.tsx'
@@ -50,6 +51,7 @@ export function InvestPage() {
       <Columns
         main={
           <>
+            <BrokerageAccountPanel />
             <Worth />
             <Panel title="Holdings">
               {state.status === 'loading' && <SkeletonRows />}

@@ -2,27 +2,53 @@
 import type { Kyc } from '../../client/operations.ts'
 
 interface Detail {
-  readonly member: 'firstName' | 'lastName' | 'dateOfBirth' | 'country' | 'address'
+  readonly member: string
   readonly words: string
   readonly hint?: string
   readonly autocomplete: string
+  readonly inputMode?: 'email' | 'tel'
+  /** The largest number of letters that the gateway takes. */
+  readonly most: number
 }
 
-export const details: readonly Detail[] = [
-  { member: 'firstName', words: 'Given names', autocomplete: 'given-name' },
-  { member: 'lastName', words: 'Family name', autocomplete: 'family-name' },
-  { member: 'dateOfBirth', words: 'Date of birth', autocomplete: 'bday' },
+/** What a level needs. */
+export const identityDetails: readonly Detail[] = [
+  { member: 'firstName', words: 'Given names', autocomplete: 'given-name', most: 80 },
+  { member: 'lastName', words: 'Family name', autocomplete: 'family-name', most: 80 },
+  { member: 'dateOfBirth', words: 'Date of birth', autocomplete: 'bday', most: 10 },
   {
     member: 'country',
     words: 'Country',
     hint: 'Two letters, such as DE or JP.',
     autocomplete: 'country',
+    most: 2,
   },
+]
+
+/** The address, by its parts: reviewers, banks and brokers do not take one line. */
+export const addressDetails: readonly Detail[] = [
+  { member: 'street', words: 'Street and number', autocomplete: 'street-address', most: 120 },
+  { member: 'postalCode', words: 'Postal code', autocomplete: 'postal-code', most: 20 },
+  { member: 'city', words: 'City', autocomplete: 'address-level2', most: 80 },
   {
-    member: 'address',
-    words: 'Address',
-    hint: 'Street, city and country you live in.',
-    autocomplete: 'street-address',
+    member: 'state',
+    words: 'State or province',
+    hint: 'Where addresses have one.',
+    autocomplete: 'address-level1',
+    most: 80,
+  },
+]
+
+/** What banks and brokers ask for besides. */
+export const contactDetails: readonly Detail[] = [
+  { member: 'email', words: 'E-mail', autocomplete: 'email', inputMode: 'email', most: 254 },
+  {
+    member: 'phone',
+    words: 'Phone',
+    hint: 'With the country, such as +49 151 12345678.',
+    autocomplete: 'tel',
+    inputMode: 'tel',
+    most: 24,
   },
 ]
 
@@ -30,7 +56,30 @@ export const details: readonly Detail[] = [
 export function requirementInWords(path: string): string {
   const member = lastMember(path)
   if (member === 'documents') return 'Identity document'
-  return details.find((one) => one.member === member)?.words ?? member
+  if (member === 'address') return 'Address'
+  const known = [...identityDetails, ...addressDetails, ...contactDetails]
+  return known.find((one) => one.member === member)?.words ?? member
+}
+
+/** The `applicant` of a request, from what was typed; empty members are left out. */
+export function applicantOf(typed: Readonly<Record<string, string>>): Record<string, unknown> {
+  const given = (details: readonly Detail[]): Record<string, string> =>
+    Object.fromEntries(
+      details.flatMap(({ member }) => {
+        const value = (typed[member] ?? '').trim()
+        return value === '' ? [] : [[member, value]]
+      }),
+    )
+  const { country, ...identity } = given(identityDetails)
+  const { phone, ...contact } = given(contactDetails)
+  const address = given(addressDetails)
+  return {
+    ...identity,
+    ...contact,
+    ...(country === undefined ? {} : { country: country.toUpperCase() }),
+    ...(phone === undefined ? {} : { phone: phone.replaceAll(/[^+\d]/g, '') }),
+    ...(Object.keys(address).length === 0 ? {} : { address }),
+  }
 }
 
 /** `applicant.firstName` → `firstName`, `documents[0]` → `documents`. */

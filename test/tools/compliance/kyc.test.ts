@@ -56,6 +56,37 @@ onBothEngines('identity verification', (database) => {
     await database().kysely.updateTable('kyc_application').set({ status: 'retry' }).execute()
   })
 
+  it('keeps contact details that an approved person adds, and changes none', async () => {
+    const person = await newPerson(database())
+    const line = { ...applicant, address: 'Unter den Linden 1, 10117 Berlin', email: 'ada@example.com' }
+    expect(await call(kyc, person, { applicant: line })).toMatchObject({ status: 'approved' })
+    const { street, city, postalCode } = applicant.address
+    const added = {
+      firstName: 'Eve',
+      email: 'eve@example.com',
+      phone: '+4915112345678',
+      address: applicant.address,
+    }
+    expect(await call(kyc, person, { applicant: added })).toMatchObject({ status: 'approved', labels: [] })
+    const keeping = { database: database(), dataKey: services.settings.dataKey }
+    const accountId = 'account' in person ? person.account.id : ''
+    const { said, status } = (await findApplication(keeping, { accountId, level: 'basic' })) ?? {}
+    expect([status, said?.applicant]).toEqual([
+      'approved',
+      expect.objectContaining({
+        firstName: 'Ada',
+        email: 'ada@example.com',
+        phone: '+4915112345678',
+        address: 'Unter den Linden 1, 10117 Berlin',
+        residence: { street, city, postalCode },
+      }),
+    ])
+    // A second number does not replace the first.
+    await call(kyc, person, { applicant: { phone: '+4915199999999' } })
+    const again = await findApplication(keeping, { accountId, level: 'basic' })
+    expect(again?.said?.applicant.phone).toBe('+4915112345678')
+  })
+
   it('gives the reviewer an address by its parts, until it is replaced by one line', async () => {
     const person = await newPerson(database())
     const sent: unknown[] = []
