@@ -51,6 +51,7 @@ export function openExchange(
   const ended = new AbortController()
   let stream: ReturnType<typeof openEventStream> | null = null
   let isClosed = false
+  let hasAsked = false
 
   const write = (message: unknown) => {
     if (isClosed) return
@@ -60,10 +61,15 @@ export function openExchange(
     }
     stream.write(message)
   }
-  const finish = (message: JSONRPCMessage) => {
-    if (stream === null) respond(Response.json(message, { headers }))
-    else stream.write(message)
-    return transport.close()
+  const finish = async (message: JSONRPCMessage) => {
+    if (stream !== null) {
+      stream.write(message)
+      return transport.close()
+    }
+    respond(Response.json(message, { headers }))
+    isClosed = true
+    // Closing aborts signals and builds errors for waits. A call that asked nothing has none.
+    return hasAsked ? transport.close() : end()
   }
   const put = async (question: JSONRPCRequest, elicitation: ElicitationClient) => {
     const id = await elicitation.open(requestId)
@@ -86,6 +92,7 @@ export function openExchange(
       if (!('method' in message)) return finish(message)
       if (!('id' in message)) return write(cancelledElicitation(message, waits) ?? message)
       if (elicitation === null) throw new Error('elicitation requires a session')
+      hasAsked = true
       put(message, elicitation).catch((error: unknown) => {
         transport.onerror?.(asError(error))
         transport.onmessage?.({ ...unanswered, id: message.id })

@@ -78,9 +78,9 @@ export function mcpHandler(
  * @throws Failure `insufficient_scope`.
  */
 function requireGrantedScope(offer: Offer, caller: McpCaller, message: unknown): void {
+  if (caller.principal.key.kind !== 'grant') return
   const called = toolCall.safeParse(message)
-  if (caller.principal.key.kind === 'grant' && called.success)
-    offer.requireScope(caller, called.data.params.name)
+  if (called.success) offer.requireScope(caller, called.data.params.name)
 }
 
 const toolCall = z.looseObject({

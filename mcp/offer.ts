@@ -142,7 +142,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           await count(found, caller)
           const { body, decisionId, replayed } = await run(
             tool,
-            { ...services, ...caller, idempotencyKey },
+            { ...caller, idempotencyKey, ...services },
             input,
           )
           decidedBy = decisionId

@@ -6,7 +6,6 @@
 import {
   CancelledNotificationSchema,
   InitializeRequestSchema,
-  isJSONRPCRequest,
   type JSONRPCMessage,
   JSONRPCMessageSchema,
   SUPPORTED_PROTOCOL_VERSIONS,
@@ -83,12 +82,16 @@ export function createStreamable2025(
     async answerPost(caller, { request, message: raw }) {
       const { message, refused } = parseMessage(request, raw)
       if (message === undefined) return refused
-      const isFirst = InitializeRequestSchema.safeParse(message)
+      const isRequest = 'method' in message && 'id' in message
+      const initialize =
+        'method' in message && message.method === 'initialize'
+          ? InitializeRequestSchema.safeParse(message).data
+          : undefined
       const id = request.headers.get(SESSION)
-      const session = id === null || isFirst.success ? null : await sessionOf(caller, id)
+      const session = id === null || initialize !== undefined ? null : await sessionOf(caller, id)
       const nameOf = (asked: string | number) =>
         JSON.stringify([caller.principal.key.id, session === null ? null : id, asked])
-      if (!isJSONRPCRequest(message)) {
+      if (!isRequest) {
         const { data: cancelled } = CancelledNotificationSchema.safeParse(message)
         const { requestId } = cancelled?.params ?? {}
         if (requestId !== undefined) {
@@ -103,8 +106,8 @@ export function createStreamable2025(
         return new Response(null, { status: 202 })
       }
       const headers: Record<string, string> = id === null || session === null ? {} : { [SESSION]: id }
-      if (isFirst.success) {
-        const { capabilities } = isFirst.data.params
+      if (initialize !== undefined) {
+        const { capabilities } = initialize.params
         const opened = { keyId: caller.principal.key.id, capabilities, now: caller.now }
         headers[SESSION] = await openMcpSession(database, opened)
       }

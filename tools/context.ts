@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import { findPasskeys } from '../src/identity/passkeys/passkey-store.ts'
 import { callerOf } from '../src/kernel/context.ts'
 import { policyOf } from '../src/kernel/gates/policy.ts'
 import { defineTool } from '../src/kernel/tool.ts'
-import { categoryUsageView, showUsage, showUsageByCategory, usageView } from '../src/spending/usage.ts'
-import type { Connection } from '../src/storage/database.ts'
-import { findEoaSigners } from '../src/wallets/signing/signer-store.ts'
+import { type CallerFacts, readCallerFacts } from '../src/spending/caller-facts.ts'
+import { categoryUsageView, usageView, viewUsage } from '../src/spending/usage.ts'
 import { signerView, viewEoa } from '../src/wallets/signing/signer-view.ts'
 
 export default defineTool({
@@ -50,7 +48,9 @@ export default defineTool({
     const caller = callerOf(context)
     const { database, now } = context
     const accountId = caller.account.id
-    const shared = { accountId, signers: await ownSigners(database, accountId), now: now.toISOString() }
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const facts = await readCallerFacts(database, { accountId, keyId }, now)
+    const shared = { accountId, signers: facts.signers.map(viewSigner), now: now.toISOString() }
     if (caller.kind === 'session')
       return {
         ...shared,
@@ -75,23 +75,16 @@ export default defineTool({
       scopes: [...key.scopes],
       policy,
       usage: {
-        ...(await showUsage(database, { keyId: key.id, policy }, now)),
-        byCategory: await showUsageByCategory(database, { accountId, keyId: key.id }, now),
+        ...viewUsage(facts.usage, policy, now),
+        byCategory: [...facts.byCategory],
       },
     }
   },
 })
 
 /** Other agents sign for themselves and are not shown to each other. */
-async function ownSigners(database: Connection, accountId: string): Promise<z.input<typeof signerView>[]> {
-  const [passkeys, eoas] = await Promise.all([
-    findPasskeys(database, { accountId }),
-    findEoaSigners(database, { accountId }),
-  ])
-  const shown = passkeys.map(({ id, createdAt }) => ({
-    id,
-    type: 'passkey' as const,
-    createdAt: createdAt.toISOString(),
-  }))
-  return [...shown, ...eoas.map(viewEoa)]
+function viewSigner({ id, address, createdAt }: CallerFacts['signers'][number]): z.input<typeof signerView> {
+  return address === null
+    ? { id, type: 'passkey', createdAt: createdAt.toISOString() }
+    : viewEoa({ id, address: `0x${address.slice(2)}`, createdAt })
 }

@@ -42,13 +42,24 @@ export async function readUsage(
   now: Date,
 ): Promise<PeriodUsage> {
   const spans = budgetPeriods.map((period) => periodOf(period, now))
-  const rows = await database.call<{ period: string; used_micros: bigint; count: number }>(byPeriod, [
+  const rows = await database.call<PeriodRow>(byPeriod, [
     'accountId' in of ? of.accountId : null,
     'keyId' in of ? of.keyId : null,
     [...budgetPeriods],
     spans.map(({ start }) => utcDay(start)),
     spans.map(({ end }) => utcDay(end)),
   ])
+  return pickUsage(rows)
+}
+
+interface PeriodRow {
+  readonly period: string
+  readonly used_micros: bigint
+  readonly count: number
+}
+
+/** A period without a row is unused. */
+export function pickUsage(rows: readonly PeriodRow[]): PeriodUsage {
   const usageOf = (period: string): Usage => {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
@@ -61,7 +72,11 @@ export async function showUsage(
   { keyId, policy }: { keyId: string; policy: Policy | null },
   now: Date,
 ): Promise<z.output<typeof usageView>> {
-  const usage = await readUsage(database, { keyId }, now)
+  return viewUsage(await readUsage(database, { keyId }, now), policy, now)
+}
+
+/** @param policy null for a key without one. @param now in the periods of `usage`. */
+export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date): z.output<typeof usageView> {
   const budgets = { day: policy?.dailyBudget, week: policy?.weeklyBudget, month: policy?.monthlyBudget }
   const shown = (period: keyof typeof budgets) => {
     const { usedMicros, count } = usage[period]
@@ -84,33 +99,7 @@ export const categoryUsageView = z.strictObject({
 })
 categoryUsageView.register(z.globalRegistry, { id: 'CategoryUsage' })
 
-const byCategory: Statement = {
-  name: 'usage_by_category',
-  text: `select d.facts ->> 'category' as category, sum(r.usd_micros)::bigint as used_micros, count(*)::int as count
-    from decision d join reservation r on r.decision_id = d.id
-    where d.account_id = $1 and d.id >= $2 and d.key_id = $3 and r.day = $4::date and r.status <> 'released'
-    group by 1 order by 1`,
-}
-
-/**
- * Reads a key's spends and holds of today, by category. Amounts that a card purchase cleared beyond its approval are in the total
- * alone.
- */
-export async function showUsageByCategory(
-  database: Connection,
-  { accountId, keyId }: { accountId: string; keyId: string },
-  now: Date,
-): Promise<z.output<typeof categoryUsageView>[]> {
-  const day = utcDay(now)
-  const since = firstIdAt('dec', new Date(`${day}T00:00:00.000Z`))
-  const rows = await database.call<{ category: string; used_micros: bigint; count: number }>(byCategory, [
-    accountId,
-    since,
-    keyId,
-    day,
-  ])
-  return rows.map(({ category, used_micros, count }) => ({ category, used: usdOfMicros(used_micros), count }))
-}
+export type CategoryUsage = z.output<typeof categoryUsageView>
 
 /** Decisions that a breakdown counts at most, newest first. */
 const MAX_COUNTED = 10_000

@@ -14,9 +14,12 @@ const MAX_WAIT_MS = 10_000
 /** Column types that the two engines would otherwise parse differently. */
 const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 
+/** Statements without parameters that are prepared too: every transaction runs two of them. */
+const transactionControl = new Set(['begin', 'commit', 'rollback'])
+
 /** `end` waits for queued callers, then closes the instance. */
 export function sessionsOf(pglite: PGlite): SessionPool {
-  const execute = createStatements(pglite, parsers)
+  const execute = createStatements(pglite, { ...pglite.parsers, ...parsers })
   let last = Promise.resolve()
   let turns = 0
   const takeTurn = async (): Promise<() => void> => {
@@ -39,7 +42,7 @@ export function sessionsOf(pglite: PGlite): SessionPool {
       const done = await takeTurn()
       return {
         query: async <Row>(text: string, parameters: readonly unknown[]) => {
-          const result = await (parameters.length === 0
+          const result = await (parameters.length === 0 && !transactionControl.has(text)
             ? pglite.exec(text, { parsers }).then((results) => results.at(-1))
             : execute(text, parameters)
           ).catch((error: unknown) => {

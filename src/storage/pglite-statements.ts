@@ -16,7 +16,10 @@ interface Prepared {
   readonly types: readonly number[]
 }
 
-/** Runs one statement with parameters, one call after the other. */
+/**
+ * Runs one statement with parameters, one call after the other. @param parsers of all types: merging a few into the
+ * engine's hundreds for each call took longer than parsing its rows.
+ */
 export function createStatements(
   pglite: PGlite,
   parsers: Readonly<Record<number, (text: string) => unknown>>,
@@ -55,7 +58,7 @@ export function createStatements(
           serialize.sync(),
         ]),
       )
-      return parse.parseResults(answers, pglite.parsers, { parsers })[0]
+      return parse.parseResults(answers, parsers)[0]
     } catch (error) {
       // A plan of before a migration may not fit the tables any more: the next call prepares the statement again.
       if (error instanceof messages.DatabaseError && error.code === '0A000') prepared.delete(text)
