@@ -9,9 +9,12 @@ export function banner(
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const strong = (text: string) => paint(1, text)
   const faint = (text: string) => paint(2, text)
+  // The node of production may have a key in its URL.
+  const node = chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`
+  const where = `${settings.mode}, chain ${chain.name}${settings.mode === 'production' ? '' : node}`
   const lines = [
     '',
-    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chain.name}${chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`})`)}`,
+    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${where})`)}`,
     `${faint('Sign in')}          ${settings.origin}/sign-in`,
     `${faint('API description')}  ${settings.origin}/api/openapi.json`,
     `${faint('Documentation')}    ${settings.origin}/docs`,

@@ -1,6 +1,6 @@
 /**
- * A server with the parts of Bridge's API that customers and accounts need, as strict as its documentation: unknown
- * members, missing keys and unapproved customers are refused.
+ * A server with the parts of Bridge's API that customers, accounts and payouts need, as strict as its documentation:
+ * unknown members, missing keys and unapproved customers are refused. It pays out when a test says that it was funded.
  */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -27,6 +27,81 @@ const newAccount = z.strictObject({
   }),
 })
 
+const alpha3 = z.string().regex(/^[A-Z]{3}$/)
+const accountOwner = {
+  account_owner_name: z.string().min(1),
+  account_owner_type: z.literal('individual'),
+  first_name: z.string().min(1),
+  last_name: z.string().min(1),
+  address: z
+    .strictObject({
+      street_line_1: z.string(),
+      city: z.string(),
+      state: z.string().regex(/^[A-Z]{2}$/),
+      postal_code: z.string(),
+      country: alpha3,
+    })
+    .optional(),
+}
+
+/** @see https://apidocs.bridge.xyz/api-reference/external-accounts */
+const newExternalAccount = z.discriminatedUnion('account_type', [
+  z.strictObject({
+    ...accountOwner,
+    currency: z.literal('usd'),
+    account_type: z.literal('us'),
+    account: z.strictObject({
+      account_number: z.string(),
+      routing_number: z.string(),
+      checking_or_savings: z.enum(['checking', 'savings']),
+    }),
+  }),
+  z.strictObject({
+    ...accountOwner,
+    currency: z.literal('eur'),
+    account_type: z.literal('iban'),
+    iban: z.strictObject({ account_number: z.string(), bic: z.string().optional(), country: alpha3 }),
+  }),
+  z.strictObject({
+    ...accountOwner,
+    currency: z.literal('gbp'),
+    account_type: z.literal('gb'),
+    account: z.strictObject({ account_number: z.string(), sort_code: z.string() }),
+  }),
+])
+
+/** @see https://apidocs.bridge.xyz/api-reference/transfers/create-a-transfer */
+const newTransfer = z.strictObject({
+  client_reference_id: z.string(),
+  on_behalf_of: z.string(),
+  amount: z.string().regex(/^\d+(\.\d{1,2})?$/),
+  source: z.strictObject({
+    payment_rail: z.enum(['base', 'base_sepolia']),
+    currency: z.literal('usdc'),
+    from_address: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+  }),
+  destination: z.strictObject({
+    payment_rail: z.enum(['ach', 'sepa', 'faster_payments']),
+    currency: z.enum(['usd', 'eur', 'gbp']),
+    external_account_id: z.string(),
+    ach_reference: z.string().max(10).optional(),
+    sepa_reference: z.string().min(6).optional(),
+  }),
+})
+
+/** A transfer to a bank account. @property state in Bridge's terms. */
+export interface KeptTransfer extends z.output<typeof newTransfer> {
+  readonly id: string
+  state: string
+  readonly source_deposit_instructions: {
+    readonly payment_rail: string
+    amount: string
+    readonly currency: string
+    readonly from_address: string
+    to_address: `0x${string}`
+  }
+}
+
 export interface KeptLink {
   readonly id: string
   readonly full_name: string
@@ -48,6 +123,8 @@ interface Asked {
 
 export async function startBridgeServer() {
   const links = new Map<string, KeptLink>()
+  const externalAccounts = new Map<string, { customer: string; currency: string }>()
+  const transfers = new Map<string, KeptTransfer>()
   const answers = new Map<string, { body: string; answer: unknown }>()
   const asked: Asked[] = []
   const state: { interrupt: (asked: Asked, response: ServerResponse) => boolean } = { interrupt: () => false }
@@ -71,6 +148,13 @@ export async function startBridgeServer() {
       const found = links.get(linkId)
       return found === undefined ? [404, { code: 'not_found' }] : [200, found]
     }
+    const [, transferId] = /^\/v0\/transfers\/([^/]+)$/.exec(path) ?? []
+    if (method === 'GET' && transferId !== undefined) {
+      const found = transfers.get(transferId)
+      return found === undefined ? [404, { code: 'not_found' }] : [200, found]
+    }
+    if (method === 'GET' && path === '/v0/exchange_rates?from=usd&to=eur')
+      return [200, { midmarket_rate: '0.92', buy_rate: '0.93', sell_rate: '0.9137' }]
     if (method !== 'POST') return [404, { code: 'not_found' }]
     if (key === undefined) return [400, { code: 'missing_idempotency_key' }]
     const known = answers.get(key)
@@ -78,9 +162,52 @@ export async function startBridgeServer() {
       return known.body === JSON.stringify(body)
         ? [200, known.answer]
         : [422, { code: 'idempotency_key_reused' }]
-    const [status, answer] = path === '/v0/kyc_links' ? addLink(body) : openAccount(path, body)
-    if (status === 200) answers.set(key, { body: JSON.stringify(body), answer })
+    const [status, answer] = post(path, body)
+    if (status === 200) answers.set(key, { body: JSON.stringify(body), answer: structuredClone(answer) })
     return [status, answer]
+  }
+  function post(path: string, body: unknown): [number, unknown] {
+    if (path === '/v0/kyc_links') return addLink(body)
+    if (path === '/v0/transfers') return addTransfer(body)
+    const [, customer = '', kind] =
+      /^\/v0\/customers\/([^/]+)\/(virtual_accounts|external_accounts)$/.exec(path) ?? []
+    const link = [...links.values()].find(({ customer_id: id }) => id === customer)
+    if (kind === undefined || link === undefined) return [404, { code: 'not_found' }]
+    if (!isApproved(link)) return [400, { code: 'customer_not_approved' }]
+    return kind === 'virtual_accounts' ? openAccount(customer, body) : addExternalAccount(customer, body)
+  }
+  const isApproved = ({ kyc_status, tos_status }: KeptLink) =>
+    kyc_status === 'approved' && tos_status === 'approved'
+  function addExternalAccount(customer: string, body: unknown): [number, unknown] {
+    const parsed = newExternalAccount.safeParse(body)
+    if (!parsed.success) return [400, { code: 'invalid_parameters', message: z.prettifyError(parsed.error) }]
+    const { currency } = parsed.data
+    const id = `ext_${externalAccounts.size + 1}`
+    externalAccounts.set(id, { customer, currency })
+    return [200, { id, customer_id: customer, currency, active: true }]
+  }
+  function addTransfer(body: unknown): [number, unknown] {
+    const parsed = newTransfer.safeParse(body)
+    if (!parsed.success) return [400, { code: 'invalid_parameters', message: z.prettifyError(parsed.error) }]
+    const { data } = parsed
+    const link = [...links.values()].find(({ customer_id: id }) => id === data.on_behalf_of)
+    const external = externalAccounts.get(data.destination.external_account_id)
+    const isTheirs =
+      external?.customer === data.on_behalf_of && external.currency === data.destination.currency
+    if (link === undefined || !isApproved(link) || !isTheirs) return [400, { code: 'invalid_parameters' }]
+    const number = transfers.size + 1
+    const kept: KeptTransfer = {
+      ...data,
+      id: `transfer_${number}`,
+      state: 'awaiting_funds',
+      source_deposit_instructions: {
+        ...data.source,
+        amount: data.amount,
+        to_address: `0x${number.toString(16).padStart(40, 'b')}`,
+      },
+    }
+    transfers.set(kept.id, kept)
+    return [200, kept]
   }
   function addLink(body: unknown): [number, unknown] {
     const parsed = newLink.safeParse(body)
@@ -96,12 +223,7 @@ export async function startBridgeServer() {
     links.set(id, link)
     return [200, link]
   }
-  function openAccount(path: string, body: unknown): [number, unknown] {
-    const [, customer] = /^\/v0\/customers\/([^/]+)\/virtual_accounts$/.exec(path) ?? []
-    const link = [...links.values()].find(({ customer_id: id }) => id === customer)
-    if (link === undefined) return [404, { code: 'not_found' }]
-    if (link.kyc_status !== 'approved' || link.tos_status !== 'approved')
-      return [400, { code: 'customer_not_approved' }]
+  function openAccount(customer: string, body: unknown): [number, unknown] {
     const parsed = newAccount.safeParse(body)
     if (!parsed.success) return [400, { code: 'invalid_parameters', message: z.prettifyError(parsed.error) }]
     const instructions = {
@@ -120,7 +242,15 @@ export async function startBridgeServer() {
   return {
     url: `http://127.0.0.1:${port}`,
     links,
+    transfers,
     asked,
+    /** Adds a customer who was approved before. */
+    addCustomer: (customer_id: string) => {
+      const id = `kyc_link_${links.size + 1}`
+      const pages = { kyc_link: `https://kyc.example/${id}`, tos_link: `https://tos.example/${id}` }
+      const person = { full_name: 'Grace Hopper', email: `${customer_id}@example.com`, type: 'individual' }
+      links.set(id, { id, ...person, ...pages, kyc_status: 'approved', tos_status: 'approved', customer_id })
+    },
     state,
     close: () => {
       server.closeAllConnections()

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createSumsubReview } from '../../src/providers/identity-review/sumsub.ts'
 import type { Application } from '../../src/providers/identity-review.ts'
+import { newApplicant } from './sumsub-server.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
 const application = (lastName: string): Application => ({
@@ -25,30 +26,6 @@ const application = (lastName: string): Application => ({
     phone: null,
   },
   documents: [],
-})
-
-const alpha3 = z.string().regex(/^[A-Z]{3}$/)
-
-/** Members that Sumsub documents for a new applicant, and no others. */
-const newApplicant = z.strictObject({
-  externalUserId: z.string(),
-  email: z.email().optional(),
-  phone: z.string().optional(),
-  fixedInfo: z.strictObject({
-    firstName: z.string(),
-    lastName: z.string(),
-    dob: z.iso.date(),
-    country: alpha3,
-    addresses: z.array(
-      z.strictObject({
-        country: alpha3,
-        street: z.string().optional(),
-        town: z.string().optional(),
-        state: z.string().optional(),
-        postCode: z.string().optional(),
-      }),
-    ),
-  }),
 })
 
 describe('the sandbox’s reviewer', () => {

@@ -14,30 +14,19 @@ import { z } from 'zod'
 import { systemClock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
-import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { bursar } from '../commands/bursar.ts'
-import { ecbDocument, startFeed } from '../contracts/ecb-feed.ts'
 import { testServerUrl } from '../engines.ts'
-import { newAuthenticator } from '../identity/authenticator.ts'
 import { newCustomer } from '../x402/scene.ts'
 import { hasAnvil } from '../x402/world.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
-import { enrollMfa, newGuest, type Person, requestJson } from './people.ts'
-import { openProductionOn, type ProductionGateway } from './production-gateway.ts'
-import { startVendors } from './vendor-server.ts'
+import { nodeOf, type OnMainnet, type Owner, openOnMainnet, treasury } from './on-mainnet.ts'
+import { newGuest, requestJson } from './people.ts'
 
 const sponsorKey = `0x${'1'.repeat(64)}` as const
-const treasury = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 const payTo = `0x${'2'.repeat(40)}` as const
 const newPayee = () => privateKeyToAccount(generatePrivateKey()).address
-const hex = z.templateLiteral(['0x', z.string()])
-const intentAnswer = z.looseObject({
-  intentId: z.string(),
-  challenge: z.string(),
-  typedData: z.looseObject({ domain: z.looseObject({ chainId: z.number() }) }),
-})
 /** Polling options: blocks come once a second, and movements count five blocks later. */
 const SLOW = { timeout: 30_000, interval: 500 }
 
@@ -60,7 +49,7 @@ const checksOf = z.object({
 })
 
 describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base', () => {
-  const node = () => ({ CHAIN: '', CHAINS: 'base', CHAIN_RPC_URL_BASE: base.url })
+  const node = () => nodeOf(base)
   const check = async () => {
     const { code, out } = await bursar(['chain', 'check', '--json'], node())
     const { checks, ...rest } = checksOf.parse(JSON.parse(out))
@@ -151,60 +140,25 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
   })
 
   describe('whose money is real', () => {
-    let production: ProductionGateway
-    let vendors: Awaited<ReturnType<typeof startVendors>>
-    let ada: Person
-    let safe: `0x${string}`
-    let device: ReturnType<typeof newAuthenticator>
-    const origin = () => production.gateway().origin
+    let scene: OnMainnet
+    let ada: Owner
+    const origin = () => scene.production.gateway().origin
     beforeAll(async () => {
-      vendors = await startVendors()
-      const rates = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
-      const env = {
-        RATE_MUTATIONS: '100000/60',
-        FX_RATES_URL: rates.url,
-        SCREENING_URL: vendors.url,
-        KYC_LIMITS: 'none:100,basic:1000',
-        LITHIC_API_URL: vendors.url,
-        LITHIC_API_KEY: 'a-key-of-ours',
-        CARD_TREASURY: treasury,
-      }
-      production = await openProductionOn(node(), env)
-      closing.push(vendors.close, rates.close, production.close)
-      const { accountId } = await production.signIn('founder@example.com')
-      await production.start({ ...env, FOUNDER_ACCOUNT: accountId })
-      const founder = await production.signIn('founder@example.com')
-      await enrollMfa(founder)
-      for (const rail of ['wallet-transfer', 'wallet-gasless', 'x402-fx', 'card-payments'])
-        expect(await founder.send('PUT', `/api/rails/${rail}/controls`, { enabled: true })).toMatchObject({
-          status: 200,
-        })
-      ada = await production.signIn('ada@example.com')
-      device = newAuthenticator(origin().replace('127.0.0.1', 'localhost'))
-      const { body } = await ada.send('POST', '/api/auth/webauthn', { action: 'register' })
-      const credential = device.create(body.publicKey)
-      expect(await ada.send('POST', '/api/auth/webauthn', { action: 'register', credential })).toMatchObject({
-        status: 200,
-      })
-      await enrollMfa(ada)
-      safe = hex.parse((await ada.send('GET', '/api/wallets')).body.safeAddress)
+      scene = await openOnMainnet(base)
+      closing.push(scene.close)
+      ada = await scene.newOwner('ada@example.com')
     }, 120_000)
 
     const rowsOf = async () => (await ada.send('GET', '/api/wallets')).body.balances
     const usdc = (amount: string, heldAmount = '0') =>
       expect.objectContaining({ token: 'USDC', chain: 'base', amount, held: heldAmount })
-    const sign = (answer: unknown) => {
-      const { challenge, intentId, typedData } = intentAnswer.parse(answer)
-      expect(typedData.domain.chainId).toBe(8453)
-      const credential = device.get({ challenge, rpId: 'localhost', userVerification: 'required' })
-      return { intentId, signature: Buffer.from(JSON.stringify(credential)).toString('base64url') }
-    }
     const settled = async (transferId: unknown) =>
       expect
         .poll(async () => (await ada.send('GET', `/api/wallets/transfers/${transferId}`)).body.state, SLOW)
         .toBe('confirmed')
 
     it('describes the tokens that Base has, and no others', async () => {
+      expect(scene.production.gateway().output()).toContain('(production, chain base)')
       expect(await rowsOf()).toMatchObject([
         { token: 'USDC', chain: 'base' },
         { token: 'EURC', chain: 'base' },
@@ -235,7 +189,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
     })
 
     it('books a deposit once it has the confirmations of Base', async () => {
-      const hash = await base.pay(safe, 200_000_000n)
+      const hash = await base.pay(ada.safe, 200_000_000n)
       await expect.poll(rowsOf, SLOW).toContainEqual(usdc('200'))
       const { blockNumber } = await base.client.getTransactionReceipt({ hash })
       expect((await base.client.getBlockNumber()) - blockNumber).toBeGreaterThanOrEqual(5n)
@@ -244,7 +198,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
     it('pays by the owner’s passkey', async () => {
       const input = { destination: newPayee(), amount: '10' }
       const { body } = await ada.send('POST', '/api/wallets/transfer/intent', input)
-      const signed = { ...input, ...sign(body) }
+      const signed = { ...input, ...ada.sign(body) }
       // A slow node leaves the outcome unknown; the answer says to repeat the call.
       const headers = { 'Idempotency-Key': randomUUID() }
       const send = () => ada.send('POST', '/api/wallets/transfer', signed, headers)
@@ -292,7 +246,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         })
       expect(await pay('5')).toMatchObject({ isError: true })
       const intent = await ada.send('POST', '/api/wallets/allowances/intent', { agentId, dailyMax: '30' })
-      const signed = sign(intent.body)
+      const signed = ada.sign(intent.body)
       await expect
         .poll(async () => (await ada.send('POST', '/api/wallets/allowances', signed)).status, SLOW)
         .toBe(200)
@@ -324,22 +278,15 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         agentId: 'cards',
         dailyMax: '50',
       })
-      const allowance = sign(intent.body)
+      const allowance = ada.sign(intent.body)
       await expect
         .poll(async () => (await ada.send('POST', '/api/wallets/allowances', allowance)).status, SLOW)
         .toBe(200)
       const issued = await ada.send('POST', '/api/cards', {})
       expect(issued).toMatchObject({ status: 200 })
-      const card = vendors.lastToken()
-      const hook = async (message: object) => {
-        const body = JSON.stringify(message)
-        const signature = signWebhook({ id: randomUUID(), body, at: new Date() }, `whsec_${'c'.repeat(32)}`)
-        const headers = { 'content-type': 'application/json', ...signature }
-        const response = await fetch(`${origin()}/api/webhooks/lithic`, { method: 'POST', headers, body })
-        return z.record(z.string(), z.unknown()).parse(await response.json())
-      }
+      const card = scene.vendors.lastToken()
       const token = randomUUID()
-      const approved = await hook({
+      const approved = await scene.tellLithic({
         event_type: 'card_authorization.approval_request',
         token,
         status: 'AUTHORIZATION',
@@ -358,19 +305,22 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         { token: `${token}-a`, type: 'AUTHORIZATION', amount: 1_200, result: 'APPROVED' },
         { token: `${token}-c`, type: 'CLEARING', amount: 1_200, result: 'APPROVED' },
       ]
-      await hook({ ...cleared, status: 'SETTLED', events })
+      await scene.tellLithic({ ...cleared, status: 'SETTLED', events })
       await expect.poll(() => base.balanceOf(treasury), SLOW).toBe(before + 12_000_000n)
       await expect.poll(rowsOf, SLOW).toContainEqual(usdc('171'))
-      expect(await base.balanceOf(safe)).toBe(171_000_000n)
+      expect(await base.balanceOf(ada.safe)).toBe(171_000_000n)
 
       // The merchant's money comes back by the card network, as dollars.
       const refund = { token: `${token}-r`, type: 'RETURN', amount: -500, result: 'APPROVED' }
-      await hook({ ...cleared, status: 'SETTLED', events: [...events, refund] })
+      await scene.tellLithic({ ...cleared, status: 'SETTLED', events: [...events, refund] })
       const { transactions } = (await ada.send('GET', `/api/cards/${issued.body.id}/transactions`)).body
       expect(transactions).toMatchObject([{ refunded: '5' }])
-      expect(await base.balanceOf(safe)).toBe(171_000_000n)
+      expect(await base.balanceOf(ada.safe)).toBe(171_000_000n)
       expect(
-        await bursar(['audit', 'verify'], { DATABASE_URL: production.databaseUrl, DATA_KEY: 'd'.repeat(32) }),
+        await bursar(['audit', 'verify'], {
+          DATABASE_URL: scene.production.databaseUrl,
+          DATA_KEY: 'd'.repeat(32),
+        }),
       ).toMatchObject({
         code: 0,
       })

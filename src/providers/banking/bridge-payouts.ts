@@ -169,7 +169,7 @@ function reportOf(answer: z.output<typeof transfer>, { id, money, source }: Payo
   const contradicts =
     (isOther && answer.client_reference_id !== id) ||
     (currency != null && currency.toUpperCase() !== money.asset) ||
-    (amount != null && amount.replace(/\.?0+$/, '') !== decimalOf(money).replace(/\.0+$/, '')) ||
+    (amount != null && plain(amount) !== decimalOf(money)) ||
     (to !== null && !isAddress(to, { strict: false }))
   if (contradicts)
     throw new Failure('provider_unavailable', 'The banking provider answered with another payout.', {
@@ -180,6 +180,11 @@ function reportOf(answer: z.output<typeof transfer>, { id, money, source }: Payo
     state: answer.state,
     depositTo: source === null || to === null ? null : `0x${to.slice(2)}`,
   }
+}
+
+/** A decimal as Bridge writes it (`50`, `50.0`), without zeros at the end of its fraction. */
+function plain(decimal: string): string {
+  return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal
 }
 
 function externalAccountOf(recipient: BankRecipient) {

@@ -1,138 +1,44 @@
-/** Bridge's payouts against a strict local fake: it refuses unknown members, and answers an idempotency key once. */
-import { createServer, type Server } from 'node:http'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { z } from 'zod'
+/** Bridge's payouts against a strict local server: it refuses unknown members, and answers an idempotency key once. */
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { silentLog } from '../../../src/base/log.ts'
 import { createBridgePayouts } from '../../../src/providers/banking/bridge-payouts.ts'
 import type { BankRecipient, PayoutOrder } from '../../../src/providers/banking.ts'
+import { startBridgeServer } from '../../contracts/bridge-server.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
-const CHAIN_ADDRESS = '0x00000000000000000000000000000000000000Aa'
 
-const owner = {
-  account_owner_name: z.string(),
-  account_owner_type: z.literal('individual'),
-  first_name: z.string(),
-  last_name: z.string(),
-  address: z
-    .strictObject({
-      street_line_1: z.string(),
-      city: z.string(),
-      state: z.string().regex(/^[A-Z]{2}$/),
-      postal_code: z.string(),
-      country: z.string().regex(/^[A-Z]{3}$/),
-    })
-    .optional(),
-}
-const externalAccount = z.discriminatedUnion('account_type', [
-  z.strictObject({
-    ...owner,
-    currency: z.literal('usd'),
-    account_type: z.literal('us'),
-    account: z.strictObject({
-      account_number: z.string(),
-      routing_number: z.string(),
-      checking_or_savings: z.enum(['checking', 'savings']),
-    }),
-  }),
-  z.strictObject({
-    ...owner,
-    currency: z.literal('eur'),
-    account_type: z.literal('iban'),
-    iban: z.strictObject({
-      account_number: z.string(),
-      bic: z.string().optional(),
-      country: z.string().regex(/^[A-Z]{3}$/),
-    }),
-  }),
-  z.strictObject({
-    ...owner,
-    currency: z.literal('gbp'),
-    account_type: z.literal('gb'),
-    account: z.strictObject({ account_number: z.string(), sort_code: z.string() }),
-  }),
-])
-const transfer = z.strictObject({
-  client_reference_id: z.string(),
-  on_behalf_of: z.literal('cust_1'),
-  amount: z.string().regex(/^\d+(\.\d{1,2})?$/),
-  source: z.strictObject({
-    payment_rail: z.enum(['base', 'base_sepolia']),
-    currency: z.literal('usdc'),
-    from_address: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
-  }),
-  destination: z.strictObject({
-    payment_rail: z.enum(['ach', 'sepa', 'faster_payments']),
-    currency: z.enum(['usd', 'eur', 'gbp']),
-    external_account_id: z.literal('ext_1'),
-    ach_reference: z.string().max(10).optional(),
-    sepa_reference: z.string().min(6).optional(),
-  }),
-})
-
-let server: Server
-let url = ''
-let status = 200
-let depositAmount: string | null = null
-const answered = new Map<string, string>()
-const bodies: unknown[] = []
-
-function answerTo(path: string, body: unknown): unknown {
-  if (path === '/v0/customers/cust_1/external_accounts') {
-    externalAccount.parse(body)
-    return { id: 'ext_1', active: true }
-  }
-  if (path === '/v0/transfers') {
-    const { client_reference_id, amount } = transfer.parse(body)
-    return {
-      id: 'transfer_1',
-      state: 'awaiting_funds',
-      client_reference_id,
-      source_deposit_instructions: {
-        to_address: CHAIN_ADDRESS,
-        amount: depositAmount ?? amount,
-        currency: 'usdc',
-      },
-    }
-  }
-  if (path === '/v0/transfers/transfer_1') return { id: 'transfer_1', state: 'payment_processed' }
-  if (path === '/v0/exchange_rates?from=usd&to=eur') return { sell_rate: '0.9137', buy_rate: '0.93' }
-  throw new Error(`unknown path ${path}`)
-}
-
+let server: Awaited<ReturnType<typeof startBridgeServer>>
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const text = Buffer.concat(parts).toString()
-      const key = String(request.headers['idempotency-key'] ?? '')
-      const isPost = request.method === 'POST'
-      try {
-        if (request.headers['api-key'] !== 'secret' || isPost !== (key !== '')) throw new Error('bad headers')
-        const body: unknown = text === '' ? null : JSON.parse(text)
-        bodies.push(body)
-        const answer = answered.get(key) ?? JSON.stringify(answerTo(request.url ?? '', body))
-        if (isPost) answered.set(key, answer)
-        response.writeHead(status).end(answer)
-      } catch {
-        response.writeHead(422).end('{}')
-      }
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  server = await startBridgeServer()
+  server.addCustomer('cust_1')
 })
-afterAll(() => new Promise((resolve) => server.close(resolve)))
-beforeEach(() => {
-  status = 200
-  depositAmount = null
-  answered.clear()
-  bodies.length = 0
+afterAll(() => server.close())
+afterEach(() => {
+  server.state.interrupt = () => false
 })
 
-const bridge = () => createBridgePayouts({ url, apiKey: 'secret', log: silentLog })
+/** Requests since the last call. */
+const asked = () => server.asked.splice(0)
+/** Answers every request with a status and nothing else. */
+const answerWith = (status: number) => {
+  server.state.interrupt = (_asked, response) => {
+    response.writeHead(status).end('{}')
+    return true
+  }
+}
+
+/** Answers payouts with an amount to deposit. */
+const instruct = (amount: string) => {
+  server.state.interrupt = ({ path }, response) => {
+    const kept = [...server.transfers.values()].at(-1)
+    if (path !== '/v0/transfers' || kept === undefined) return false
+    const source_deposit_instructions = { ...kept.source_deposit_instructions, amount }
+    response.writeHead(200).end(JSON.stringify({ ...kept, source_deposit_instructions }))
+    return true
+  }
+}
+
+const bridge = () => createBridgePayouts({ url: server.url, apiKey: 'secret', log: silentLog })
 const recipient: BankRecipient = {
   id: 'rcp_1',
   currency: 'USD',
@@ -182,8 +88,9 @@ it('registers bank accounts of every scheme, with countries of three letters', a
       account: { scheme: 'uk', sortCode: '123456', accountNumber: '12345678' },
     },
   ] as const
-  for (const each of accounts) expect(await bridge().registerRecipient(each)).toBe('ext_1')
-  expect(bodies).toMatchObject([
+  for (const [index, each] of accounts.entries())
+    expect(await bridge().registerRecipient(each)).toBe(`ext_${index + 1}`)
+  expect(asked().map(({ body }) => body)).toMatchObject([
     { first_name: 'Grace', last_name: 'Brewster Hopper', address: { country: 'USA' } },
     { iban: { country: 'DEU' } },
     { account: { sort_code: '123456' } },
@@ -195,28 +102,47 @@ it('registers bank accounts of every scheme, with countries of three letters', a
 })
 
 it('sends a payout once, under its own id, and says where to fund it', async () => {
-  const sent = { providerId: 'transfer_1', state: 'awaiting_funds', depositTo: CHAIN_ADDRESS }
+  const sent = {
+    providerId: 'transfer_1',
+    state: 'awaiting_funds',
+    depositTo: `0x${'b'.repeat(39)}1`,
+  }
   expect(await bridge().sendPayout(order)).toEqual(sent)
   expect(await bridge().sendPayout(order)).toEqual(sent)
-  expect([...answered.keys()]).toEqual(['out_1'])
-  expect(bodies[0]).toMatchObject({
+  expect(server.transfers.size).toBe(1)
+  const [first, second] = asked()
+  expect([first?.key, second]).toEqual(['out_1', first])
+  expect(first?.body).toMatchObject({
     amount: '100.5',
     source: { payment_rail: 'base', currency: 'usdc' },
     destination: { payment_rail: 'ach', external_account_id: 'ext_1', ach_reference: 'Invoice 42' },
   })
+  for (const kept of server.transfers.values()) kept.state = 'payment_processed'
   expect(await bridge().findPayout('transfer_1', noon)).toMatchObject({ state: 'payment_processed' })
 })
 
+it.each([
+  ['50', 50_000_000n],
+  ['1000.0', 1_000_000_000n],
+  ['100.50', 100_500_000n],
+])('understands deposit instructions of %s', async (amount, units) => {
+  instruct(amount)
+  const asked = { ...order, id: `out_${amount}`, money: { asset: 'USDC', units } } as const
+  expect(await bridge().sendPayout(asked)).toMatchObject({ state: 'awaiting_funds' })
+})
+
 it('funds no payout whose deposit instructions differ from it', async () => {
-  depositAmount = '1000.5'
-  await expect(bridge().sendPayout(order)).rejects.toMatchObject({ code: 'provider_unavailable' })
+  instruct('1000.5')
+  await expect(bridge().sendPayout({ ...order, id: 'out_2' })).rejects.toMatchObject({
+    code: 'provider_unavailable',
+  })
 })
 
 it('tells a refusal from an unknown outcome', async () => {
-  status = 422
+  answerWith(422)
   await expect(bridge().sendPayout(order)).rejects.toMatchObject({ code: 'payout_rejected' })
   for (const unknown of [409, 429, 500, 503]) {
-    status = unknown
+    answerWith(unknown)
     await expect(bridge().sendPayout(order)).rejects.toMatchObject({ code: 'provider_unavailable' })
   }
 })
