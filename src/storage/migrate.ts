@@ -4,6 +4,7 @@
  */
 import {
   DEFAULT_MIGRATION_LOCK_TABLE,
+  DEFAULT_MIGRATION_TABLE,
   type Kysely,
   MIGRATION_LOCK_ID,
   type Migration,
@@ -19,6 +20,9 @@ import type { Schema } from './schema.ts'
 
 const program = { functions, version: VERSION }
 
+/** Migrations of this program. */
+const names = Object.keys(migrations)
+
 const lock = { lockTable: DEFAULT_MIGRATION_LOCK_TABLE, lockRowId: MIGRATION_LOCK_ID }
 
 /**
@@ -30,7 +34,9 @@ export async function migrateToLatest(kysely: Kysely<Schema>): Promise<readonly 
   return kysely.connection().execute(async (connection) => {
     await adapter.acquireMigrationLock(connection, lock)
     try {
-      const { error, results = [] } = await migratorOn(connection).migrateToLatest()
+      const { error, results = [] } = (await isUpToDate(connection))
+        ? {}
+        : await migratorOn(connection).migrateToLatest()
       if (error !== undefined) throw error
       const applied = await applyFunctions(connection, program)
       return [...results.map(({ migrationName }) => migrationName), ...applied.map(functionLabel)]
@@ -42,14 +48,29 @@ export async function migrateToLatest(kysely: Kysely<Schema>): Promise<readonly 
 
 /** Lists missing migrations, and functions that differ from this program's. */
 export async function missingMigrations(kysely: Kysely<Schema>): Promise<readonly string[]> {
-  const all = await migratorOn(kysely).getMigrations()
-  const missing = all.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name)
+  const executed = await executedMigrations(kysely)
+  const missing = names.filter((name) => !executed.has(name))
   // The first migration creates the table of applied functions.
   const changed =
-    missing.length === all.length
+    missing.length === names.length
       ? functions.map(({ name }) => name)
       : await changedFunctions(kysely, program)
   return [...missing, ...changed.map(functionLabel)]
+}
+
+/** The Migrator reads the whole catalogue several times, which is most of the SQL of a start that has nothing to do. */
+async function isUpToDate(kysely: Kysely<Schema>): Promise<boolean> {
+  const executed = await executedMigrations(kysely)
+  return executed.size === names.length && names.every((name) => executed.has(name))
+}
+
+async function executedMigrations(kysely: Kysely<Schema>): Promise<ReadonlySet<string>> {
+  const table = sql.table(DEFAULT_MIGRATION_TABLE)
+  const { rows: found } = await sql<{ table: string | null }>`
+    select to_regclass(${DEFAULT_MIGRATION_TABLE})::text as table`.execute(kysely)
+  if ((found[0]?.table ?? null) === null) return new Set()
+  const { rows } = await sql<{ name: string }>`select name from ${table}`.execute(kysely)
+  return new Set(rows.map(({ name }) => name))
 }
 
 function functionLabel(name: string): string {

@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -14,6 +15,12 @@ import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 import { createFreeSpaceCheck } from './require-free-space.ts'
+
+/**
+ * Only functions of the database that are really hot are compiled a second time. By its own measure V8 optimizes so much
+ * in the first seconds that a start costs 4.3 s of CPU instead of 3.2, and 35 MB more.
+ */
+setFlagsFromString('--wasm-tiering-budget=100000000')
 
 export interface PgliteOptions {
   /** Directory, created if needed; `memory` stores nothing. */
