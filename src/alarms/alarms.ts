@@ -56,19 +56,18 @@ export async function raiseAlarm(
     )
 }
 
+const openAlarm: Statement = {
+  name: 'alarm_stops',
+  text: `select exists (select from alarm where domain = $1 and object_id = $2 and resolved_at is null) as stops`,
+}
+
 /** True if the object has an open alarm. */
 export async function isStopped(
   database: Connection,
   { domain, objectId }: Pick<AlarmName, 'domain' | 'objectId'>,
 ): Promise<boolean> {
-  const row = await database.kysely
-    .selectFrom('alarm')
-    .select('reason')
-    .where('domain', '=', domain)
-    .where('object_id', '=', objectId)
-    .where('resolved_at', 'is', null)
-    .executeTakeFirst()
-  return row !== undefined
+  const { stops } = await callForRow<{ stops: boolean }>(database, openAlarm, [domain, objectId])
+  return stops
 }
 
 /** Lists up to 200 open alarms, oldest first. */

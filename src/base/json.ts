@@ -1,5 +1,4 @@
 /** Lossless JSON: keeps numbers as written, and rejects duplicate members and prototype keys. */
-import canonicalize from 'canonicalize'
 import { LosslessNumber, parse, stringify } from 'lossless-json'
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -77,9 +76,30 @@ export function writeJson(value: unknown): string {
   return stringify(value ?? null) ?? 'null'
 }
 
-/** Canonical JSON (RFC 8785); bigints and dates become strings. @see https://www.rfc-editor.org/rfc/rfc8785 */
+/**
+ * Canonical JSON (RFC 8785); bigints and dates become strings. One pass: a transfer writes nine such texts.
+ * @see https://www.rfc-editor.org/rfc/rfc8785
+ */
 export function canonicalJson(value: unknown): string {
-  return canonicalize(toJson(value)) ?? 'null'
+  return canonicalText(value) ?? 'null'
+}
+
+/** Undefined for what JSON leaves out. Members are sorted by UTF-16 code units, as the RFC demands. */
+function canonicalText(value: unknown): string | undefined {
+  if (typeof value === 'bigint' || value instanceof LosslessNumber) return `"${value.toString()}"`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if ('toJSON' in value && typeof value.toJSON === 'function') return canonicalText(value.toJSON())
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item) ?? 'null').join()}]`
+  let members = ''
+  for (const [name, member] of Object.entries(value).sort(byName)) {
+    const text = canonicalText(member)
+    if (text !== undefined) members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${text}`
+  }
+  return `{${members}}`
+}
+
+function byName([left]: [string, unknown], [right]: [string, unknown]): number {
+  return left < right ? -1 : 1
 }
 
 /** Converts a value to plain JSON; a bigint, and a number that {@link parseJson} kept as text, become their digits. */

@@ -61,9 +61,9 @@ export function rawRequestOf(c: HttpContext): RawRequest {
 /** Reads the whole body. @throws Failure `body_too_large` before more than the limit is buffered. */
 export async function readBody(c: HttpContext): Promise<Uint8Array> {
   if (Number(c.req.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
-  // Accessing the body makes node-server build a full Request.
   if (!mutatingMethods.has(c.req.method)) return new Uint8Array()
-  const { body } = c.req.raw
+  // Accessing the body of the web Request makes node-server build a full one. A refused request keeps its connection for the answer.
+  const body = c.env?.incoming?.iterator({ destroyOnReturn: false }) ?? c.req.raw.body
   if (body === null) return new Uint8Array()
   const parts: Uint8Array[] = []
   let length = 0
@@ -76,7 +76,7 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
 }
 
 /** @throws Failure `invalid_request` when the connection closes within the body. */
-async function* wholeOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* wholeOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body
   } catch (cause) {

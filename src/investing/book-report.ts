@@ -10,6 +10,24 @@ import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } fro
 import { lockOrder } from './store.ts'
 
 /**
+ * Books a report on an order that was just read or written, in one round trip if it is still the same. Otherwise as
+ * {@link bookReport}.
+ */
+export async function bookFirstReport(
+  dependencies: Omit<InvestingDependencies, 'broker'>,
+  order: Order,
+  told: { readonly report: OrderReport | UnreadableReport; readonly askedAt: Date },
+): Promise<Order> {
+  const { database, clock, newId } = dependencies
+  const { report } = told
+  if (isOpenOrder(order) && report.status !== 'unreadable' && judgeReport(order, report) === null) {
+    const booked = await book(database, order, { report, at: clock(), newId })
+    if (booked !== null && booked !== order) return booked
+  }
+  return bookReport(dependencies, order.id, told)
+}
+
+/**
  * Books a report on an order. Repeated and outdated reports change nothing, and a completed order never changes. An
  * invalid report raises an alarm, which stops the order with its holds until an administrator resolves it.
  */
@@ -34,22 +52,24 @@ export async function bookReport(
       return order
     }
     if (report.status === 'unreadable') throw new Error('an unreadable report passed validation')
-    return book(connection, order, { report, at, newId: dependencies.newId })
+    const booked = await book(connection, order, { report, at, newId: dependencies.newId })
+    if (booked === null) throw new Error(`order ${orderId} changed under its lock`)
+    return booked
   })
 }
 
-/** Books a valid report. The caller holds the order's lock. */
+/** Books a valid report, in one statement. @returns null if the order has changed since it was read; then nothing is booked. */
 async function book(
   connection: Connection,
   order: Order,
   { report, at, newId }: { report: OrderReport; at: Date } & Pick<InvestingDependencies, 'newId'>,
-): Promise<Order> {
+): Promise<Order | null> {
   const filled = filledBy(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
   if (filled.qty === order.filledQty && ended.status === order.status) return order
   const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
-  await bookPart(connection, order, { ended, part, changeId: newId('evt', at), at })
-  return ended
+  const isBooked = await bookPart(connection, order, { ended, part, changeId: newId('evt', at), at })
+  return isBooked ? ended : null
 }
 
 /**
@@ -78,25 +98,30 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
 
 const bookStatement: Statement = {
   name: 'investing_order_book',
-  text: `select verdict from order_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-    $20, $21)`,
+  text: `select verdict from order_book_unchanged($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19, $20, $21, $22, $23, $24, $25)`,
 }
 
 /** Moves the filled part of the hold to the broker, credits the proceeds, and records the order's new state. */
 async function bookPart(
   connection: Connection,
-  { id, accountId, decisionId, side, symbol }: Order,
+  order: Order,
   {
     ended,
     part: { qty, cash },
     changeId,
     at,
   }: { ended: Order; part: { qty: bigint; cash: bigint }; changeId: string; at: Date },
-): Promise<void> {
+): Promise<boolean> {
+  const { id, accountId, decisionId, side, symbol } = order
   const shares = sharesOf(symbol, qty)
   const isBuy = side === 'buy'
   const [given, got] = isBuy ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
   const { verdict } = await callForRow<{ verdict: string }>(connection, bookStatement, [
+    order.status,
+    order.filledQty,
+    order.filledCash,
+    order.cancelRequestedAt !== null,
     id,
     decisionId,
     accountId,
@@ -119,5 +144,5 @@ async function bookPart(
     ended.filledAvgPrice,
     ended.filledAt,
   ])
-  if (verdict !== 'booked') throw new Error(`a fill of ${id} cannot be booked: ${verdict}`)
+  return verdict === 'booked'
 }

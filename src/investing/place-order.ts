@@ -3,7 +3,7 @@ import { Failure } from '../failures/failure.ts'
 import type { PlacementResult } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { rejected } from './admit-order.ts'
-import { bookReport } from './book-report.ts'
+import { bookFirstReport } from './book-report.ts'
 import { brokerageAccountOf } from './brokerage-store.ts'
 import { fundOrder } from './fund-order.ts'
 import type { InvestingDependencies, Order } from './order.ts'
@@ -51,8 +51,9 @@ export async function submitOrder(dependencies: InvestingDependencies, order: Or
   })
   if (placement === null) return order
   if (placement.status === 'placed')
-    return bookReport(dependencies, id, { report: placement.report, askedAt })
-  return bookReport(dependencies, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
+    return bookFirstReport(dependencies, order, { report: placement.report, askedAt })
+  const report = endedUnfilled(order, 'rejected', placement.reason)
+  return bookFirstReport(dependencies, order, { report, askedAt })
 }
 
 /** @returns null while the cash for a buy is on its way. */

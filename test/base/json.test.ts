@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalJson, parseJson, toJson } from '../../src/base/json.ts'
@@ -126,6 +127,24 @@ describe('canonicalJson', () => {
         expect(canonicalJson(turned)).toBe(canonicalJson(value))
       }),
     )
+  })
+
+  it('equals an independent implementation of RFC 8785', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(canonicalJson(value)).toBe(canonicalize(value))
+      }),
+    )
+  })
+
+  it('writes numbers as they were sent, as texts, and nothing of members that JSON leaves out', () => {
+    const value = {
+      sent: parseJson('[1.10, 12345678901234567890, 1]'),
+      left: [undefined, () => 1],
+      out: () => 1,
+    }
+    expect(canonicalJson(value)).toBe('{"left":[null,null],"sent":["1.10","12345678901234567890",1]}')
+    expect(canonicalJson(value)).toBe(canonicalize(toJson(value)))
   })
 
   it('writes bigints and dates as texts, and omits undefined members', () => {

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { raiseAlarm } from '../../src/alarms/alarms.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { settleOrders } from '../../src/jobs/settle-orders.ts'
 import type { Services } from '../../src/kernel/context.ts'
@@ -23,6 +24,8 @@ onBothEngines('open orders', (database) => {
   let price = 100n
   let line: 'up' | 'lost answers' | 'down' = 'up'
   const placed: BrokerOrder[] = []
+  /** Runs between the broker's acceptance and its answer. */
+  let meanwhile = async (_orderId: string) => {}
   let services: Services
   let investor: SignedIn
   const down = () => new Failure('provider_unavailable', 'The broker gave no usable answer.')
@@ -35,6 +38,7 @@ onBothEngines('open orders', (database) => {
         if (line === 'down') throw down()
         placed.push(changes)
         const placement = await broker.place(changes)
+        await meanwhile(changes.id)
         if (line === 'lost answers') throw down()
         return placement
       },
@@ -53,6 +57,7 @@ onBothEngines('open orders', (database) => {
     line = 'up'
     price = 100n
     placed.length = 0
+    meanwhile = async () => {}
     clock.forward(3_600_000)
     investor = await newInvestor(services)
   })
@@ -85,6 +90,22 @@ onBothEngines('open orders', (database) => {
     expect(await first()).toMatchObject({ status: 'filled' })
     expect(await cash()).toEqual(['400', '400'])
     expect(placed).toHaveLength(1)
+  })
+
+  it('that a job booked before the answer came are booked once', async () => {
+    meanwhile = () => later()
+    expect((await place()).body).toMatchObject({ status: 'filled' })
+    expect(await cash()).toEqual(['400', '400'])
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+
+  it('with an alarm from before the answer came are not booked', async () => {
+    meanwhile = async (objectId) => {
+      const alarm = { domain: 'investing', objectId, reason: 'quantity_beyond_order', reported: {} } as const
+      await raiseAlarm(services, { ...alarm, at: clock() })
+    }
+    expect((await place()).body).toMatchObject({ status: 'accepted', filledQty: '0.000000000' })
+    expect(await cash()).toEqual(['500', '400'])
   })
 
   it('that never reached the broker are placed again with the same id', async () => {
