@@ -60,6 +60,7 @@ import bankingCustomerStart from './banking/customer/start.ts'
 import bankingList from './banking/list.ts'
 import bankingPayoutsCreate from './banking/payouts/create.ts'
 import bankingPayoutsGet from './banking/payouts/get.ts'
+import bankingPayoutsIntent from './banking/payouts/intent.ts'
 import bankingPayoutsList from './banking/payouts/list.ts'
 import bankingRecipientsCreate from './banking/recipients/create.ts'
 import bankingRecipientsGet from './banking/recipients/get.ts'
@@ -200,6 +201,7 @@ export const tools: readonly Tool[] = [
   bankingList,
   bankingPayoutsCreate,
   bankingPayoutsGet,
+  bankingPayoutsIntent,
   bankingPayoutsList,
   bankingRecipientsCreate,
   bankingRecipientsGet,

@@ -31,7 +31,7 @@ export interface PayoutAdmission {
 /**
  * A payout that is asked for.
  * @property keyId key that asks; null for a person. @property payer name of the account's holder.
- * @property payerCountry country of the account; null when unknown.
+ * @property payerCountry country of the account; null when unknown. @property agreed terms that the owner signed.
  */
 export interface PayoutRequest {
   readonly accountId: string
@@ -41,6 +41,7 @@ export interface PayoutRequest {
   readonly place: string
   readonly money: Money & { readonly asset: 'USD' | 'USDC' }
   readonly recipient: Recipient
+  readonly agreed?: PayoutQuote | undefined
 }
 
 /**
@@ -68,11 +69,11 @@ export interface AdmittedPayout {
  */
 export async function admitPayout(
   { database, bankingProvider, sanctions, rates, settings, now }: PayoutAdmission,
-  { accountId, keyId, payer, payerCountry, place, money, recipient }: PayoutRequest,
+  { accountId, keyId, payer, payerCountry, place, money, recipient, agreed }: PayoutRequest,
 ): Promise<AdmittedPayout> {
   const { id, currency, country, details } = recipient
   if (details === null) throw new Error(`the data of ${id} was erased`)
-  const quote = await bankingProvider.quotePayout({ money, currency }, now)
+  const quote = agreed ?? (await bankingProvider.quotePayout({ money, currency }, now))
   if (quote.recipientUnits <= 0n || quote.fee >= money.units)
     throw new Failure(
       'payout_rejected',

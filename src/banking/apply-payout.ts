@@ -12,6 +12,7 @@ import { BANK, isStablecoin } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 import { parseEventAmount, requireSame, requireUnstopped } from './judge-event.ts'
 import { lockPayout, type Payout, REJECTED } from './payout.ts'
+import { endPrepared } from './prepared-payout.ts'
 
 /**
  * Dependencies within a transaction.
@@ -36,6 +37,8 @@ export async function applyPayoutEvent(
   const payout =
     (await lockPayout(dependencies, { providerId: objectId })) ??
     (reference === null ? undefined : await lockPayout(dependencies, { id: reference }))
+  if (payout === undefined && payoutRank(event.state) === ENDED_RANK)
+    await endPrepared(dependencies.database, objectId)
   if (payout === undefined || payoutRank(event.state) <= payout.rank) return
   await requireUnstopped(dependencies.database, payout.id)
   if (payout.providerId !== null && payout.providerId !== objectId)

@@ -13,7 +13,8 @@ import type { PayoutTable } from '../storage/schema.ts'
 /** State of a payout that the provider did not accept, or that was given up before it was funded. */
 export const REJECTED = 'rejected'
 
-const PURPOSE = 'payout reference'
+/** Purpose of the seal of references. */
+export const REFERENCE_PURPOSE = 'payout reference'
 
 /** A payout as stored. @property fee part of the money, in its smallest units. @property providerId null: no answer yet. */
 export interface Payout {
@@ -38,6 +39,23 @@ export interface Payout {
   readonly createdAt: Date
   readonly updatedAt: Date
 }
+
+/** What a payout asks the provider for. */
+export type PayoutTerms = Pick<
+  Payout,
+  | 'id'
+  | 'accountId'
+  | 'recipientId'
+  | 'place'
+  | 'money'
+  | 'fee'
+  | 'currency'
+  | 'recipientUnits'
+  | 'rate'
+  | 'eta'
+  | 'reference'
+  | 'createdAt'
+>
 
 export type NewPayout = Omit<Payout, 'providerId' | 'status' | 'state' | 'rank' | 'reason' | 'updatedAt'>
 
@@ -122,7 +140,9 @@ export async function insertPayout({ database, settings }: Keeping, payout: NewP
       payout.recipientUnits,
       payout.rate,
       payout.eta,
-      reference === null ? null : seal(settings.dataKey, { purpose: PURPOSE, owner: id }, reference),
+      reference === null
+        ? null
+        : seal(settings.dataKey, { purpose: REFERENCE_PURPOSE, owner: id }, reference),
       payout.createdAt,
     ],
   )
@@ -243,14 +263,15 @@ function payoutOf({ settings }: Pick<Keeping, 'settings'>, row: Selectable<Payou
     recipientUnits: row.recipient_units,
     rate: row.rate,
     eta: row.eta,
-    reference: sealed === null ? null : unseal(settings.dataKey, { purpose: PURPOSE, owner: id }, sealed),
+    reference:
+      sealed === null ? null : unseal(settings.dataKey, { purpose: REFERENCE_PURPOSE, owner: id }, sealed),
     reason: row.reason,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
 }
 
-function assetOf(text: string): Asset {
+export function assetOf(text: string): Asset {
   const known = Object.keys(assetDecimals).find((asset): asset is Asset => asset === text)
   if (known === undefined) throw new Error(`a payout is stored in the unknown asset ${text}`)
   return known

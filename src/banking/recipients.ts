@@ -229,11 +229,12 @@ export async function removeRecipient(
  */
 export async function eraseRecipients(database: Connection, accountId: string): Promise<void> {
   await erase(database, { accountId, id: null })
-  await database.kysely
-    .updateTable('payout')
-    .set({ sealed: null })
-    .where('account_id', '=', accountId)
-    .execute()
+  for (const table of ['payout', 'prepared_payout'] as const)
+    await database.kysely
+      .updateTable(table)
+      .set({ sealed: null })
+      .where('account_id', '=', accountId)
+      .execute()
 }
 
 async function erase(

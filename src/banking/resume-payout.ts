@@ -4,10 +4,14 @@ import { Failure } from '../failures/failure.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Payout } from './payout.ts'
-import { askProvider, bookPayoutReport, endPayout, type SendPayoutDependencies } from './send-payout.ts'
+import {
+  askProvider,
+  bookPayoutReport,
+  endPayout,
+  RESEND_MS,
+  type SendPayoutDependencies,
+} from './send-payout.ts'
 
-/** Providers keep idempotency keys for a day; a later request could send a second payout. */
-const RESEND_MS = 20 * 60 * 60_000
 /** Longer than a request needs to fund its payout on the chain. */
 const UNFUNDED_MS = 2 * 60_000
 
@@ -55,6 +59,8 @@ async function isFunded(dependencies: SendPayoutDependencies, payout: Payout): P
   // A transfer is written only while the hold stands, so the two exclude each other.
   const verdict = await releaseSpend(database, { decisionId: payout.decisionId, at })
   if (verdict === 'already_settled') return true
+  // Otherwise the provider could take the money of another payout for this one.
+  if (payout.providerId !== null) await dependencies.bankingProvider.cancelPayout(payout.providerId)
   await endPayout(dependencies, payout, { reason: 'not_funded', at })
   return false
 }

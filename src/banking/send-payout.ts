@@ -12,15 +12,18 @@ import type { Address } from '../providers/chain.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { applyPayoutState, type PayoutDependencies, rejectPayout, walletOf } from './apply-payout.ts'
-import { findPayout, lockPayout, type Payout, REJECTED } from './payout.ts'
+import { findPayout, lockPayout, type Payout, type PayoutTerms, REJECTED } from './payout.ts'
 import { bankRecipientOf, findRecipient, registerRecipient } from './recipients.ts'
 import { findCustomer } from './store.ts'
+
+/** Providers keep idempotency keys for a day; a later request could send a second payout. */
+export const RESEND_MS = 20 * 60 * 60_000
 
 export interface SendPayoutDependencies {
   readonly database: Database
   readonly bankingProvider: Pick<
     BankingProvider,
-    'registerRecipient' | 'sendPayout' | 'findPayout' | 'deliversOnChain'
+    'registerRecipient' | 'sendPayout' | 'findPayout' | 'awaitsFunds' | 'cancelPayout' | 'deliversOnChain'
   >
   readonly settings: { readonly dataKey: Uint8Array }
   readonly clock: Clock
@@ -73,7 +76,7 @@ export async function endPayout(
 /** Sends a payout's request, with the recipient registered first. */
 export async function askProvider(
   dependencies: Pick<SendPayoutDependencies, 'database' | 'bankingProvider' | 'settings'>,
-  payout: Payout,
+  payout: PayoutTerms,
 ): Promise<PayoutReport> {
   const { database, bankingProvider } = dependencies
   const { id, accountId, recipientId, place, money, fee, currency, recipientUnits, reference } = payout
@@ -100,7 +103,7 @@ export async function askProvider(
 export async function bookPayoutReport(
   { database, bankingProvider, settings, log, clock, oweMint }: SendPayoutDependencies,
   id: string,
-  { providerId, state }: PayoutReport,
+  { providerId, state, depositTo }: PayoutReport,
 ): Promise<void> {
   const at = clock()
   await database.transaction(async (connection) => {
@@ -117,7 +120,7 @@ export async function bookPayoutReport(
     // The provider knows the payout now, even if its state is one that changes nothing.
     await connection.kysely
       .updateTable('payout')
-      .set({ provider_id: providerId })
+      .set({ provider_id: providerId, ...(depositTo === null ? {} : { deposit_to: depositTo }) })
       .where('id', '=', id)
       .execute()
     await applyPayoutState(parts, locked, { state, providerId, at })
@@ -136,10 +139,12 @@ async function readPayout(
 const hints: Readonly<Record<string, string>> = {
   recipient_rejected: 'Check the bank account with the recipient, and let the owner add it anew.',
   not_funded: 'Send the payout again, with a new idempotency key.',
+  ambiguous_deposit:
+    'Another payout of this amount waits for its money at the same address: send this one later, or another amount.',
 }
 
 /** Error of a payout that was not accepted, the same for every call. */
-export function rejectedPayout({ id, reason }: Payout): Failure {
+export function rejectedPayout({ id, reason }: Pick<Payout, 'id' | 'reason'>): Failure {
   return new Failure('payout_rejected', `Payout ${id} was not sent: ${reason ?? REJECTED}.`, {
     reason: reason ?? REJECTED,
     isFinal: true,

@@ -952,10 +952,49 @@ export type BankingPayoutsCreateRequest = {
   recipientId: string
   /** Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000. */
   amount: Amount
-  /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`. */
-  asset?: 'USD' | 'USDC'
   /** Reference that the recipient sees, where its bank shows one; 1 to 35 characters. */
   reference?: string
+  /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`. */
+  asset?: 'USD' | 'USDC'
+  /** `int_…`: signed intent. Default: your newest open intent for the same payout. */
+  intentId?: string
+  /** Signature of the intent from POST /api/banking/payouts/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for USDC of a person whose own key owns the wallet. */
+  signature?: string
+}
+
+export type BankingPayoutsIntentRequest = {
+  /** `rcp_…`: saved bank account, from GET /api/banking/recipients. */
+  recipientId: string
+  /** Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000. */
+  amount: Amount
+  /** Reference that the recipient sees, where its bank shows one; 1 to 35 characters. */
+  reference?: string
+  /** `USDC`: from the wallet, the default. */
+  asset?: 'USDC'
+}
+
+export type BankingPayoutsIntentResponse = {
+  /** `int_…`; return it with the signature. */
+  intentId: string
+  /** Content to sign; `hash` is the SHA-256 of its RFC 8785 JSON. */
+  intent: Record<string, string | number>
+  /** SHA-256 of the intent’s RFC 8785 JSON, 0x hex. An agent signs these 32 bytes with Ed25519. */
+  hash: string
+  /** The same bytes in base64url: the challenge for a passkey. */
+  challenge: string
+  typedData: TypedData
+  /** When it expires, ISO 8601 UTC. */
+  expiresAt: string
+  /** Fee within the amount, as a decimal string of the asset. */
+  fee: string
+  /** Currency that the recipient gets. */
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** Amount that the recipient gets, as a decimal string. */
+  recipientAmount: string
+  /** Units of the currency per unit of the asset, as a decimal string. */
+  rate: string
+  /** When it is expected to arrive, ISO 8601 UTC. */
+  eta: string
 }
 
 export type BankingPayoutsListResponse = {
@@ -4577,6 +4616,8 @@ export interface Operations {
         },
         Payout
       >
+      /** Get the intent to sign for a payout of USDC from the owner’s own wallet, valid for five minutes. */
+      readonly intent: Call<BankingPayoutsIntentRequest, BankingPayoutsIntentResponse>
     }
     readonly recipients: {
       /** Add a bank account in USD, EUR or GBP that money can be paid out to. */
@@ -5171,6 +5212,7 @@ export const routes: Readonly<
   'banking.payouts.create': ['POST', '/api/banking/payouts', true, ''],
   'banking.payouts.list': ['GET', '/api/banking/payouts', false, 'payouts cursor'],
   'banking.payouts.get': ['GET', '/api/banking/payouts/{id}', false, ''],
+  'banking.payouts.intent': ['POST', '/api/banking/payouts/intent', true, ''],
   'banking.recipients.create': ['POST', '/api/banking/recipients', true, ''],
   'banking.recipients.list': ['GET', '/api/banking/recipients', false, 'recipients cursor'],
   'banking.recipients.get': ['GET', '/api/banking/recipients/{id}', false, ''],

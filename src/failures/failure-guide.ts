@@ -248,7 +248,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     meaning:
       'The banking provider does not pay this out: the amount, the asset or the bank account is not accepted. Nothing was sent.',
     remedy:
-      '"reason" is amount_too_small, amount_too_large, asset_not_supported, recipient_rejected, not_funded or never_sent, among others: change the payout.',
+      '"reason" is amount_too_small, amount_too_large, asset_not_supported, recipient_rejected, not_funded or never_sent, among others: change the payout. intent_ended: ask for a new intent.',
     example: '0.5 USD is less than the minimum of 1. Nothing was sent.',
     members: { reason: 'amount_too_small' },
   },

@@ -1,5 +1,6 @@
 /** Resumes open payouts: sends those that a crash kept from the provider, and reads the state of the others. */
 import { claimPayouts } from '../banking/payout.ts'
+import { cancelUnsigned } from '../banking/prepare-payout.ts'
 import { resumePayout } from '../banking/resume-payout.ts'
 import type { SendPayoutDependencies } from '../banking/send-payout.ts'
 import type { NewId } from '../base/ids.ts'
@@ -35,5 +36,6 @@ export async function settlePayouts(parts: PayoutJobDependencies, signal: AbortS
       log.warn({ err, payoutId: payout.id }, 'resuming a payout failed'),
     )
   }
+  await cancelUnsigned(parts, signal)
   return payouts.length
 }

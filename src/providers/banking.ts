@@ -187,6 +187,13 @@ export interface BankingProvider {
   sendPayout(order: PayoutOrder): Promise<PayoutReport>
   /** @throws Failure `provider_unavailable`. */
   findPayout(providerId: string, now: Date): Promise<PayoutReport>
+  /** Tells whether a payout in this state may still be funded on the chain. */
+  awaitsFunds(state: string): boolean
+  /**
+   * Cancels a payout that was not funded, so that it takes no money any more. Safe to repeat.
+   * @throws Failure `provider_unavailable` when it is unknown whether it is canceled, or when it is funded.
+   */
+  cancelPayout(providerId: string): Promise<void>
   /**
    * Sandbox only: reports the outcome of a payout by webhook, as the bank would. Null for other adapters.
    */
@@ -205,3 +212,9 @@ export interface BankingProvider {
    */
   readonly play: ((deposit: SimulatedDeposit) => Promise<string>) | null
 }
+
+/** The part of the port about payouts. */
+export type BankPayouts = Pick<
+  BankingProvider,
+  'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout' | 'awaitsFunds' | 'cancelPayout'
+>

@@ -73,6 +73,7 @@ export interface Schema {
   position: PositionTable
   position_change: PositionChangeTable
   posting: PostingTable
+  prepared_payout: PreparedPayoutTable
   purchase: PurchaseTable
   purse: PurseTable
   purse_sweep: PurseSweepTable
@@ -552,6 +553,7 @@ export interface IntentTable {
   created_at: Date
   expires_at: Date
   used_at: Date | null
+  payout_id: string | null
 }
 
 export interface InvestingOrderTable {
@@ -818,6 +820,7 @@ export interface PayoutTable {
   reason: string | null
   created_at: Date
   tried_at: Date
+  deposit_to: string | null
 }
 
 export interface PayoutRecipientTable {
@@ -855,6 +858,26 @@ export interface PostingTable {
   destination: string
   asset: string
   units: bigint
+}
+
+export interface PreparedPayoutTable {
+  id: string
+  account_id: string
+  recipient_id: string
+  place: string
+  asset: string
+  units: bigint
+  fee_units: bigint
+  currency: string
+  recipient_units: bigint
+  rate: string
+  eta: Date
+  sealed: Uint8Array | null
+  provider_id: string | null
+  deposit_to: string | null
+  status: 'new' | 'awaiting' | 'signed' | 'ending' | 'ended' | 'rejected'
+  created_at: Date
+  tried_at: Date
 }
 
 export interface PurchaseTable {

@@ -28,6 +28,7 @@ import { onBothEngines } from '../engines.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../identity/signed-in.ts'
 import { movedClock } from '../investing/scene.ts'
 import { callOf, servicesOn } from '../kernel/scene.ts'
+import { failingAt } from './failing-at.ts'
 
 const quiet = new AbortController().signal
 
@@ -470,24 +471,3 @@ onBothEngines('payouts', (database) => {
     return principal
   }
 })
-
-/** A database whose named statement kills the process. */
-function failingAt(database: Services['database'], name: string): Services['database'] {
-  return {
-    ...database,
-    call: async (statement, values) => {
-      if (statement.name === name) throw new Error('the process died')
-      return database.call(statement, values)
-    },
-    transaction: (work) =>
-      database.transaction((connection) =>
-        work({
-          ...connection,
-          call: async (statement, values) => {
-            if (statement.name === name) throw new Error('the process died')
-            return connection.call(statement, values)
-          },
-        }),
-      ),
-  }
-}

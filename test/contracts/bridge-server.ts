@@ -121,13 +121,17 @@ interface Asked {
   readonly body: unknown
 }
 
+/** Starts the server. @property state `interrupt` runs after every answer; `depositTo` is the address of all payouts. */
 export async function startBridgeServer() {
   const links = new Map<string, KeptLink>()
   const externalAccounts = new Map<string, { customer: string; currency: string }>()
   const transfers = new Map<string, KeptTransfer>()
   const answers = new Map<string, { body: string; answer: unknown }>()
   const asked: Asked[] = []
-  const state: { interrupt: (asked: Asked, response: ServerResponse) => boolean } = { interrupt: () => false }
+  const state: {
+    interrupt: (asked: Asked, response: ServerResponse) => boolean
+    depositTo: `0x${string}` | null
+  } = { interrupt: () => false, depositTo: null }
   const server = createServer(async (request, response) => {
     const raw = await text(request)
     const { method = '', url: path = '' } = request
@@ -152,6 +156,13 @@ export async function startBridgeServer() {
     if (method === 'GET' && transferId !== undefined) {
       const found = transfers.get(transferId)
       return found === undefined ? [404, { code: 'not_found' }] : [200, found]
+    }
+    if (method === 'DELETE' && transferId !== undefined) {
+      const found = transfers.get(transferId)
+      if (found === undefined) return [404, { code: 'not_found' }]
+      if (found.state !== 'awaiting_funds') return [400, { code: 'invalid_state' }]
+      found.state = 'canceled'
+      return [200, found]
     }
     if (method === 'GET' && path === '/v0/exchange_rates?from=usd&to=eur')
       return [200, { midmarket_rate: '0.92', buy_rate: '0.93', sell_rate: '0.9137' }]
@@ -203,7 +214,7 @@ export async function startBridgeServer() {
       source_deposit_instructions: {
         ...data.source,
         amount: data.amount,
-        to_address: `0x${number.toString(16).padStart(40, 'b')}`,
+        to_address: state.depositTo ?? `0x${number.toString(16).padStart(40, 'b')}`,
       },
     }
     transfers.set(kept.id, kept)

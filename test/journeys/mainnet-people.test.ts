@@ -279,6 +279,35 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     expect((await ofBob().send('POST', '/api/banking/payouts', payout)).status).toBe(404)
   }, 120_000)
 
+  it('pay out by the passkey that owns the wallet, also when the gateway is killed before it is signed', async () => {
+    const { body: listed } = await ofAda().send('GET', '/api/banking/recipients')
+    const [{ id: recipientId }] = z.tuple([z.looseObject({ id: z.string() })]).parse(listed.recipients)
+    const payout = { recipientId, amount: '20', asset: 'USDC', reference: 'Flat' }
+    const path = '/api/banking/payouts'
+    // The wallet is hers alone: nothing leaves it without her signature.
+    expect(await ofAda().send('POST', path, payout)).toMatchObject({
+      status: 403,
+      body: { code: 'signature_rejected' },
+    })
+    const intent = await ofAda().send('POST', `${path}/intent`, payout)
+    expect(intent).toMatchObject({ status: 200, body: { currency: 'USD', recipientAmount: '20' } })
+    const { payoutId } = z.looseObject({ payoutId: z.string() }).parse(intent.body.intent)
+    const at = [...bridge.transfers.values()].find(({ client_reference_id: id }) => id === payoutId)
+    if (at === undefined) throw new Error('the bank knows no such payout')
+    expect([at.state, await usdcOf(ofAda())]).toMatchObject(['awaiting_funds', { amount: '250', held: '0' }])
+    await scene.killAndStart()
+    const signed = { ...payout, ...ofAda().sign(intent.body) }
+    const sent = await ofAda().send('POST', path, signed, { 'Idempotency-Key': randomUUID() })
+    expect(sent).toMatchObject({ status: 200, body: { id: payoutId, status: 'pending' } })
+    const { to_address: to } = at.source_deposit_instructions
+    await expect.poll(() => base.balanceOf(to), SLOW).toBe(20_000_000n)
+    await expect.poll(() => usdcOf(ofAda()), SLOW).toMatchObject({ amount: '230', held: '0' })
+    expect((await ofAda().send('POST', path, signed)).body.code).toBe('signature_rejected')
+    at.state = 'payment_processed'
+    expect(await tellBank('transfer', { ...at })).toBe(200)
+    expect((await ofAda().send('GET', `${path}/${payoutId}`)).body.status).toBe('paid')
+  }, 120_000)
+
   it('invest the cash of refunds in accounts of their own, which never mix', async () => {
     const people = [ofAda(), ofBob()]
     for (const person of people) {

@@ -33,6 +33,8 @@ export interface OnMainnet {
   newOwner(email: string): Promise<Owner>
   /** Sends a signed message of the card processor. @returns the answer. */
   tellLithic(message: object): Promise<Record<string, unknown>>
+  /** Kills the gateway, and starts it again. */
+  killAndStart(): Promise<void>
   close(): Promise<void>
 }
 
@@ -70,7 +72,8 @@ export async function openOnMainnet(
     throw error
   })
   const { accountId } = await production.signIn('founder@example.com')
-  await production.start({ ...env, FOUNDER_ACCOUNT: accountId })
+  const start = () => production.start({ ...env, FOUNDER_ACCOUNT: accountId })
+  await start()
   const founder = await production.signIn('founder@example.com')
   await enrollMfa(founder)
   for (const rail of [...rails, ...moreRails])
@@ -103,6 +106,10 @@ export async function openOnMainnet(
       const headers = { 'content-type': 'application/json', ...signature }
       const response = await fetch(`${origin()}/api/webhooks/lithic`, { method: 'POST', headers, body })
       return z.record(z.string(), z.unknown()).parse(await response.json())
+    },
+    killAndStart: async () => {
+      production.gateway().process.kill('SIGKILL')
+      await start()
     },
     close: async () => {
       await production.close()

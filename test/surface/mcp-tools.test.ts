@@ -62,6 +62,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'compliance.blocked_addresses.get': security,
   'banking.customer.get': owners,
   'banking.customer.start': owners,
+  'banking.payouts.intent': 'Prepares a person’s signature; an agent does not need it.',
   'banking.recipients.create': owners,
   'banking.recipients.get': 'A key reads the list, which says as much of each.',
   'banking.recipients.remove': owners,

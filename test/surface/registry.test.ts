@@ -48,6 +48,7 @@ describe('the registry', () => {
       'auth.devices.outcome',
       'auth.devices.reject',
       'auth.devices.start',
+      'banking.payouts.intent',
       'wallets.allowances.intent',
       'wallets.transfer_intent',
       // Only removes what expires by itself.

@@ -2,14 +2,14 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
+import { countSignature } from '../../src/identity/passkeys/count-signature.ts'
 import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
-import { passkeySigners, recordSignature } from '../../src/identity/passkeys/passkey-signature.ts'
+import { passkeySigners } from '../../src/identity/passkeys/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
 import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
-import { releaseSpend } from '../../src/spending/release.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
 import {
@@ -190,19 +190,6 @@ export default defineTool({
     return sent === null ? null : answerOf(context, sent, input, decided)
   },
 })
-
-/** Stores the passkey's counter, which verification alone does not use up. */
-async function countSignature(
-  { database, now: at }: Context,
-  { signerId, counter }: TransferFacts['authorized'],
-  decisionId: string,
-): Promise<void> {
-  if (signerId === null || counter === null) return
-  await recordSignature(database, { id: signerId, counter, at }).catch(async (error: unknown) => {
-    await releaseSpend(database, { decisionId, at })
-    throw error
-  })
-}
 
 /** Builds the answer for a transfer, the same for every call. */
 function answerOf(

@@ -11,13 +11,14 @@ import { Failure } from '../../failures/failure.ts'
 import { assetDecimals, decimalOf, type Money, stablecoins } from '../../money/money.ts'
 import type {
   BankAccountNumber,
-  BankingProvider,
+  BankPayouts,
   BankRecipient,
   PayoutCurrency,
   PayoutOrder,
   PayoutQuote,
   PayoutReport,
 } from '../banking.ts'
+import type { Address } from '../chain.ts'
 import { callProvider } from '../http-client.ts'
 
 /** A person is waiting. */
@@ -49,7 +50,7 @@ export function createBridgePayouts({
   readonly url: string
   readonly apiKey: string | null
   readonly log: Log
-}): Pick<BankingProvider, 'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout'> {
+}): BankPayouts {
   const ask = async <Shape extends z.ZodType>(
     path: string,
     shape: Shape,
@@ -82,6 +83,16 @@ export function createBridgePayouts({
       )
     }
   }
+  /** @returns the status of the answer. @see https://apidocs.bridge.xyz/api-reference/transfers/delete-a-transfer */
+  const cancel = async (path: string): Promise<number> => {
+    try {
+      const headers = { 'api-key': apiKey ?? '' }
+      return (await callProvider({ url: `${url}${path}`, method: 'DELETE', headers, timeoutMs: TIMEOUT_MS }))
+        .status
+    } catch (cause) {
+      throw notCanceled('The banking provider cannot be reached.', cause)
+    }
+  }
   return {
     quotePayout: async ({ money, currency }, now) => {
       requirePayable(money)
@@ -106,10 +117,25 @@ export function createBridgePayouts({
       return reportOf(await ask('/v0/transfers', transfer, { key: order.id, body: transferOf(order) }), order)
     },
     findPayout: async (providerId) => {
-      const { id, state } = await ask(`/v0/transfers/${encodeURIComponent(providerId)}`, transfer)
-      return { providerId: id, state, depositTo: null }
+      const found = await ask(pathOf(providerId), transfer)
+      return { providerId: found.id, state: found.state, depositTo: depositAddressOf(found) }
+    },
+    awaitsFunds: (state) => state === 'awaiting_funds',
+    cancelPayout: async (providerId) => {
+      const status = await cancel(pathOf(providerId))
+      if (status < 400 || status === 404) return
+      const { state } = await ask(pathOf(providerId), transfer)
+      if (state !== 'canceled') throw notCanceled(`The banking provider did not cancel a payout (${state}).`)
     },
   }
+}
+
+function pathOf(providerId: string): string {
+  return `/v0/transfers/${encodeURIComponent(providerId)}`
+}
+
+function notCanceled(detail: string, cause?: unknown): Failure {
+  return new Failure('provider_unavailable', detail, { retryAfter: 60 }, { cause })
 }
 
 /** A final rejection: neither a conflict nor a status that a retry may fix. */
@@ -178,8 +204,14 @@ function reportOf(answer: z.output<typeof transfer>, { id, money, source }: Payo
   return {
     providerId: answer.id,
     state: answer.state,
-    depositTo: source === null || to === null ? null : `0x${to.slice(2)}`,
+    depositTo: source === null ? null : depositAddressOf(answer),
   }
+}
+
+/** Address on the chain that the transfer waits for money at, in lower case; null if none is named. */
+function depositAddressOf({ source_deposit_instructions: to }: z.output<typeof transfer>): Address | null {
+  const address = to?.to_address ?? ''
+  return isAddress(address, { strict: false }) ? `0x${address.slice(2).toLowerCase()}` : null
 }
 
 /** A decimal as Bridge writes it (`50`, `50.0`), without zeros at the end of its fraction. */

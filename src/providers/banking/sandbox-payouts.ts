@@ -2,17 +2,15 @@
  * Payouts of the sandbox's bank. It keeps nothing: a payout's state follows from its age, so that it survives restarts.
  * The end of an account number decides otherwise: `0000` waits for POST /sandbox/payouts, `0001` is not accepted.
  */
+import { createHash } from 'node:crypto'
 import { timeOfId } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
 import { convertRoundingDown, crossRateDown, rateText } from '../../money/cross-rate.ts'
 import { currencyOf } from '../../money/currencies.ts'
 import { assetDecimals, decimalOf, type Money } from '../../money/money.ts'
-import type { BankAccountNumber, BankingProvider, PayoutCurrency, PayoutQuote } from '../banking.ts'
+import type { BankAccountNumber, BankPayouts, PayoutCurrency, PayoutQuote } from '../banking.ts'
 import type { Address } from '../chain.ts'
 import type { Rates } from '../rates.ts'
-
-/** Receives the stablecoins of payouts. */
-const DEPOSIT_ADDRESS: Address = '0x000000000000000000000000000000000000ba4c'
 
 const SUBMITTED_MS = 500
 const PAID_MS = 2_000
@@ -28,11 +26,7 @@ const CENT_DECIMALS = 2
 const WAITS = '0000'
 const REFUSED = '0001'
 
-export function createSandboxPayouts({
-  rates,
-}: {
-  rates: Rates
-}): Pick<BankingProvider, 'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout'> {
+export function createSandboxPayouts({ rates }: { rates: Rates }): BankPayouts {
   return {
     quotePayout: async ({ money, currency }, now) => quoteOf(rates, { money, currency }, now),
     registerRecipient: async ({ id, account }) => {
@@ -47,14 +41,22 @@ export function createSandboxPayouts({
     sendPayout: async ({ id, providerRecipient, source }) => ({
       providerId: `${providerRecipient.startsWith('wait_') ? 'wait' : 'bank'}_${id}`,
       state: 'awaiting_funds',
-      depositTo: source === null ? null : DEPOSIT_ADDRESS,
+      depositTo: source === null ? null : depositAddressOf(id),
     }),
     findPayout: async (providerId, now) => ({
       providerId,
       state: stateAt(providerId, now),
       depositTo: null,
     }),
+    // A state follows from the age, funded or not.
+    awaitsFunds: () => true,
+    cancelPayout: async () => {},
   }
+}
+
+/** Address that receives the stablecoins of a payout, one for each. */
+function depositAddressOf(id: string): Address {
+  return `0x${createHash('sha256').update(`sandbox bank ${id}`).digest('hex').slice(0, 40)}`
 }
 
 /** @throws Failure `payout_rejected`, `rates_unavailable`. */

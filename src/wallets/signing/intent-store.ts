@@ -42,6 +42,8 @@ export interface Intent {
   readonly operationId: string
   readonly transfer: TransferFields | null
   readonly allowance: AllowanceFields | null
+  /** Prepared payout that the transfer funds; null: an ordinary transfer. */
+  readonly payoutId: string | null
   readonly createdAt: Date
   readonly expiresAt: Date
   readonly usedAt: Date | null
@@ -72,6 +74,7 @@ export async function insertIntent(
       chain: intent.chain,
       agent_id: intent.agentId,
       daily_micros: intent.allowance?.dailyMicros ?? null,
+      payout_id: intent.payoutId,
       created_at: intent.createdAt,
       expires_at: intent.expiresAt,
       used_at: null,
@@ -94,7 +97,7 @@ export async function findIntent(
 
 /**
  * Finds a caller's newest unused intent for the same payment that was open at a moment.
- * @param keyId null for a person.
+ * @param keyId null for a person. @param payoutId null for an ordinary transfer.
  */
 export async function findOpenIntent(
   database: Connection,
@@ -102,8 +105,15 @@ export async function findOpenIntent(
     accountId,
     keyId,
     transfer,
+    payoutId,
     at,
-  }: { accountId: string; keyId: string | null; transfer: TransferFields; at: Date },
+  }: {
+    accountId: string
+    keyId: string | null
+    transfer: TransferFields
+    payoutId: string | null
+    at: Date
+  },
 ): Promise<Intent | undefined> {
   const row = await database.kysely
     .selectFrom('intent')
@@ -112,6 +122,7 @@ export async function findOpenIntent(
     .where('kind', '=', 'transfer')
     .where('used_at', 'is', null)
     .where('agent_id', keyId === null ? 'is' : '=', keyId)
+    .where('payout_id', payoutId === null ? 'is' : '=', payoutId)
     .where('token', '=', transfer.token)
     .where('units', '=', transfer.units)
     .where('destination', '=', transfer.destination)
@@ -136,6 +147,19 @@ export async function useIntent(
     .returning('id')
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** Uses up the unused intents of a payout, whose terms are about to be signed anew. */
+export async function endPayoutIntents(
+  database: Connection,
+  { payoutId, at }: { payoutId: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('intent')
+    .set({ used_at: at })
+    .where('payout_id', '=', payoutId)
+    .where('used_at', 'is', null)
+    .execute()
 }
 
 /** Deletes intents that can no longer be used. */
@@ -164,6 +188,7 @@ function intentOf(row: Selectable<IntentTable>): Intent {
       row.kind === 'allowance' && row.agent_id !== null && row.daily_micros !== null
         ? { agentId: row.agent_id, dailyMicros: row.daily_micros }
         : null,
+    payoutId: row.payout_id,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     usedAt: row.used_at,

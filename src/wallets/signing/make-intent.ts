@@ -81,6 +81,47 @@ export function makeTransferIntent(
 }
 
 /**
+ * Creates the intent of the transfer that funds a person's payout. The signed text names the payout with its terms.
+ * @param said members of the text besides those of the transfer.
+ */
+export function makePayoutIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    payoutId,
+    transfer,
+    said,
+    at,
+  }: {
+    wallet: OwnedWallet
+    payoutId: string
+    transfer: TransferFields
+    said: Readonly<Record<string, string>>
+    at: Date
+  },
+): Promise<IntentView> {
+  const { token, units, destination } = transfer
+  return makeIntent(parts, {
+    wallet,
+    at,
+    agentId: null,
+    operationId: parts.newId('tx', at),
+    call: { kind: 'transfer', token, to: destination, units },
+    content: {
+      ...said,
+      kind: 'payout',
+      payoutId,
+      amount: decimalOf({ asset: token, units }),
+      token,
+      destination: getAddress(destination),
+    },
+    transfer,
+    allowance: null,
+    payoutId,
+  })
+}
+
+/**
  * Creates the intent by which an owner sets an agent's allowance.
  * @param dailyMax the same amount as a decimal string of US dollars.
  */
@@ -117,9 +158,10 @@ async function makeIntent(
     content: Readonly<Record<string, string>>
     transfer: TransferFields | null
     allowance: AllowanceFields | null
+    payoutId?: string
   },
 ): Promise<IntentView> {
-  const { wallet, at, operationId, call, content, agentId, transfer, allowance } = input
+  const { wallet, at, operationId, call, content, agentId, transfer, allowance, payoutId = null } = input
   const id = newId('int', at)
   const expiresAt = new Date(at.getTime() + INTENT_LIFETIME_MS)
   const validUntil = validUntilOf({ expiresAt })
@@ -148,6 +190,7 @@ async function makeIntent(
     operationId,
     transfer,
     allowance,
+    payoutId,
     chain: chain.name,
     createdAt: at,
     expiresAt,

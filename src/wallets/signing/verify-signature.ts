@@ -122,7 +122,7 @@ function requireAgent(key: CallingKey | null, { hash, signature }: { hash: Hex; 
 export function rejected(detail: string, key: CallingKey | null): Failure {
   const hint =
     key === null
-      ? 'Ask for an intent with POST /api/wallets/transfer/intent and sign it with a passkey ("challenge") or with a registered EVM key ("typedData").'
+      ? 'Ask for an intent with POST /api/wallets/transfer/intent (for a payout: POST /api/banking/payouts/intent) and sign it with a passkey ("challenge") or with a registered EVM key ("typedData").'
       : 'Leave out "signature" and "intentId": the credential of the request authorizes the transfer, within the allowance that the owner has set on chain.'
   return new Failure('signature_rejected', `${detail} Nothing was reserved or sent.`, { hint })
 }

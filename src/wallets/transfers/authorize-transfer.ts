@@ -56,7 +56,11 @@ export interface TransferAuthorizationDependencies {
   readonly askedAt: () => Promise<Date | undefined>
 }
 
-/** A transfer to authorize. @property key calling key; null for a person. @property signature of its intent, if any. */
+/**
+ * A transfer to authorize.
+ * @property key calling key; null for a person. @property signature of its intent, if any. @property payoutId prepared
+ * payout that it funds; an intent of one authorizes nothing else.
+ */
 export interface SignedTransfer {
   readonly accountId: string
   readonly parties: TransferParties
@@ -64,6 +68,7 @@ export interface SignedTransfer {
   readonly transfer: TransferFields
   readonly signature: string | undefined
   readonly intentId: string | undefined
+  readonly payoutId?: string | null
   readonly at: Date
 }
 
@@ -117,11 +122,12 @@ function byCredential({ owner }: Wallet, { id: signerId }: CallingKey): Authoriz
 /** Finds the intent that must be signed. @throws Failure `signature_rejected` when the named intent does not fit. */
 async function intentFor(
   { database, askedAt }: TransferAuthorizationDependencies,
-  { accountId, key, transfer, intentId, at }: SignedTransfer,
+  { accountId, key, transfer, intentId, payoutId = null, at }: SignedTransfer,
 ): Promise<Intent | undefined> {
   const keyId = key?.id ?? null
   if (intentId === undefined) {
-    const find = (moment: Date) => findOpenIntent(database, { accountId, keyId, transfer, at: moment })
+    const find = (moment: Date) =>
+      findOpenIntent(database, { accountId, keyId, transfer, payoutId, at: moment })
     const open = await find(at)
     const requestedAt = open === undefined ? await askedAt() : undefined
     return open ?? (requestedAt === undefined ? undefined : find(requestedAt))
@@ -130,7 +136,7 @@ async function intentFor(
   if (intent === undefined || intent.transfer === null || intent.agentId !== keyId)
     throw rejected('You have no such intent.', key)
   if (intent.usedAt !== null) throw rejected('This intent was already used.', key)
-  if (!isSame(intent.transfer, transfer))
+  if (intent.payoutId !== payoutId || !isSame(intent.transfer, transfer))
     throw rejected(
       'The intent is for another transfer: amount, token, destination and chain must be the same.',
       key,

@@ -82,6 +82,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
       operationId,
       transfer: { ...transfer, destination: '0x000000000000000000000000000000000000dead' },
       allowance: null,
+      payoutId: null,
       createdAt: at,
       expiresAt,
       chain: sending.chain.name,

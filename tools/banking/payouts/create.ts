@@ -7,51 +7,75 @@ import {
   payoutView,
   viewPayout,
 } from '../../../src/banking/payout.ts'
+import { payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
+import { requireAwaiting, takePrepared } from '../../../src/banking/prepare-payout.ts'
+import {
+  advancePrepared,
+  findPreparedPayout,
+  isDepositShared,
+  type PreparedPayout,
+  type SignablePayout,
+  unsignedPayouts,
+} from '../../../src/banking/prepared-payout.ts'
 import { numberOf, type Recipient, requireRecipient } from '../../../src/banking/recipients.ts'
 import {
   endPayout,
   findRepeatedPayout,
   rejectedPayout,
+  type SentPayout,
   sendPayout,
 } from '../../../src/banking/send-payout.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/compliance/record-payout-parties.ts'
 import { readCountry } from '../../../src/compliance/store.ts'
 import { loadHolderName } from '../../../src/compliance/verified-person.ts'
 import { Failure } from '../../../src/failures/failure.ts'
+import { countSignature } from '../../../src/identity/passkeys/count-signature.ts'
+import { readAssertion } from '../../../src/identity/passkeys/passkey-response.ts'
+import { passkeySigners } from '../../../src/identity/passkeys/passkey-signature.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, moneyOf } from '../../../src/money/money.ts'
-import type { Address } from '../../../src/providers/chain.ts'
+import { moneyOf } from '../../../src/money/money.ts'
 import { releaseSpend } from '../../../src/spending/release.ts'
 import { BANK } from '../../../src/spending/sources.ts'
+import type { Connection } from '../../../src/storage/database.ts'
 import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
+import { findIntent } from '../../../src/wallets/signing/intent-store.ts'
+import { rejected } from '../../../src/wallets/signing/verify-signature.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
+import {
+  type AuthorizedTransfer,
+  authorizedTransfer,
+  authorizeTransfer,
+  buildAuthorization,
+} from '../../../src/wallets/transfers/authorize-transfer.ts'
 import { gatewayAuthorization } from '../../../src/wallets/transfers/gateway-authorization.ts'
-import { sendTransfer } from '../../../src/wallets/transfers/send-transfer.ts'
+import { sendTransfer, type TransferAuthorization } from '../../../src/wallets/transfers/send-transfer.ts'
 
 const payoutRequest = z
   .strictObject({
-    recipientId: z
-      .string()
-      .max(64)
-      .describe('`rcp_…`: saved bank account, from GET /api/banking/recipients.'),
-    amount: decimalAmount.describe(
-      'Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000.',
-    ),
+    ...payoutMembers,
     asset: z
       .enum(['USD', 'USDC'])
       .default('USD')
       .describe('`USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`.'),
-    reference: z
+    intentId: z
       .string()
-      .trim()
-      .regex(/^[A-Za-z0-9 .,'()/?:+-]{1,35}$/, "must be 1 to 35 letters, digits, spaces or .,'()/?:+-")
+      .max(64)
       .optional()
-      .describe('Reference that the recipient sees, where its bank shows one; 1 to 35 characters.'),
+      .describe('`int_…`: signed intent. Default: your newest open intent for the same payout.'),
+    signature: z
+      .string()
+      .min(1)
+      .max(8192)
+      .optional()
+      .describe(
+        'Signature of the intent from POST /api/banking/payouts/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for USDC of a person whose own key owns the wallet.',
+      ),
   })
-  .superRefine(({ amount, asset }, context) => {
-    const misfit = amountMismatch(amount, asset)
-    if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
+  .superRefine(refinePayout)
+  .superRefine(({ asset, intentId, signature }, context) => {
+    if (asset === 'USD' && (intentId ?? signature) !== undefined)
+      context.addIssue({ code: 'custom', path: ['signature'], message: 'is for payouts of USDC only' })
   })
 
 const units = z.string().regex(/^\d+$/)
@@ -66,6 +90,8 @@ const payoutFacts = z.strictObject({
   eta: z.string(),
   travelRule: z.enum(['required', 'not_required']),
   screening: z.strictObject({ result: z.enum(['clear', 'review', 'blocked']), lists: z.array(z.string()) }),
+  /** Payout that the owner signed, and its authorization; null: the gateway signs, or it is cash. */
+  signed: z.strictObject({ payoutId: z.string(), authorized: authorizedTransfer }).nullable().default(null),
 })
 
 export default defineTool({
@@ -73,13 +99,14 @@ export default defineTool({
   title: 'Pay out to a bank',
   summary: 'Pay out USD cash, or USDC from the wallet, to a saved bank account.',
   description:
-    'Use it when the owner asked for this payment; the recipient must be saved already. The fee is part of the amount; the answer says what arrives. The money cannot be called back. It counts under the policy (category `payout`; `counterparties` may list recipients). Returns `pending` or `sent`: follow it with GET /api/banking/payouts/{id}, do not send it again. `returned` and `failed` money is available again. `payout_rejected`: nothing was sent; see `reason`. `aml_blocked`: do not retry; tell your owner. `policy_denied`: stop, or ask with POST /api/approvals. After a timeout repeat with the same idempotency key.',
+    'Use it when the owner asked for this payment; the recipient must be saved already. The fee is part of the amount; the answer says what arrives. The money cannot be called back. It counts under the policy (category `payout`; `counterparties` may list recipients). Returns `pending` or `sent`: follow it with GET /api/banking/payouts/{id}, do not send it again. `returned` and `failed` money is available again. `payout_rejected`: nothing was sent; see `reason`. `aml_blocked`: do not retry; tell your owner. `policy_denied`: stop, or ask with POST /api/approvals. `signature_rejected`: the owner’s own key must sign an intent first. After a timeout repeat with the same idempotency key.',
   route: 'POST /api/banking/payouts',
   who: 'account',
   scopes: ['banking:pay'],
   effect: 'spend',
   stepUp: true,
   mcp: true,
+  restOnly: ['intentId', 'signature'],
   rail: 'bank-payout',
   input: payoutRequest,
   output: payoutView,
@@ -98,14 +125,15 @@ export default defineTool({
   ],
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', amount: '25', reference: 'Invoice 42' },
   facts: payoutFacts,
-  spend: async (context, { recipientId, amount, asset }) => {
+  spend: async (context, input) => {
+    const { recipientId, amount, asset } = input
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const recipient = await requireRecipient(context, { id: recipientId, accountId })
     const money = { asset, units: moneyOf(asset, amount).units }
     const place = asset === 'USD' ? BANK : context.chain.name
-    if (place !== BANK) await requireGatewaySigns(context)
+    const signed = place === BANK ? null : await readSignedPayout(context, { ...input, place })
     const { quote, travelRule, aml } = await admitPayout(context, {
       accountId,
       keyId,
@@ -114,6 +142,7 @@ export default defineTool({
       place,
       money,
       recipient,
+      agreed: signed?.prepared,
     })
     const { result, lists } = aml.screening
     return {
@@ -137,15 +166,18 @@ export default defineTool({
         eta: quote.eta.toISOString(),
         travelRule,
         screening: { result, lists: [...lists] },
+        signed: signed === null ? null : { payoutId: signed.prepared.id, authorized: signed.authorized },
       },
     }
   },
-  run: async (context, { reference }, { decisionId, facts, money, place }) => {
+  run: async (context, { reference, signature }, { decisionId, facts, money, place }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
+    const { signed } = facts
     if (place === null) throw new Error('a payout has no place')
+    if (signed !== null) await countSignature(context, signed.authorized, decisionId)
     const payout: NewPayout = {
-      id: context.newId('out', context.now),
+      id: signed?.payoutId ?? context.newId('out', context.now),
       accountId,
       keyId: caller.kind === 'key' ? caller.key.id : null,
       decisionId,
@@ -160,11 +192,13 @@ export default defineTool({
       reference: reference ?? null,
       createdAt: context.now,
     }
-    await writePayout(context, payout, facts.travelRule)
+    await writePayout(context, payout, facts)
     const written = await findPayout(context, { decisionId })
     if (written === undefined) throw new Error('a payout that was just written cannot be read')
-    const sent = await sendPayout({ ...context, oweMint: recordMint(context) }, written)
-    if (place !== BANK && sent.payout.providerId !== null) await fund(context, sent)
+    const parts = { ...context, oweMint: recordMint(context) }
+    const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
+    if (place !== BANK && sent.payout.providerId !== null)
+      await fund(context, sent, await authorizationOf(context, { signed, signature }))
     return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout)
   },
   recall: async (context, _input, { decisionId }) => {
@@ -174,13 +208,106 @@ export default defineTool({
 })
 
 /**
- * Writes a payout with its Travel Rule data, in one transaction.
- * @throws Failure `conflict` when the reservation has ended or the recipient was removed; the money is available again.
+ * Reads what the owner of a wallet signed, and checks it; null where the gateway signs.
+ * @throws Failure `signature_rejected`, `payout_rejected` when the payout has ended at the provider.
+ */
+async function readSignedPayout(
+  context: Context,
+  {
+    recipientId,
+    amount,
+    reference,
+    intentId,
+    signature,
+    place,
+  }: z.output<typeof payoutRequest> & { place: string },
+): Promise<{ prepared: SignablePayout; authorized: AuthorizedTransfer } | null> {
+  const caller = callerOf(context)
+  const accountId = caller.account.id
+  const wallet = await findOwnedWallet(context.database, accountId)
+  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+  const isNamed = intentId !== undefined || signature !== undefined
+  if (caller.kind === 'key') {
+    if (!isNamed) return null
+    throw rejected('The credential of the request authorizes the payout.', caller.key)
+  }
+  if (wallet.owner.kind === 'gateway' && intentId === undefined) return null
+  const { units } = moneyOf('USDC', amount)
+  const intent =
+    intentId === undefined ? undefined : await findIntent(context.database, { accountId, id: intentId })
+  const prepared =
+    intentId === undefined
+      ? (await unsignedPayouts(context, accountId)).find(isThis)
+      : await findPreparedPayout(context, { accountId, id: intent?.payoutId ?? '' })
+  const { depositTo = null, providerId = null } = prepared ?? {}
+  if (prepared === undefined || depositTo === null || providerId === null)
+    throw rejected('You have no open intent for exactly this payout.', null)
+  if (!isThis(prepared))
+    throw rejected(
+      'The intent is for another payout: recipient, amount and reference must be the same.',
+      null,
+    )
+  const { authorized } = await authorizeTransfer(
+    { ...context, passkeys: passkeySigners(context), askedAt: async () => undefined },
+    {
+      accountId,
+      parties: {
+        wallet,
+        hasEvmKey: wallet.owner.kind === 'eoa',
+        hasPasskey: wallet.owner.kind === 'passkey',
+        isOwnWallet: false,
+      },
+      key: null,
+      transfer: { token: 'USDC', units, destination: depositTo, chain: place },
+      signature,
+      intentId,
+      payoutId: prepared.id,
+      at: context.now,
+    },
+  )
+  await requireAwaiting(context, prepared, context.now)
+  return { prepared: { ...prepared, depositTo, providerId }, authorized }
+
+  function isThis(one: PreparedPayout): boolean {
+    return (
+      one.recipientId === recipientId &&
+      one.place === place &&
+      one.money.units === units &&
+      one.reference === (reference ?? null)
+    )
+  }
+}
+
+/** Builds the authorization of the transfer that funds a payout: the owner's signature, or the gateway's. */
+async function authorizationOf(
+  context: Context,
+  { signed, signature }: { signed: z.output<typeof payoutFacts>['signed']; signature: string | undefined },
+): Promise<TransferAuthorization> {
+  const caller = callerOf(context)
+  const accountId = caller.account.id
+  if (signed === null) {
+    const wallet = await findOwnedWallet(context.database, accountId)
+    if (wallet === undefined) throw new Error(`${accountId} has no wallet`)
+    return gatewayAuthorization(wallet, caller.kind === 'key' ? caller.key.id : null)
+  }
+  const { authorized } = signed
+  const intent =
+    authorized.intentId === null
+      ? undefined
+      : await findIntent(context.database, { accountId, id: authorized.intentId })
+  const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
+  return buildAuthorization({ authorized, intent, signature, assertion, at: context.now })
+}
+
+/**
+ * Writes a payout with its Travel Rule data, in one transaction that uses up what was prepared for it.
+ * @throws Failure `conflict` when the reservation has ended, the recipient was removed, or the payout was sent or
+ * canceled; the money is available again.
  */
 async function writePayout(
   context: Context,
   payout: NewPayout,
-  status: 'required' | 'not_required',
+  { travelRule: status, signed }: z.output<typeof payoutFacts>,
 ): Promise<void> {
   const { accountId, recipientId, decisionId, money, place } = payout
   const release = () => releaseSpend(context.database, { decisionId, at: context.now })
@@ -188,23 +315,32 @@ async function writePayout(
     await release()
     throw error
   })
-  const isWritten = await context.database.transaction(async (database) => {
-    if (!(await insertPayout({ ...context, database }, payout))) return false
+  const write = async (database: Connection) => {
+    if (!(await insertPayout({ ...context, database }, payout))) throw notWritten(decisionId)
+    if (
+      signed !== null &&
+      !(await advancePrepared(database, payout.id, { from: ['awaiting'], to: 'signed' }))
+    )
+      throw notWritten(decisionId)
     await recordPayoutParties(
       { ...context, database },
       { accountId, recipientId, money, chain: place, decisionId, status, payload, at: context.now },
     )
-    return true
+  }
+  await context.database.transaction(write).catch(async (error: unknown) => {
+    if (error instanceof Failure) await release()
+    throw error
   })
-  if (isWritten) return
-  await release()
-  throw new Failure(
+}
+
+function notWritten(decisionId: string): Failure {
+  return new Failure(
     'conflict',
-    'The recipient was removed, or the reservation has ended; nothing was sent.',
+    'The recipient was removed, the payout was sent or canceled already, or the reservation has ended; nothing was sent.',
     {
       decisionId,
       isFinal: true,
-      hint: 'Read GET /api/banking/recipients, and send the payout with a new idempotency key.',
+      hint: 'Read GET /api/banking/recipients and GET /api/banking/payouts, and send the payout with a new idempotency key.',
     },
   )
 }
@@ -238,27 +374,16 @@ async function partiesOf(context: Context, { accountId, recipientId }: NewPayout
  */
 async function fund(
   context: Context,
-  {
-    payout,
-    depositTo,
-  }: {
-    payout: {
-      id: string
-      decisionId: string
-      accountId: string
-      keyId: string | null
-      money: { units: bigint }
-    }
-    depositTo: Address | null
-  },
+  { payout, depositTo }: SentPayout,
+  authorizedBy: TransferAuthorization,
 ): Promise<void> {
-  const { id, decisionId, accountId, keyId, money } = payout
-  const wallet = await findOwnedWallet(context.database, accountId)
+  const { id, decisionId, accountId, money, providerId } = payout
+  const isShared =
+    depositTo === null || (await isDepositShared(context.database, { id, accountId, money, depositTo }))
   const isSent =
-    wallet !== undefined &&
-    depositTo !== null &&
+    !isShared &&
     (await sendTransfer(context, {
-      authorizedBy: gatewayAuthorization(wallet, keyId),
+      authorizedBy,
       accountId,
       decisionId,
       token: 'USDC',
@@ -273,22 +398,15 @@ async function fund(
       },
     ))
   if (isSent) return
-  await endPayout(context, { id }, { reason: 'not_funded', at: context.now })
-  const ended = await findPayout(context, { decisionId })
-  if (ended !== undefined) throw rejectedPayout(ended)
-}
-
-/** @throws Failure `signature_rejected` for a person whose wallet the gateway does not sign for. */
-async function requireGatewaySigns(context: Context): Promise<void> {
-  const caller = callerOf(context)
-  const wallet = await findOwnedWallet(context.database, caller.account.id)
-  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
-  if (caller.kind === 'key' || wallet.owner.kind === 'gateway') return
-  throw new Failure(
-    'signature_rejected',
-    'The wallet belongs to your own signer, which must sign this payout.',
-    {
-      hint: 'Pay out USD cash, or let an agent with an allowance on the chain pay out USDC.',
+  const reason = isShared && depositTo !== null ? 'ambiguous_deposit' : 'not_funded'
+  // A payout that is not canceled at the provider stays open for the job, which tries again.
+  const isCanceled = await context.bankingProvider.cancelPayout(providerId ?? '').then(
+    () => true,
+    (err: unknown) => {
+      context.log.warn({ err, payoutId: id }, 'a payout that was not funded could not be canceled')
+      return false
     },
   )
+  if (isCanceled) await endPayout(context, { id }, { reason, at: context.now })
+  throw rejectedPayout({ id, reason })
 }

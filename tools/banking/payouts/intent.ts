@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { admitPayout } from '../../../src/banking/admit-payout.ts'
+import { payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
+import { preparePayout } from '../../../src/banking/prepare-payout.ts'
+import { renewPrepared } from '../../../src/banking/prepared-payout.ts'
+import { requireRecipient } from '../../../src/banking/recipients.ts'
+import { readCountry } from '../../../src/compliance/store.ts'
+import { loadHolderName } from '../../../src/compliance/verified-person.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { denyUnscreened } from '../../../src/kernel/gates/spend.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { balances } from '../../../src/ledger/balances.ts'
+import { decimalOf, type Money, moneyOf } from '../../../src/money/money.ts'
+import { payoutCurrencies } from '../../../src/providers/banking.ts'
+import { endPayoutIntents } from '../../../src/wallets/signing/intent-store.ts'
+import { intentView, makePayoutIntent } from '../../../src/wallets/signing/make-intent.ts'
+import { findOwnedWallet } from '../../../src/wallets/store.ts'
+
+export default defineTool({
+  name: 'banking.payouts.intent',
+  title: 'Payout intent',
+  summary: 'Get the intent to sign for a payout of USDC from the owner’s own wallet, valid for five minutes.',
+  description:
+    'The banking provider is asked for the payout first, because only its answer names the address that the money goes to. Sign `challenge` with a passkey or `typedData` with a registered EVM key, then send the signature to POST /api/banking/payouts with the same members and `intentId`. Nothing is reserved until then, and a payout that is not signed is canceled at the provider. A later intent for the same payout replaces this one. `conflict`: another payout of this amount waits to be signed.',
+  route: 'POST /api/banking/payouts/intent',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  ownTransactions: true,
+  stepUp: true,
+  mcp: false,
+  rail: 'bank-payout',
+  input: z
+    .strictObject({
+      ...payoutMembers,
+      asset: z.literal('USDC').default('USDC').describe('`USDC`: from the wallet, the default.'),
+    })
+    .superRefine(refinePayout),
+  output: intentView.extend({
+    fee: z.string().describe('Fee within the amount, as a decimal string of the asset.'),
+    currency: z.enum(payoutCurrencies).describe('Currency that the recipient gets.'),
+    recipientAmount: z.string().describe('Amount that the recipient gets, as a decimal string.'),
+    rate: z.string().describe('Units of the currency per unit of the asset, as a decimal string.'),
+    eta: z.string().describe('When it is expected to arrive, ISO 8601 UTC.'),
+  }),
+  failures: [
+    'insufficient_funds',
+    'payout_rejected',
+    'aml_blocked',
+    'screening_unavailable',
+    'rates_unavailable',
+    'provider_unavailable',
+    'not_found',
+    'conflict',
+  ],
+  example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', amount: '25', asset: 'USDC' },
+  run: async (context, { recipientId, amount, reference = null }) => {
+    const { account } = personOf(context)
+    const { chain, database, now: at } = context
+    const accountId = account.id
+    const money = { asset: 'USDC', units: moneyOf('USDC', amount).units } as const
+    const recipient = await requireRecipient(context, { id: recipientId, accountId })
+    const wallet = await findOwnedWallet(database, accountId)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+    const place = chain.name
+    const { quote, aml } = await admitPayout(context, {
+      ...{ accountId, keyId: null, place, money, recipient },
+      payer: await loadHolderName(context, account),
+      payerCountry: await readCountry(database, accountId),
+    })
+    if (aml.screening.result !== 'clear') {
+      const facts = { screening: aml.screening }
+      const spending = {
+        category: 'payout',
+        money,
+        place: null,
+        chain: place,
+        counterparty: recipientId,
+      } as const
+      await denyUnscreened('banking.payouts.intent', { ...spending, aml, facts }, context)
+    }
+    await requireFunds(context, { accountId, place, money })
+    const { currency } = recipient
+    const { fee, recipientUnits, rate, eta } = quote
+    const terms = { accountId, recipientId, place, money, currency, reference, createdAt: at, ...quote }
+    const prepared = await preparePayout(context, { ...terms, id: context.newId('out', at) })
+    const { id: payoutId, depositTo: destination } = prepared
+    const said = {
+      recipientId,
+      currency,
+      recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
+    }
+    const intent = await database.transaction(async (connection) => {
+      if (!(await renewPrepared(connection, { ...terms, id: payoutId })))
+        throw new Failure('conflict', 'The payout was signed or has ended meanwhile.', {
+          hint: 'Read GET /api/banking/payouts, and ask for an intent again if it is not there.',
+        })
+      await endPayoutIntents(connection, { payoutId, at })
+      const transfer = { token: 'USDC', units: money.units, destination, chain: place } as const
+      return makePayoutIntent({ ...context, database: connection }, { wallet, payoutId, transfer, said, at })
+    })
+    return {
+      ...intent,
+      fee: decimalOf({ asset: 'USDC', units: fee }),
+      currency,
+      recipientAmount: said.recipientAmount,
+      rate,
+      eta: eta.toISOString(),
+    }
+  },
+})
+
+/** Keeps a payout that could not be paid from being asked for. @throws Failure `insufficient_funds`. */
+async function requireFunds(
+  { database }: Context,
+  { accountId, place, money }: { accountId: string; place: string; money: Money },
+): Promise<void> {
+  const rows = await balances(database, accountId)
+  const available = rows.find((row) => row.place === place && row.asset === money.asset)?.available ?? 0n
+  if (available >= money.units) return
+  throw new Failure(
+    'insufficient_funds',
+    `The wallet has ${decimalOf({ ...money, units: available })} ${money.asset} available; ${decimalOf(money)} needed.`,
+    { hint: 'Add USDC, or pay out USD cash.' },
+  )
+}
