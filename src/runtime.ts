@@ -22,7 +22,8 @@ import type { Tool } from './kernel/tool.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
-import { chainOwnerOf, startConfiguredChain } from './providers/chain/configured.ts'
+import { chainOwnerOf, startConfiguredChains } from './providers/chain/configured.ts'
+import { createChains } from './providers/chains.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
@@ -77,12 +78,8 @@ export async function createRuntime(
   const rateLimits = rateLimitsOf(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
-  const [unobservedChain, database] = await startTogether(
-    () =>
-      withVariableName(
-        describeVariable(config.chain.rpcVariable, config.chain.rpcUrl) ?? 'CHAIN',
-        startConfiguredChain(config, { clock, log }),
-      ),
+  const [started, database] = await startTogether(
+    () => startConfiguredChains(config, { clock, log }),
     () =>
       withVariableName(
         describeVariable('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR',
@@ -99,23 +96,25 @@ export async function createRuntime(
     await tracing.close()
     await releaseChainClaim()
     await closeLimiter()
-    await unobservedChain.close()
+    await Promise.all(started.map((chain) => chain.close()))
     await database.close()
   }
   try {
-    const { chain: chainConfig, databaseUrl: url } = config
-    if (chainConfig.kind !== 'rpc' && url !== null)
+    const { databaseUrl: url } = config
+    if (config.chains.some(({ kind }) => kind !== 'rpc') && url !== null)
       releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     const settings = await settingsOf(config, origin, database)
     const { dataKey } = settings
     const chainOwner = chainOwnerOf(config)
-    await claimDeployment(database, { dataKey, chainId: unobservedChain.id, chainOwner }, clock())
+    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     const authenticating = { dataKey, log }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
-    const chain = watch('chain', unobservedChain)
-    const parts = { database, chain, broker, clock, newId, log, metrics, tracing }
+    const [first, ...others] = started
+    const chain = watch('chain', first)
+    const chains = createChains([chain, ...others.map((one) => watch(`chain_${one.name}`, one))])
+    const parts = { database, chain, chains, broker, clock, newId, log, metrics, tracing }
     const sanctions = createConfiguredSanctions(config, log)
     const travelRule = createConfiguredTravelRule(config, clock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null

@@ -86,19 +86,25 @@ function isFromLoopback(c: HttpContext): boolean {
 /** Adds `/readyz`, which answers 503 while a required dependency is unavailable or the process is draining. */
 export function routeReadiness(
   app: Hono<Env>,
-  { database, chain, rateLimiter, railControls, clock, log }: Services,
+  { database, chains, rateLimiter, railControls, clock, log }: Services,
   isDraining: () => boolean,
 ): void {
-  const checks = {
+  const checks: Readonly<Record<string, () => Promise<unknown>>> = {
     database: async () => {
       const pending = await database.pendingMigrations()
       if (pending.length > 0) throw new Error(`${pending.length} migrations or functions are missing`)
     },
-    chain: () => chain.blockNumber(),
+    // A deployment works with the chains that answer.
+    chain: () => Promise.any(chains.all.map((chain) => chain.blockNumber())),
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),
   }
   /** Reported, but not required: routes that need them answer 503 themselves. */
-  const optionalChecks = { railControls: () => railControls.read('wallet-transfer') }
+  const optionalChecks: Readonly<Record<string, () => Promise<unknown>>> = {
+    railControls: () => railControls.read('wallet-transfer'),
+    ...(chains.all.length === 1
+      ? {}
+      : Object.fromEntries(chains.all.map((chain) => [`chain_${chain.name}`, () => chain.blockNumber()]))),
+  }
   app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)
     const results = await Promise.all(

@@ -698,6 +698,7 @@ export interface OwedMintTable {
   address: string
   units: bigint
   tried_at: Date
+  chain: string
 }
 
 export interface OwnerMailTable {
@@ -1138,6 +1139,7 @@ export interface WalletDriftTable {
   on_chain: bigint
   first_seen_at: Date
   last_seen_at: Date
+  chain: string
 }
 
 export interface WalletShortfallTable {
@@ -1147,6 +1149,7 @@ export interface WalletShortfallTable {
   uncovered: bigint
   first_seen_at: Date
   updated_at: Date
+  chain: string
 }
 
 export interface WalletSignerTable {
