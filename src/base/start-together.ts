@@ -28,13 +28,13 @@ export async function withVariableName<Part>(variable: string, part: Promise<Par
 }
 
 /** Starts chains and database in parallel; if one side fails, the other is closed first. */
-export async function startTogether<Chains extends readonly Closable[], Database extends Closable>(
-  startChains: () => Promise<Chains>,
-  openDatabase: () => Promise<Database>,
-): Promise<[Chains, Database]> {
+export async function startTogether<
+  Chains extends { readonly started: readonly Closable[] },
+  Database extends Closable,
+>(startChains: () => Promise<Chains>, openDatabase: () => Promise<Database>): Promise<[Chains, Database]> {
   const [chains, database] = await Promise.allSettled([startChains(), openDatabase()])
   if (chains.status === 'fulfilled' && database.status === 'fulfilled') return [chains.value, database.value]
-  if (chains.status === 'fulfilled') await Promise.all(chains.value.map((chain) => chain.close()))
+  if (chains.status === 'fulfilled') await Promise.all(chains.value.started.map((chain) => chain.close()))
   if (database.status === 'fulfilled') await database.value.close()
   throw database.status === 'rejected'
     ? database.reason

@@ -11,7 +11,10 @@ import type { Database, Statement } from '../storage/database.ts'
 
 export interface GaugeDependencies {
   readonly database: Pick<Database, 'call' | 'connections'>
-  readonly chains: { readonly all: readonly Pick<Chain, 'name' | 'latestBlockAt'>[] }
+  readonly chains: {
+    readonly all: readonly Pick<Chain, 'name' | 'latestBlockAt'>[]
+    readonly absent: readonly string[]
+  }
   readonly clock: Clock
 }
 
@@ -59,6 +62,7 @@ export async function readGauges({ database, chains, clock }: GaugeDependencies)
   return [
     up('database', stored !== null),
     ...chains.all.map(({ name }, at) => up(at === 0 ? 'chain' : `chain_${name}`, lags[at] !== null)),
+    ...chains.absent.map((name) => up(`chain_${name}`, false)),
     ...(stored ?? []),
     ...lags.flatMap((lag) => lag ?? []),
     ...connectionsOf(database),

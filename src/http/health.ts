@@ -99,20 +99,22 @@ export function routeReadiness(
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),
   }
   /** Reported, but not required: routes that need them answer 503 themselves. */
-  const optionalChecks: Readonly<Record<string, () => Promise<unknown>>> = {
-    railControls: () => railControls.read('wallet-transfer'),
-    ...(chains.all.length === 1
-      ? {}
-      : Object.fromEntries(chains.all.map((chain) => [`chain_${chain.name}`, () => chain.blockNumber()]))),
-  }
+  const optionalChecks = { railControls: () => railControls.read('wallet-transfer') }
+  /** Each of several chains. */
+  const chainChecks = () =>
+    chains.all.length + chains.absent.length === 1
+      ? []
+      : [...chains.all.map(({ name }) => name), ...chains.absent].map(
+          (name) => [`chain_${name}`, async () => chains.of(name).blockNumber()] as const,
+        )
   app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)
     const results = await Promise.all(
-      Object.entries({ ...checks, ...optionalChecks }).map(
+      [...Object.entries({ ...checks, ...optionalChecks }), ...chainChecks()].map(
         async ([name, check]) => [name, await runCheck(name, check, log)] as const,
       ),
     )
-    const isReady = results.every(([name, result]) => result === 'ok' || name in optionalChecks)
+    const isReady = results.every(([name, result]) => result === 'ok' || !(name in checks))
     return c.json(
       { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
       isReady ? 200 : 503,

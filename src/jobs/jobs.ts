@@ -113,13 +113,9 @@ function jobsOn(services: Services, chain: Services['chain']) {
 
 /** Starts every job. @param setClock sets the clock that gateways on one database share. */
 export function startJobs(services: Services, pace: Pace, setClock: () => Promise<void>): readonly Job[] {
-  const { log } = services
+  const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
-  const rows: readonly JobRow[] = [
-    ...services.chains.all.flatMap((chain) => jobsOn(services, chain)),
-    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
-  ]
-  return rows.map(({ name, everyMs, round, isSteady }) =>
+  const start = ({ name, everyMs, round, isSteady }: JobRow): Job =>
     every(everyMs, {
       name,
       round: async (signal) => {
@@ -128,6 +124,12 @@ export function startJobs(services: Services, pace: Pace, setClock: () => Promis
       },
       log,
       pace: isSteady ? steady : pace,
-    }),
-  )
+    })
+  const rows: readonly JobRow[] = [
+    ...chains.all.flatMap((chain) => jobsOn(services, chain)),
+    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+  ]
+  const jobs = rows.map(start)
+  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))
+  return jobs
 }

@@ -6,15 +6,17 @@
  * requested again. Payment headers are never logged.
  */
 import { Failure } from '../failures/failure.ts'
+import { caip2Of, chainFacts } from '../money/chains.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
 import { purchasedAnswer } from '../payments/receipt.ts'
-import { createChallenge } from './challenge.ts'
+import { type Challenge, createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import type { Order } from './order.ts'
 import { decodePayment, networkOf, type Payment, paymentMismatch } from './payment.ts'
 import type { Outcome } from './payment-deduplication.ts'
 import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from './sale.ts'
+import { facilitatorUnavailable } from './settlement-attempt.ts'
 import { withPrice } from './terms.ts'
 import { openTill, type Till, type TillParts } from './till.ts'
 
@@ -35,11 +37,25 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const [first, ...others] = chains.all
   const till = await openTill(parts, first)
   const rest = await Promise.all(others.map((chain) => openTill(parts, chain)))
-  const tills = [till, ...rest]
-  const offered = [till.terms, ...rest.map(({ terms }) => terms)] as const
   const { units: price } = till.terms
-
-  const challengeWith = createChallenge(offered, example)
+  const offersOf = (more: readonly Till[]) => {
+    const offered = [till.terms, ...more.map(({ terms }) => terms)] as const
+    return {
+      tills: [till, ...more],
+      discovery: discoveryOf(offered, example),
+      challengeWith: createChallenge(offered, example),
+    }
+  }
+  let selling = offersOf(rest)
+  chains.onJoin((chain) => {
+    openTill(parts, chain).then(
+      (joined) => {
+        selling = offersOf([...selling.tills.slice(1), joined])
+      },
+      (err: unknown) => log.error({ err, chain: chain.name }, 'a chain joined, and nothing is sold on it'),
+    )
+  })
+  const challengeWith: Challenge = (reason, lock) => selling.challengeWith(reason, lock)
   const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
     const lock = lockOffer(dataKey, request, { units: price, answer }, clock())
     return challengeWith(reason, lock)
@@ -65,12 +81,18 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const before = order === null ? null : await payments.recall(order)
     return before === null ? otherwise() : answerTo(before)
   }
+  /** A payment on a chain that has not answered yet may have been made before: a new one is never requested for it. */
+  const requireAnswering = ({ network }: Payment) => {
+    const name = chains.absent.find((one) => one === network || caip2Of(chainFacts(one)) === network)
+    if (name !== undefined) throw facilitatorUnavailable()
+  }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
     const { deliver, purchase } = sale
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? price
     // A payment of no chain here is judged by the default's terms, which it does not match.
-    const paid = tills.find(({ terms }) => payment.network === networkOf(payment, terms)) ?? till
+    const paid = selling.tills.find(({ terms }) => payment.network === networkOf(payment, terms)) ?? till
+    if (paid === till) requireAnswering(payment)
     const mismatch = paymentMismatch(payment, withPrice(paid.terms, units))
     const order = orderOf(payment, request, purchase ?? null)
     if (order === null || mismatch !== undefined)
@@ -89,7 +111,9 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     return status === 'refused' ? challenge(outcome.reason, request, offer.answer) : answerTo(outcome)
   }
   return {
-    discovery: discoveryOf(offered, example),
+    get discovery() {
+      return selling.discovery
+    },
     sell: async (sale) => {
       const request = requestOf(sale)
       if (sale.payment !== null) return sellFor(decodePayment(sale.payment), request, sale)
@@ -101,7 +125,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       const answer = answerTo(outcome)
       return answer.status === 'paid' ? answer : null
     },
-    close: async () => void (await Promise.all(tills.map((one) => one.close()))),
+    close: async () => void (await Promise.all(selling.tills.map((one) => one.close()))),
   }
 }
 

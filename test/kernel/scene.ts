@@ -78,7 +78,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     vouch: createDecisionAuthenticator({ dataKey, log: silentLog }),
     journal: createJournal({ dataKey, newId }),
     chain,
-    chains: createChains([chain]),
+    chains: createChains([chain]).chains,
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
     swapAggregators: createSandboxAggregators(),
     rates: createSnapshotRates(),
@@ -125,7 +125,7 @@ export function callOf(
   principal: Principal,
   changes: Partial<Context> = {},
 ): Omit<Context, 'afterCommit'> {
-  const chains = changes.chain === undefined ? services.chains : createChains([changes.chain])
+  const chains = changes.chain === undefined ? services.chains : createChains([changes.chain]).chains
   return {
     ...services,
     chains,

@@ -51,7 +51,7 @@ export async function openShop(
     example: { from: 'USD', to: 'EUR', amount: '100' },
     database,
     dataKey,
-    chains: 'all' in chain ? chain : createChains([parts.chain ?? chain]),
+    chains: 'all' in chain ? chain : createChains([parts.chain ?? chain]).chains,
     payTo,
     price,
     origin,

@@ -4,48 +4,71 @@ import type { Log } from '../../base/log.ts'
 import { describeVariable, withVariableName } from '../../base/start-together.ts'
 import type { ConfiguredChain } from '../../config/chains.ts'
 import type { Config } from '../../config/read-config.ts'
+import type { ChainName } from '../../money/chains.ts'
 import type { Chain } from '../chain.ts'
+import { isConnectionError } from './relay/refusal.ts'
 
 interface Parts {
   readonly clock: Clock
   readonly log: Log
 }
 
+/** @property started the default first. @property late chains whose node did not answer, to be tried again. */
+export interface StartedChains {
+  readonly started: readonly [Chain, ...Chain[]]
+  readonly late: readonly { readonly name: ChainName; readonly connect: () => Promise<Chain> }[]
+}
+
 /**
- * Starts or connects to the chains of a configuration, all at once. Each kind is loaded only when it is used.
+ * Starts or connects to the chains of a configuration, all at once. Each kind is loaded only when it is used. In
+ * production a node that does not answer holds up only its own chain, unless it is the default.
  * @throws Error that names the chain which failed; the others are closed.
  */
 export async function startConfiguredChains(
-  { chains }: Pick<Config, 'chains'>,
+  { chains, mode }: Pick<Config, 'chains' | 'mode'>,
   parts: Parts,
-): Promise<readonly [Chain, ...Chain[]]> {
+): Promise<StartedChains> {
   const [first, ...others] = chains
-  const starting = [
-    startOne(first, { ...parts, hasCards: true }),
-    ...others.map((chain) => startOne(chain, { ...parts, hasCards: false })),
-  ] as const
-  const settled = await Promise.allSettled(starting)
-  try {
-    const [started, ...rest] = await Promise.all(starting)
-    await requireSameWallets(started, rest)
-    return [started, ...rest]
-  } catch (error) {
-    await Promise.all(settled.map((one) => (one.status === 'fulfilled' ? one.value.close() : undefined)))
-    throw error
+  const starting = startOne(first, { ...parts, hasCards: true })
+  const connect = async (chain: ConfiguredChain) => {
+    const connected = await startOne(chain, { ...parts, hasCards: false })
+    try {
+      await requireSameWallets(await starting, connected)
+      return connected
+    } catch (error) {
+      await connected.close()
+      throw error
+    }
+  }
+  const [one, ...rest] = await Promise.allSettled([starting, ...others.map(connect)])
+  const failed = rest.flatMap((result, at) =>
+    result.status === 'rejected' ? [{ chain: others[at], reason: result.reason }] : [],
+  )
+  const fatal = failed.find(({ reason }) => mode === 'sandbox' || !isConnectionError(reason))
+  const started = rest.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  if (one.status === 'rejected' || fatal !== undefined) {
+    await Promise.all(started.map((chain) => chain.close()))
+    if (one.status === 'rejected') throw one.reason
+    await one.value.close()
+    throw fatal?.reason
+  }
+  return {
+    started: [one.value, ...started],
+    late: failed.flatMap(({ chain }) =>
+      chain === undefined ? [] : [{ name: chain.name, connect: () => connect(chain) }],
+    ),
   }
 }
 
 /** Wallets have one address on every chain, or money sent to it elsewhere would be lost. */
-async function requireSameWallets(first: Chain, others: readonly Chain[]): Promise<void> {
+async function requireSameWallets(first: Chain, other: Chain): Promise<void> {
   const owners = [{ kind: 'gateway' }, { kind: 'eoa', address: first.entryPoint }] as const
   for (const origin of owners) {
     const wallet = { accountId: 'acct_probe', origin }
-    const address = await first.walletAddress(wallet)
-    for (const other of others)
-      if ((await other.walletAddress(wallet)) !== address)
-        throw new Error(
-          `CHAINS: the wallets of ${first.name} and ${other.name} would have different addresses. Use local nodes for all chains, or public nodes for all.`,
-        )
+    if ((await first.walletAddress(wallet)) !== (await other.walletAddress(wallet)))
+      throw new Error(
+        `CHAINS: the wallets of ${first.name} and ${other.name} would have different addresses. Use local nodes for all chains, or public nodes for all.`,
+      )
   }
 }
 
