@@ -2,6 +2,7 @@
  * The runtime: configuration → database, chain and the other adapters. The only file that imports adapters, each through
  * its `configured.ts`. Slow dependencies start in parallel, and are closed in reverse order.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
@@ -22,7 +23,9 @@ import type { Tool } from './kernel/tool.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
-import { chainOwnerOf, startConfiguredChain } from './providers/chain/configured.ts'
+import { chainOwnerOf, type StartedChains, startConfiguredChains } from './providers/chain/configured.ts'
+import type { Chain } from './providers/chain.ts'
+import { createChains } from './providers/chains.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
@@ -77,12 +80,8 @@ export async function createRuntime(
   const rateLimits = rateLimitsOf(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
-  const [unobservedChain, database] = await startTogether(
-    () =>
-      withVariableName(
-        describeVariable(config.chain.rpcVariable, config.chain.rpcUrl) ?? 'CHAIN',
-        startConfiguredChain(config, { clock, log }),
-      ),
+  const [{ started, late }, database] = await startTogether(
+    () => startConfiguredChains(config, { clock, log }),
     () =>
       withVariableName(
         describeVariable('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR',
@@ -95,27 +94,40 @@ export async function createRuntime(
     observed(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = createConfiguredRateLimiter(config, database)
   let releaseChainClaim = async () => {}
+  const closing = new AbortController()
+  const joined: Chain[] = []
   const close = async () => {
     await tracing.close()
     await releaseChainClaim()
     await closeLimiter()
-    await unobservedChain.close()
+    closing.abort()
+    await Promise.all([...started, ...joined].map((chain) => chain.close()))
     await database.close()
   }
   try {
-    const { chain: chainConfig, databaseUrl: url } = config
-    if (chainConfig.kind !== 'rpc' && url !== null)
+    const { databaseUrl: url } = config
+    if (config.chains.some(({ kind }) => kind !== 'rpc') && url !== null)
       releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     const settings = await settingsOf(config, origin, database)
     const { dataKey } = settings
     const chainOwner = chainOwnerOf(config)
-    await claimDeployment(database, { dataKey, chainId: unobservedChain.id, chainOwner }, clock())
+    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     const authenticating = { dataKey, log }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
-    const chain = watch('chain', unobservedChain)
-    const parts = { database, chain, broker, clock, newId, log, metrics, tracing }
+    const [first, ...others] = started
+    const chain = watch('chain', first)
+    const watchOther = (one: Chain) => watch(`chain_${one.name}`, one)
+    const absent = late.map(({ name }) => name)
+    const { chains, join } = createChains([chain, ...others.map(watchOther)], absent)
+    for (const one of late)
+      void connectLate(one, { log, signal: closing.signal }).then((connected) => {
+        if (connected === null) return
+        joined.push(connected)
+        join(watchOther(connected))
+      })
+    const parts = { database, chain, chains, broker, clock, newId, log, metrics, tracing }
     const sanctions = createConfiguredSanctions(config, log)
     const travelRule = createConfiguredTravelRule(config, clock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
@@ -182,6 +194,29 @@ export async function createRuntime(
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** Pause between attempts to reach a node that did not answer at the start. */
+const LATE_MS = 5_000
+
+/** Connects to a chain as soon as its node answers. @returns null when the signal was aborted before. */
+async function connectLate(
+  { name, connect }: StartedChains['late'][number],
+  { log, signal }: { log: Log; signal: AbortSignal },
+): Promise<Chain | null> {
+  log.error({ chain: name }, 'the node of a chain does not answer; the other chains work without it')
+  for (;;) {
+    await sleep(LATE_MS, undefined, { ref: false, signal }).catch(() => undefined)
+    if (signal.aborted) return null
+    try {
+      const chain = await connect()
+      if (!signal.aborted) return chain
+      await chain.close()
+      return null
+    } catch (err) {
+      log.error({ err, chain: name }, 'a chain could not be connected and will be retried')
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Prepares the sandbox: generated secrets, a demo account with an API key, a funded x402 payer, and a chain that
- * matches the ledger. Part of the runtime; never used in production.
+ * Prepares the sandbox: generated secrets, a demo account with an API key, a funded x402 payer, and chains that
+ * match the ledger. Part of the runtime; never used in production.
  */
 import { generateKeyPair, generateKeyPairSync } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -23,6 +23,7 @@ import type { BankingProvider } from './providers/banking.ts'
 import type { Broker } from './providers/broker.ts'
 import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
+import type { Chains } from './providers/chains.ts'
 import { levelPurses } from './purchases/purse-books.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
@@ -32,6 +33,7 @@ import { levelChain } from './wallets/reconcile/level-chain.ts'
 interface SandboxParts {
   readonly database: Database
   readonly chain: Chain
+  readonly chains: Chains
   readonly broker: Broker
   readonly clock: Clock
   readonly newId: NewId
@@ -78,16 +80,18 @@ const demoPolicy: Policy = {
 
 /** Prepares the sandbox, and restores chain balances from the ledger now and after every chain reset. */
 export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCredentials> {
-  const { database, chain } = parts
+  const { database, chains } = parts
   const demoApiKey = await sandboxSecret(database, DEMO_API_KEY, () => newApiKey('sandbox'))
   const payerKey: Hex = `0x${Buffer.from(await sandboxSecret(database, 'x402-payer'), 'base64url').toString('hex')}`
   const payer = { address: privateKeyToAccount(payerKey).address, privateKey: payerKey }
   await prepareDemoAccount(parts, demoApiKey)
-  const restoreChain = async () => {
-    await Promise.all([restoreChainBalances(parts), fundPayer(chain, payer.address)])
+  for (const chain of chains.all) {
+    const restoreChain = async () => {
+      await Promise.all([restoreChainBalances({ ...parts, chain }), fundPayer(chain, payer.address)])
+    }
+    chain.onReset(restoreChain)
+    await restoreChain()
   }
-  chain.onReset(restoreChain)
-  await restoreChain()
   return { demoApiKey, payer, ...parts.webhooks }
 }
 
@@ -208,7 +212,7 @@ async function prepareDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
 }
 
 /** Runs in one process at a time: two that share a chain would both mint the same shortfall. */
-async function restoreChainBalances({ database, chain, clock, log }: SandboxParts): Promise<void> {
+async function restoreChainBalances({ database, chain, chains, clock, log }: SandboxParts): Promise<void> {
   const minted = await database.transaction(async (connection) => {
     await connection.kysely
       .selectFrom('sandbox_secret')
@@ -220,11 +224,13 @@ async function restoreChainBalances({ database, chain, clock, log }: SandboxPart
     const cursor = await findCursor(connection, chain)
     if (cursor?.identity === (await chain.identity())) return 0
     const parts = { database: connection, chain }
-    const shortfalls = (await levelChain(parts)) + (await levelPurses(parts))
+    // Purses are on the default chain only.
+    const purses = chain.name === chains.all[0].name ? await levelPurses(parts) : 0
+    const shortfalls = (await levelChain(parts)) + purses
     await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })
     return shortfalls
   })
-  if (minted > 0) log.info({ balances: minted }, 'minted missing chain balances')
+  if (minted > 0) log.info({ chain: chain.name, balances: minted }, 'minted missing chain balances')
 }
 
 async function fundPayer(chain: Chain, address: Hex): Promise<void> {

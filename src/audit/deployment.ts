@@ -8,6 +8,7 @@ import type { Connection } from '../storage/database.ts'
 /** @property chainOwner address of the key that owns the wallets; null if none is configured. */
 export interface Deployment {
   readonly dataKey: Uint8Array | null
+  /** Of the default chain. Further chains may be added and left out. */
   readonly chainId: number | null
   readonly chainOwner: string | null
 }
@@ -16,7 +17,7 @@ const remedies = {
   data_key:
     'DATA_KEY differs from the key that this database was created with, which its receipts, second factors and personal data require. Use the original DATA_KEY, or configure another database.',
   chain_id:
-    'The chain differs from the one that this database was created with, which has its wallets and transfers. Correct CHAIN_RPC_URL, or configure another database.',
+    'The default chain, the first of CHAINS, differs from the one that this database was created with, on which are its cards, purchases and bank deposits. Name the original first, or configure another database.',
   chain_owner:
     'CHAIN_OWNER_KEY does not own the wallets of this database. Use the original key, or configure another database.',
 } as const

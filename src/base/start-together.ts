@@ -27,18 +27,18 @@ export async function withVariableName<Part>(variable: string, part: Promise<Par
   }
 }
 
-/** Starts both in parallel; if one fails, the other is closed first. */
-export async function startTogether<One extends Closable, Other extends Closable>(
-  startChain: () => Promise<One>,
-  openDatabase: () => Promise<Other>,
-): Promise<[One, Other]> {
-  const [chain, database] = await Promise.allSettled([startChain(), openDatabase()])
-  if (chain.status === 'fulfilled' && database.status === 'fulfilled') return [chain.value, database.value]
-  if (chain.status === 'fulfilled') await chain.value.close()
+/** Starts chains and database in parallel; if one side fails, the other is closed first. */
+export async function startTogether<
+  Chains extends { readonly started: readonly Closable[] },
+  Database extends Closable,
+>(startChains: () => Promise<Chains>, openDatabase: () => Promise<Database>): Promise<[Chains, Database]> {
+  const [chains, database] = await Promise.allSettled([startChains(), openDatabase()])
+  if (chains.status === 'fulfilled' && database.status === 'fulfilled') return [chains.value, database.value]
+  if (chains.status === 'fulfilled') await Promise.all(chains.value.started.map((chain) => chain.close()))
   if (database.status === 'fulfilled') await database.value.close()
   throw database.status === 'rejected'
     ? database.reason
-    : chain.status === 'rejected'
-      ? chain.reason
+    : chains.status === 'rejected'
+      ? chains.reason
       : new Error('unreachable')
 }

@@ -159,6 +159,8 @@ export type AdminDriftListResponse = {
     accountId: string
     /** EVM address of the wallet. */
     safeAddress: string
+    /** Chain by name. */
+    chain: string
     /** Stablecoin by symbol. */
     token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
     /** Booked balance, as a decimal string. */
@@ -176,6 +178,8 @@ export type AdminDriftListResponse = {
     accountId: string
     /** EVM address of the wallet. */
     safeAddress: string
+    /** Chain by name. */
+    chain: string
     /** Stablecoin by symbol. */
     token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
     /** Amount frozen out of the spendable balance, as a decimal string. */
@@ -1420,7 +1424,7 @@ export type ComplianceTravelRuleRequest = {
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Without `transferId`: EVM address of the payee. */
   destination?: EvmAddress
-  /** Chain by name. Default: the chain of this deployment. */
+  /** Chain by name. Default: the first of this deployment. */
   chain?: string
   /** Beneficiary of the transfer. */
   beneficiary: {
@@ -2281,6 +2285,8 @@ export type Event =
       data: {
         /** Asset by symbol. */
         asset: string
+        /** Chain by name; absent in older events. */
+        chain?: string
         /** Missing and no longer spendable, decimal string; "0" once covered. */
         frozenAmount: string
         /** Held for open spends and not covered, decimal string. */
@@ -3370,7 +3376,7 @@ export type SandboxCredentialsResponse = {
   lithicWebhookSecret: string
   /** Private key that signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM. */
   bridgeWebhookPrivateKey: string
-  /** The sandbox chain. */
+  /** The default chain. */
   chain: {
     /** JSON-RPC address of the chain; null if it is simulated. */
     rpcUrl: string | null
@@ -3381,6 +3387,19 @@ export type SandboxCredentialsResponse = {
     /** ERC-4337 EntryPoint. */
     entryPoint: string
   }
+  /** Every chain, the default first. */
+  chains: {
+    /** Chain by name. */
+    name: string
+    /** JSON-RPC address of the chain; null if it is simulated. */
+    rpcUrl: string | null
+    /** EIP-155 chain id. */
+    chainId: number
+    /** Token contracts by symbol. */
+    tokens: Record<string, string>
+    /** ERC-4337 EntryPoint. */
+    entryPoint: string
+  }[]
   /** An x402 payer with USDC. */
   payer: {
     /** EVM address that holds USDC for x402 payments. */
@@ -3415,11 +3434,15 @@ export type SandboxFaucetRequest = {
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Amount as a decimal of the token; at most 1000000. */
   amount?: Amount
+  /** Chain by name. Default: the first of this deployment. */
+  chain?: string
 }
 
 export type SandboxFaucetResponse = {
   /** EVM address that received the tokens. */
   address: string
+  /** Chain by name. */
+  chain: string
   /** Stablecoin by symbol; of several the first. */
   token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Minted amount of `token`, as a decimal string. */
@@ -3710,7 +3733,7 @@ export type Transfer = {
 export type TransfersGaslessRequest = {
   /** Stablecoin by symbol; Tether does not support signed payments. */
   token: 'USDC' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the chain of this deployment. */
+  /** Chain by name. Default: the first of this deployment. */
   chain?: string
   /** EIP-3009: a signed payment that anyone may submit. */
   authorization?: {
@@ -3899,6 +3922,8 @@ export type WalletsAllowancesIntentRequest = {
   agentId: string
   /** Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`. */
   dailyMax?: UsdLimit
+  /** Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`. */
+  chain?: string
 }
 
 export type WalletsAllowancesListResponse = {
@@ -3916,9 +3941,9 @@ export type WalletsAllowancesSetRequest = {
 }
 
 export type WalletsGetResponse = {
-  /** EVM address of the wallet (a Safe). */
+  /** EVM address of the wallet (a Safe), the same on every chain. */
   safeAddress: string
-  /** Modules of the wallet, read from the Safe itself. */
+  /** Modules of the wallet on each chain that answers, read from the Safe itself. */
   modules: WalletModule[]
   /** One entry per stablecoin and chain. */
   balances: Balance[]
@@ -3964,7 +3989,7 @@ export type WalletsTransferIntentRequest = {
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the chain of this deployment. */
+  /** Chain by name. Default: the first of this deployment. */
   chain?: string
 }
 
@@ -3977,7 +4002,7 @@ export type WalletsTransferRequest = {
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the chain of this deployment. */
+  /** Chain by name. Default: the first of this deployment. */
   chain?: string
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string
@@ -4988,6 +5013,8 @@ export interface Operations {
           limit?: number | string
           /** `nextCursor` of the previous page. */
           cursor?: string
+          /** Chain by name. Default: the first of this deployment. */
+          chain?: string
         },
         WalletsAllowancesListResponse,
         WalletsAllowancesListResponse['allowances'][number]

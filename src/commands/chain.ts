@@ -1,20 +1,21 @@
-/** `bursar chain check | deploy`: the contracts on the configured chain. */
+/** `bursar chain check | deploy`: the contracts on a configured chain. */
 import { systemClock } from '../base/clock.ts'
 import { createLog } from '../base/log.ts'
+import type { ChainConfig, ConfiguredChain } from '../config/chains.ts'
 import { readChainConfig } from '../config/read-config.ts'
 import { chainFacts } from '../money/chains.ts'
 import { loadChainContracts } from '../runtime.ts'
 
-const usage = 'Usage: bursar chain check [--json] | chain deploy [--json]'
+const usage = 'Usage: bursar chain check [CHAIN] [--json] | chain deploy [CHAIN] [--json]'
 
 /** @returns the exit code: 0, or 1 when a contract is missing or different. @throws Error whose message is for a person. */
 export async function chain(
-  [action, ...rest]: readonly string[],
+  [action, wanted, ...rest]: readonly string[],
   { json: isJson = false }: { readonly json?: boolean | undefined },
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   if ((action !== 'check' && action !== 'deploy') || rest.length > 0) throw new Error(usage)
-  const { name, rpcUrl, rpcVariable: variable, sponsorKey } = readChainConfig(env)
+  const { name, rpcUrl, rpcVariable: variable, sponsorKey } = chosen(readChainConfig(env), wanted)
   if (rpcUrl === null)
     throw new Error(`There is no node to ask. Set ${variable}; the local chain sets itself up.`)
   const node = { name, url: rpcUrl, variable }
@@ -45,4 +46,15 @@ export async function chain(
   )
   print({ ok: isWell, ...on, checks }, lines)
   return isWell ? 0 : 1
+}
+
+/** The chain of this name; without a name the only one. @throws Error where it is not configured, or not clear. */
+function chosen(chains: ChainConfig['chains'], wanted: string | undefined): ConfiguredChain {
+  const [first, ...others] = chains
+  const names = chains.map(({ name }) => name).join(', ')
+  if (wanted === undefined && others.length === 0) return first
+  if (wanted === undefined) throw new Error(`CHAINS names several chains. Name one of them: ${names}.`)
+  const found = chains.find(({ name }) => name === wanted)
+  if (found === undefined) throw new Error(`CHAINS does not name ${wanted}. It names ${names}.`)
+  return found
 }

@@ -57,7 +57,8 @@ export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
 
 /** Checks for weak and reused secrets. Never prints their values. */
 export function checkSecrets(config: Config): Finding {
-  const { sessionSecret, dataKey, chain, metricsToken } = config
+  const { sessionSecret, dataKey, metricsToken } = config
+  const [chain] = config.chains
   const named = Object.entries({
     SESSION_SECRET: sessionSecret,
     DATA_KEY: dataKey,

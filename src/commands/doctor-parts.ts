@@ -6,6 +6,7 @@ import { deploymentFaults } from '../audit/deployment.ts'
 import { systemClock } from '../base/clock.ts'
 import { urlsOfHosts } from '../base/host-urls.ts'
 import { silentLog } from '../base/log.ts'
+import type { ConfiguredChain } from '../config/chains.ts'
 import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { chainFacts } from '../money/chains.ts'
@@ -116,9 +117,20 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
   }
 }
 
-/** Checks that the chain is reachable and correct, and that its sponsor has funds. */
-export async function checkChain({ config, signal, note }: CheckContext): Promise<Finding> {
-  const { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey } = config.chain
+/** Checks that each chain is reachable and correct, and that its sponsor has funds. */
+export function checkChains({ config, signal, note }: CheckContext): Promise<Finding[]> {
+  return Promise.all(
+    config.chains.map(async (chain, at) => {
+      const finding = await checkChain(chain, { signal, note })
+      return at === 0 ? finding : { ...finding, name: `chain ${chain.name}` }
+    }),
+  )
+}
+
+async function checkChain(
+  { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey }: ConfiguredChain,
+  { signal, note }: Pick<CheckContext, 'signal' | 'note'>,
+): Promise<Finding> {
   const look = await loadChainInspection()
   if (kind === 'simulated') return ok('chain', 'simulated, in memory')
   if (kind === 'anvil') {

@@ -5,7 +5,7 @@ import { rateLimitsOf, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   type CheckContext,
-  checkChain,
+  checkChains,
   checkClock,
   checkDatabase,
   checkLimits,
@@ -46,7 +46,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
   ])[] = [
     ['database', checkDatabase],
     ['limits', checkLimits],
-    ['chain', checkChain],
+    ['chain', checkChains],
     ['disk', () => checkDisk(config)],
     ['files', () => checkFiles(config)],
     ['secrets', () => checkSecrets(config)],

@@ -136,7 +136,7 @@ async function openGateway(
 }
 
 function openFxPaywall(
-  { chain, database, settings, clock, log, metrics, tracing }: Services,
+  { chains, database, settings, clock, log, metrics, tracing }: Services,
   { x402 }: Config,
 ): Promise<Paywall> {
   return createPaywall({
@@ -145,7 +145,7 @@ function openFxPaywall(
     pollPath: '/api/x402/payments/{id}',
     description: 'FX quote',
     example: { from: 'USD', to: 'EUR', amount: '100' },
-    chain,
+    chains,
     database,
     dataKey: settings.dataKey,
     payTo: settings.x402PayTo,

@@ -148,13 +148,16 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'chain check',
+    parameters: '[CHAIN]',
     about: 'compare every contract that money depends on with what is expected',
     optional: ['json'],
-    details: 'Reads the node only. The exit code is 1 if one is missing or different.',
+    details:
+      'Reads the node only. The exit code is 1 if one is missing or different. Where CHAINS names several chains, name one.',
     examples: ['CHAINS=base CHAIN_RPC_URL_BASE=https://node.example bursar chain check'],
   },
   {
     name: 'chain deploy',
+    parameters: '[CHAIN]',
     about: 'deploy our own contracts where they are missing, paid by the sponsor',
     optional: ['json'],
     details:

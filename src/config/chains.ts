@@ -1,4 +1,4 @@
-/** Configuration of the chain: its name, its node, and the gateway's keys on it. */
+/** Configuration of the chains: their names, their nodes, and the gateway's keys on them. */
 import { z } from 'zod'
 import { type ChainName, chainFacts, chainNames, isChainName, rpcVariableOf } from '../money/chains.ts'
 import { list } from './list.ts'
@@ -17,7 +17,8 @@ export const chainVariables = {
     .superRefine((names, context) => {
       for (const name of names.filter((text) => !isChainName(text)))
         context.addIssue({ code: 'custom', message: `"${name}" is not one of ${chainNames.join(', ')}` })
-      if (names.length > 1) context.addIssue({ code: 'custom', message: 'names more than one chain' })
+      for (const name of new Set(names.filter((text, at) => names.indexOf(text) < at)))
+        context.addIssue({ code: 'custom', message: `names ${name} twice` })
     })
     .optional(),
   CHAIN_RPC_URL: nodeUrl.optional(),
@@ -27,17 +28,21 @@ export const chainVariables = {
   ANVIL_BIN: z.string().optional(),
 }
 
+/** A chain with its node, and the gateway's keys, which are the same on every chain. */
+export interface ConfiguredChain {
+  readonly kind: 'anvil' | 'simulated' | 'rpc'
+  readonly name: ChainName
+  readonly rpcUrl: string | null
+  /** Variable that has, or would have, the node's URL. */
+  readonly rpcVariable: string
+  readonly sponsorKey: string | null
+  readonly ownerKey: string | null
+  readonly anvilBinary: string | null
+}
+
+/** @property chains the default first. */
 export interface ChainConfig {
-  readonly chain: {
-    readonly kind: 'anvil' | 'simulated' | 'rpc'
-    readonly name: ChainName
-    readonly rpcUrl: string | null
-    /** Variable that has, or would have, the node's URL. */
-    readonly rpcVariable: string
-    readonly sponsorKey: string | null
-    readonly ownerKey: string | null
-    readonly anvilBinary: string | null
-  }
+  readonly chains: readonly [ConfiguredChain, ...ConfiguredChain[]]
 }
 
 interface ChainSettings {
@@ -49,12 +54,12 @@ interface ChainSettings {
   readonly ANVIL_BIN?: string | undefined
 }
 
-export function chainOf(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
-  const name = settings.CHAINS?.find(isChainName) ?? DEFAULT_CHAIN
-  const own = settings[rpcVariableOf(name)]
-  const rpcUrl = typeof own === 'string' ? own : (settings.CHAIN_RPC_URL ?? null)
-  return {
-    chain: {
+export function chainsOf(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
+  const [first = DEFAULT_CHAIN, ...others] = settings.CHAINS?.filter(isChainName) ?? []
+  const configured = (name: ChainName): ConfiguredChain => {
+    const own = settings[rpcVariableOf(name)]
+    const rpcUrl = typeof own === 'string' ? own : (settings.CHAIN_RPC_URL ?? null)
+    return {
       kind: rpcUrl === null ? settings.CHAIN : 'rpc',
       name,
       rpcUrl,
@@ -62,43 +67,61 @@ export function chainOf(settings: ChainSettings & Readonly<Record<string, unknow
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
       ownerKey: settings.CHAIN_OWNER_KEY ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
-    },
+    }
   }
+  return { chains: [configured(first), ...others.map(configured)] }
 }
 
-/** One line per contradiction between the chain's variables; empty for a valid configuration. */
+/** One line per contradiction between the chains' variables; empty for a valid configuration. */
 export function chainErrors(given: Readonly<Record<string, string | undefined>>): string[] {
-  const name = namedChain(given)
-  const own = rpcVariableOf(name)
-  const strangers = rpcVariables.filter((variable) => variable !== own && given[variable] !== undefined)
-  const isReal = !chainFacts(name).isTest
+  const names = namedChains(given)
+  const own = names.map(rpcVariableOf)
+  const strangers = rpcVariables.filter((name) => !own.includes(name) && given[name] !== undefined)
+  const real = names.filter((name) => !chainFacts(name).isTest)
+  const hasGeneral = given.CHAIN_RPC_URL !== undefined
   return [
-    given[own] !== undefined && given.CHAIN_RPC_URL !== undefined
-      ? `CHAIN_RPC_URL: is set beside ${own}; remove one of them`
+    hasGeneral
+      ? own
+          .filter((name) => given[name] !== undefined)
+          .map((name) => `CHAIN_RPC_URL: is set beside ${name}; remove one of them`)
       : [],
-    strangers.map((variable) => `${variable}: CHAINS does not name its chain`),
-    isReal && given.MODE !== 'production'
-      ? `CHAINS: ${name} has real money, which the sandbox never moves; use MODE=production`
+    strangers.map((name) => `${name}: CHAINS does not name its chain`),
+    real.length > 0 && real.length < names.length
+      ? `CHAINS: mixes chains with real money (${real.join(', ')}) and test chains`
       : [],
-    isReal && given.CHAIN_RPC_URL !== undefined
-      ? `CHAIN_RPC_URL: use ${own}, so that no node of another chain is taken for one of ${name}`
+    given.MODE === 'production'
+      ? []
+      : real.map(
+          (name) => `CHAINS: ${name} has real money, which the sandbox never moves; use MODE=production`,
+        ),
+    hasGeneral && names.length > 1
+      ? `CHAIN_RPC_URL: is for one chain, and CHAINS names several; use ${own.join(' and ')}`
       : [],
-    given.CHAIN === 'simulated' && name !== DEFAULT_CHAIN
-      ? `CHAIN: the simulated chain is ${DEFAULT_CHAIN}, not ${name}`
+    hasGeneral && names.length === 1
+      ? real.map(
+          (name) =>
+            `CHAIN_RPC_URL: use ${rpcVariableOf(name)}, so that no node of another chain is taken for one of ${name}`,
+        )
+      : [],
+    given.CHAIN === 'simulated'
+      ? names
+          .filter((name) => name !== DEFAULT_CHAIN)
+          .map((name) => `CHAIN: the simulated chain is ${DEFAULT_CHAIN}, not ${name}`)
       : [],
   ].flat()
 }
 
-/** Variable that has the URL of the chain's node: the chain's own, unless only the general one is set. */
-export function nodeVariable(given: Readonly<Record<string, string | undefined>>): string {
-  const own = rpcVariableOf(namedChain(given))
-  return given[own] === undefined && given.CHAIN_RPC_URL !== undefined ? 'CHAIN_RPC_URL' : own
+/** Variables that have the URLs of the chains' nodes: each chain's own, unless only the general one is set. */
+export function nodeVariables(given: Readonly<Record<string, string | undefined>>): string[] {
+  const own = namedChains(given).map(rpcVariableOf)
+  const [only = ''] = own
+  const isGeneral = own.length === 1 && given[only] === undefined && given.CHAIN_RPC_URL !== undefined
+  return isGeneral ? ['CHAIN_RPC_URL'] : own
 }
 
-function namedChain({ CHAINS = '' }: Readonly<Record<string, string | undefined>>): ChainName {
-  return (
-    CHAINS.split(',')
-      .map((name) => name.trim())
-      .find(isChainName) ?? DEFAULT_CHAIN
-  )
+function namedChains({ CHAINS = '' }: Readonly<Record<string, string | undefined>>): readonly ChainName[] {
+  const named = CHAINS.split(',')
+    .map((name) => name.trim())
+    .filter(isChainName)
+  return named.length === 0 ? [DEFAULT_CHAIN] : [...new Set(named)]
 }

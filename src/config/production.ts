@@ -1,6 +1,6 @@
 /** Checks required and contradictory variables of production, and reports all problems at once before startup. */
 
-import { nodeVariable } from './chains.ts'
+import { nodeVariables } from './chains.ts'
 
 type Given = Readonly<Record<string, string | undefined>>
 
@@ -8,7 +8,7 @@ type Given = Readonly<Record<string, string | undefined>>
 const needs = (given: Given) => [
   'PUBLIC_ORIGIN',
   'DATABASE_URL',
-  nodeVariable(given),
+  ...nodeVariables(given),
   'CHAIN_SPONSOR_KEY',
   'CHAIN_OWNER_KEY',
   'X402_PAY_TO',

@@ -10,7 +10,7 @@ import { jwtKeyOf } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
 import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
-import { type ChainConfig, chainErrors, chainOf, chainVariables } from './chains.ts'
+import { type ChainConfig, chainErrors, chainsOf, chainVariables } from './chains.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
 import { type EventConfig, eventsOf, eventVariables } from './events.ts'
 import { type HttpConfig, httpOf, httpVariables } from './http.ts'
@@ -200,8 +200,8 @@ export function readConfig(
   return config
 }
 
-/** Reads the chain alone, for commands that need nothing else. @throws Error as {@link readConfig}. */
-export function readChainConfig(env: Readonly<Record<string, string | undefined>>): ChainConfig['chain'] {
+/** Reads the chains alone, for commands that need nothing else. @throws Error as {@link readConfig}. */
+export function readChainConfig(env: Readonly<Record<string, string | undefined>>): ChainConfig['chains'] {
   const set = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   )
@@ -215,7 +215,7 @@ export function readChainConfig(env: Readonly<Record<string, string | undefined>
     ...chainErrors({ ...given, MODE: 'production' }),
   ]
   if (!parsed.success || problems.length > 0) throw invalidConfiguration(problems)
-  return chainOf(parsed.data).chain
+  return chainsOf(parsed.data).chains
 }
 
 function invalidConfiguration(problems: readonly string[]): Error {
@@ -271,7 +271,7 @@ function configOf(
     ),
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
-    ...chainOf(settings),
+    ...chainsOf(settings),
     ...complianceOf(settings),
     ...investingOf(settings),
     ...cardsOf(settings),

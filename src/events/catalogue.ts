@@ -285,11 +285,12 @@ const groups = [
     about: { 'wallet.shortfall': 'The chain holds less of an asset than the books, or that has changed.' },
     data: z.strictObject({
       asset,
+      chain: z.string().optional().describe('Chain by name; absent in older events.'),
       frozenAmount: z.string().describe('Missing and no longer spendable, decimal string; "0" once covered.'),
       uncoveredAmount: z.string().describe('Held for open spends and not covered, decimal string.'),
     }),
     object: 'wallet',
-    example: { asset: 'USDC', frozenAmount: '1', uncoveredAmount: '0' },
+    example: { asset: 'USDC', chain: 'base-sepolia', frozenAmount: '1', uncoveredAmount: '0' },
   },
   {
     about: { 'webhook.disabled': 'A webhook endpoint was disabled, because it failed for two days.' },

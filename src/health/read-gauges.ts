@@ -11,7 +11,10 @@ import type { Database, Statement } from '../storage/database.ts'
 
 export interface GaugeDependencies {
   readonly database: Pick<Database, 'call' | 'connections'>
-  readonly chain: Pick<Chain, 'latestBlockAt'>
+  readonly chains: {
+    readonly all: readonly Pick<Chain, 'name' | 'latestBlockAt'>[]
+    readonly absent: readonly string[]
+  }
   readonly clock: Clock
 }
 
@@ -33,12 +36,13 @@ const backlog: Statement = {
 
 const drift: Statement = {
   name: 'gauge_drift',
-  text: `select token, count(*) as wallets, sum(abs(booked - on_chain))::text as units from wallet_drift group by token`,
+  text: `select chain, token, count(*) as wallets, sum(abs(booked - on_chain))::text as units
+    from wallet_drift group by chain, token`,
 }
 
 const shortfall: Statement = {
   name: 'gauge_shortfall',
-  text: `select token, sum(frozen + uncovered)::text as units from wallet_shortfall group by token`,
+  text: `select chain, token, sum(frozen + uncovered)::text as units from wallet_shortfall group by chain, token`,
 }
 
 const alarms: Statement = {
@@ -50,31 +54,36 @@ const alarms: Statement = {
 const READ_TIMEOUT_MS = 2_000
 
 /** Reads all gauges. A source that fails reports `up` 0, and its gauges are omitted. Never throws. */
-export async function readGauges({ database, chain, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
-  const [stored, lag] = await Promise.all([
-    settled(readStored(database, clock())),
-    settled(readLag(chain, clock)),
+export async function readGauges({ database, chains, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
+  const [stored, ...lags] = await Promise.all([
+    settled(readStored({ database, chains }, clock())),
+    ...chains.all.map((chain) => settled(readLag(chain, clock))),
   ])
   return [
     up('database', stored !== null),
-    up('chain', lag !== null),
+    ...chains.all.map(({ name }, at) => up(at === 0 ? 'chain' : `chain_${name}`, lags[at] !== null)),
+    ...chains.absent.map((name) => up(`chain_${name}`, false)),
     ...(stored ?? []),
-    ...(lag ?? []),
+    ...lags.flatMap((lag) => lag ?? []),
     ...connectionsOf(database),
   ]
 }
 
-async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<Gauge[]> {
+async function readStored(
+  { database, chains }: Pick<GaugeDependencies, 'database' | 'chains'>,
+  now: Date,
+): Promise<Gauge[]> {
   const [[depths], drifts, shortfalls, raised] = await Promise.all([
     database.call<Record<string, bigint>>(backlog, [now]),
-    database.call<{ token: string; wallets: bigint; units: string }>(drift, []),
-    database.call<{ token: string; units: string }>(shortfall, []),
+    database.call<{ chain: string; token: string; wallets: bigint; units: string }>(drift, []),
+    database.call<{ chain: string; token: string; units: string }>(shortfall, []),
     database.call<{ domain: string; count: bigint }>(alarms, []),
   ])
-  const missing = new Map(shortfalls.map((row) => [row.token, BigInt(row.units)]))
+  const nameOf = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
+  const missing = new Map(shortfalls.map((row) => [nameOf(row), BigInt(row.units)]))
   const open = new Map(raised.map(({ domain, count }) => [domain, Number(count)]))
-  const units = new Map(drifts.map((row) => [row.token, BigInt(row.units)]))
-  const wallets = new Map(drifts.map((row) => [row.token, Number(row.wallets)]))
+  const units = new Map(drifts.map((row) => [nameOf(row), BigInt(row.units)]))
+  const wallets = new Map(drifts.map((row) => [nameOf(row), Number(row.wallets)]))
   return [
     ...Object.entries(depths ?? {}).map(([kind, count]) => ({
       name: 'open',
@@ -88,37 +97,39 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
       labels: { domain },
       value: open.get(domain) ?? 0,
     })),
-    ...stablecoins.flatMap((asset) => [
-      {
-        name: 'ledger_drift',
-        help: 'Total difference between ledger and chain over all wallets, in whole coins.',
-        labels: { asset },
-        // For display and alerts only, so a float is acceptable.
-        value: Number(decimalOf({ asset, units: units.get(asset) ?? 0n })),
-      },
-      {
-        name: 'ledger_drift_wallets',
-        help: 'Wallets whose ledger and chain differ.',
-        labels: { asset },
-        value: wallets.get(asset) ?? 0,
-      },
-      {
-        name: 'wallet_shortfall',
-        help: 'Total booked money that the chain no longer holds, in whole coins. Alert above zero.',
-        labels: { asset },
-        value: Number(decimalOf({ asset, units: missing.get(asset) ?? 0n })),
-      },
-    ]),
+    ...chains.all
+      .flatMap(({ name: chain }) => stablecoins.map((asset) => ({ chain, asset })))
+      .flatMap(({ chain, asset }) => [
+        {
+          name: 'ledger_drift',
+          help: 'Total difference between ledger and chain over all wallets, in whole coins.',
+          labels: { asset, chain },
+          // For display and alerts only, so a float is acceptable.
+          value: Number(decimalOf({ asset, units: units.get(nameOf({ chain, token: asset })) ?? 0n })),
+        },
+        {
+          name: 'ledger_drift_wallets',
+          help: 'Wallets whose ledger and chain differ.',
+          labels: { asset, chain },
+          value: wallets.get(nameOf({ chain, token: asset })) ?? 0,
+        },
+        {
+          name: 'wallet_shortfall',
+          help: 'Total booked money that the chain no longer holds, in whole coins. Alert above zero.',
+          labels: { asset, chain },
+          value: Number(decimalOf({ asset, units: missing.get(nameOf({ chain, token: asset })) ?? 0n })),
+        },
+      ]),
   ]
 }
 
-async function readLag(chain: GaugeDependencies['chain'], clock: Clock): Promise<Gauge[]> {
+async function readLag(chain: Pick<Chain, 'name' | 'latestBlockAt'>, clock: Clock): Promise<Gauge[]> {
   const at = await chain.latestBlockAt()
   return [
     {
       name: 'chain_block_age_seconds',
       help: 'Age of the latest block. A local chain creates blocks only for transactions.',
-      labels: {},
+      labels: { chain: chain.name },
       value: Math.max(0, clock().getTime() - at.getTime()) / 1_000,
     },
   ]

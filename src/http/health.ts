@@ -86,27 +86,35 @@ function isFromLoopback(c: HttpContext): boolean {
 /** Adds `/readyz`, which answers 503 while a required dependency is unavailable or the process is draining. */
 export function routeReadiness(
   app: Hono<Env>,
-  { database, chain, rateLimiter, railControls, clock, log }: Services,
+  { database, chains, rateLimiter, railControls, clock, log }: Services,
   isDraining: () => boolean,
 ): void {
-  const checks = {
+  const checks: Readonly<Record<string, () => Promise<unknown>>> = {
     database: async () => {
       const pending = await database.pendingMigrations()
       if (pending.length > 0) throw new Error(`${pending.length} migrations or functions are missing`)
     },
-    chain: () => chain.blockNumber(),
+    // A deployment works with the chains that answer.
+    chain: () => Promise.any(chains.all.map((chain) => chain.blockNumber())),
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),
   }
   /** Reported, but not required: routes that need them answer 503 themselves. */
   const optionalChecks = { railControls: () => railControls.read('wallet-transfer') }
+  /** Each of several chains. */
+  const chainChecks = () =>
+    chains.all.length + chains.absent.length === 1
+      ? []
+      : [...chains.all.map(({ name }) => name), ...chains.absent].map(
+          (name) => [`chain_${name}`, async () => chains.of(name).blockNumber()] as const,
+        )
   app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)
     const results = await Promise.all(
-      Object.entries({ ...checks, ...optionalChecks }).map(
+      [...Object.entries({ ...checks, ...optionalChecks }), ...chainChecks()].map(
         async ([name, check]) => [name, await runCheck(name, check, log)] as const,
       ),
     )
-    const isReady = results.every(([name, result]) => result === 'ok' || name in optionalChecks)
+    const isReady = results.every(([name, result]) => result === 'ok' || !(name in checks))
     return c.json(
       { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
       isReady ? 200 : 503,

@@ -15,7 +15,7 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 export function routeWellKnown(
   app: Hono<Env>,
   { settings }: Pick<Services, 'settings'>,
-  { discovery }: Pick<ListedSeller, 'discovery'>,
+  seller: Pick<ListedSeller, 'discovery'>,
 ): void {
   const { origin } = settings
   // Clients accept the metadata only if it names the resource as they do.
@@ -38,5 +38,5 @@ export function routeWellKnown(
     keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
-  app.get('/.well-known/x402', (c) => c.json(discovery))
+  app.get('/.well-known/x402', (c) => c.json(seller.discovery))
 }

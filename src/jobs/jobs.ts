@@ -43,6 +43,8 @@ interface JobRow {
   readonly round: JobRound
   /** Runs at its interval at rest, too. */
   readonly isSteady?: true
+  /** Runs on each chain by itself, so that a chain that does not answer holds up no other. */
+  readonly isOnEachChain?: true
 }
 
 /** Creates the round of a job that keeps state between rounds. */
@@ -60,9 +62,9 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
   { name: 'push-owners', everyMs: 1_000, round: pushToOwners },
-  { name: 'settle-pending', everyMs: 1_000, round: settlePending },
-  { name: 'settle-payments', everyMs: 1_000, round: settlePayments },
-  { name: 'settle-relays', everyMs: 1_000, round: settleRelays },
+  { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
+  { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
+  { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
   { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
   { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
@@ -70,7 +72,13 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'send-card-states', everyMs: 1_000, round: sendCardStates },
   { name: 'collect-debts', everyMs: 1_000, round: collectDebts },
   // Deposits come unannounced. Without new blocks a round reads the chain only.
-  { name: 'watch-chain', everyMs: 1_000, round: stateful(createWatchChain), isSteady: true },
+  {
+    name: 'watch-chain',
+    everyMs: 1_000,
+    round: stateful(createWatchChain),
+    isSteady: true,
+    isOnEachChain: true,
+  },
   { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
   {
@@ -83,23 +91,33 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },
-  { name: 'screen-deposits', everyMs: 5_000, round: screenKeptDeposits },
-  { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile) },
+  { name: 'screen-deposits', everyMs: 5_000, round: screenKeptDeposits, isOnEachChain: true },
+  { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile), isOnEachChain: true },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
   { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },
   { name: 'sweep', everyMs: 60_000, round: sweep },
-  ...(mode === 'sandbox' ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints }] : []),
+  ...(mode === 'sandbox'
+    ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints, isOnEachChain: true as const }]
+    : []),
 ]
+
+/** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
+function jobsOn(services: Services, chain: Services['chain']) {
+  const isDefault = chain.name === services.chain.name
+  return table(services.settings.mode)
+    .filter(({ isOnEachChain }) => isDefault || isOnEachChain)
+    .map(({ name, round, ...row }) => ({
+      ...row,
+      name: isDefault ? name : `${name} ${chain.name}`,
+      round: (_services: Services, signal: AbortSignal) => round({ ...services, chain }, signal),
+    }))
+}
 
 /** Starts every job. @param setClock sets the clock that gateways on one database share. */
 export function startJobs(services: Services, pace: Pace, setClock: () => Promise<void>): readonly Job[] {
-  const { log, settings } = services
+  const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
-  const rows: readonly JobRow[] = [
-    ...table(settings.mode),
-    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
-  ]
-  return rows.map(({ name, everyMs, round, isSteady }) =>
+  const start = ({ name, everyMs, round, isSteady }: JobRow): Job =>
     every(everyMs, {
       name,
       round: async (signal) => {
@@ -108,6 +126,12 @@ export function startJobs(services: Services, pace: Pace, setClock: () => Promis
       },
       log,
       pace: isSteady ? steady : pace,
-    }),
-  )
+    })
+  const rows: readonly JobRow[] = [
+    ...chains.all.flatMap((chain) => jobsOn(services, chain)),
+    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+  ]
+  const jobs = rows.map(start)
+  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))
+  return jobs
 }

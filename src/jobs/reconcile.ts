@@ -12,7 +12,7 @@ const PAGE = 100
  * @returns the number of wallets with a difference.
  */
 export function createReconcile(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<number> {
-  const { database, log } = parts
+  const { database, chain, log } = parts
   const alarmed = new Set<string>()
   let after = ''
   return async (signal) => {
@@ -22,7 +22,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
       if (signal.aborted) break
       const { address } = wallet
       const missing = await reconcileWallet(parts, wallet).catch((err: unknown) => {
-        log.warn({ err, address }, 'comparing a wallet failed')
+        log.warn({ err, chain: chain.name, address }, 'comparing a wallet failed')
         return []
       })
       for (const { token, booked, onChain } of missing) {
@@ -31,7 +31,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
         if (alarmed.has(alarm)) continue
         alarmed.add(alarm)
         log.error(
-          { address, token, inBooks, onChain: onChainAmount },
+          { chain: chain.name, address, token, inBooks, onChain: onChainAmount },
           'a wallet holds less on the chain than the ledger booked',
         )
       }

@@ -14,10 +14,10 @@ export async function repayMints(
   parts: { database: Database; chain: Chain; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Promise<number> {
-  const { database, clock, log } = parts
+  const { clock, log } = parts
   const at = clock()
   const due = { before: new Date(at.getTime() - QUIET_MS), at, limit: BATCH }
-  const mints = await claimMints(database, due)
+  const mints = await claimMints(parts, due)
   for (const owed of mints) {
     if (signal.aborted) break
     const { address, token } = owed

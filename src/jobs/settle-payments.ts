@@ -14,13 +14,16 @@ const BATCH = 100
 
 /** Runs one round. A failing payment does not block the others. @param signal stops the round early. */
 export async function settlePayments(
-  resolving: PaymentResolutionDependencies & { readonly log: Log },
+  resolving: PaymentResolutionDependencies & {
+    readonly chain: { readonly name: string }
+    readonly log: Log
+  },
   signal: AbortSignal,
 ): Promise<number> {
   const { database, clock, log } = resolving
   const now = clock().getTime()
   const due = { before: new Date(now - QUIET_MS), abandoned: new Date(now - ABANDONED_MS), limit: BATCH }
-  const payments = await openPayments(database, due)
+  const payments = await openPayments(resolving, due)
   for (const payment of payments) {
     if (signal.aborted) break
     if (!(await claimPayment(database, payment, clock()))) continue

@@ -4,6 +4,7 @@ import { cancelUnsigned } from '../banking/prepare-payout.ts'
 import { resumePayout } from '../banking/resume-payout.ts'
 import type { SendPayoutDependencies } from '../banking/send-payout.ts'
 import type { NewId } from '../base/ids.ts'
+import type { ChainName } from '../money/chains.ts'
 import { releaseOrphans } from '../spending/orphans.ts'
 import { recordMint } from '../wallets/reconcile/owed-mints.ts'
 
@@ -14,6 +15,7 @@ const ORPHANED_MS = 30_000
 const BATCH = 50
 
 type PayoutJobDependencies = Omit<SendPayoutDependencies, 'oweMint'> & {
+  readonly chain: { readonly name: ChainName }
   readonly newId: NewId
   readonly settings: { readonly mode: 'sandbox' | 'production' }
 }

@@ -17,7 +17,7 @@ export async function settlePending(sending: TransferDependencies, signal: Abort
   const { database, clock, log } = sending
   const before = new Date(clock().getTime() - QUIET_MS)
   await releaseUnwrittenTransfers(sending, before)
-  const transfers = await openTransfers(database, before, BATCH)
+  const transfers = await openTransfers(sending, { before, limit: BATCH })
   for (const transfer of transfers) {
     if (signal.aborted) break
     // Another process may work on the same list; a claimed transfer moves to the end of the queue.

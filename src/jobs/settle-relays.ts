@@ -11,7 +11,7 @@ const BATCH = 100
 export async function settleRelays(relaying: RelayDependencies, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = relaying
   const before = new Date(clock().getTime() - QUIET_MS)
-  const relays = await openRelays(database, before, BATCH)
+  const relays = await openRelays(relaying, { before, limit: BATCH })
   for (const relay of relays) {
     if (signal.aborted) break
     if (!(await claimRelay(database, relay.id, before, clock()))) continue

@@ -52,16 +52,10 @@ export async function verifySettled(
   }
   const parts: VerifyingParts = { ...dependencies, requireSameChain }
   const checks = [
-    ...(await transfersConfirmedSince(parts.database, since)).map(
-      (transfer) => () => repeatTransfer(parts, transfer),
-    ),
-    ...(await relaysConfirmedSince(parts.database, since)).map((relay) => () => repeatRelay(parts, relay)),
-    ...(await paymentsSettledSince(parts.database, since)).map(
-      (payment) => () => reverseLost(parts, payment),
-    ),
-    ...(await purchasesSettledSince(parts.database, since)).map(
-      (purchase) => () => verifyPurchase(parts, purchase),
-    ),
+    ...(await transfersConfirmedSince(parts, since)).map((transfer) => () => repeatTransfer(parts, transfer)),
+    ...(await relaysConfirmedSince(parts, since)).map((relay) => () => repeatRelay(parts, relay)),
+    ...(await paymentsSettledSince(parts, since)).map((payment) => () => reverseLost(parts, payment)),
+    ...(await purchasesSettledSince(parts, since)).map((purchase) => () => verifyPurchase(parts, purchase)),
   ]
   let missing = 0
   for (let from = 0; from < checks.length && !signal.aborted; from += AT_ONCE) {

@@ -149,7 +149,7 @@ async function search(
       const accountId = wallets.get(address)
       if (accountId === undefined) continue
       await reconcileWallet(parts, { accountId, address }, { isEvident: true }).catch((err: unknown) =>
-        log.warn({ err, address }, 'comparing a wallet failed'),
+        log.warn({ err, chain: chain.name, address }, 'comparing a wallet failed'),
       )
     }
   return unexplained.size

@@ -12,6 +12,7 @@ import type { BankingProvider } from '../providers/banking.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
+import type { Chains } from '../providers/chains.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { IdentityReview } from '../providers/identity-review.ts'
 import type { Messages } from '../providers/messages.ts'
@@ -90,7 +91,9 @@ export interface Services {
   readonly vouch: AuthenticateDecisions
   /** Writes journal entries within the transaction of the change. */
   readonly journal: WriteJournal
+  /** The default chain, for calls without one. Cards, purchases, bank deposits and payouts use no other. */
   readonly chain: Chain
+  readonly chains: Chains
   readonly broker: Broker
   readonly swapAggregators: readonly SwapAggregator[]
   readonly rates: Rates

@@ -3,6 +3,12 @@ import type { Selectable } from 'kysely'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { PaymentTable } from '../storage/schema.ts'
 
+/** The database, and the chain whose payments are read. */
+interface OnChain {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+}
+
 export type StoredPayment = Selectable<PaymentTable>
 
 /** Identity of an authorization: EIP-3009 spends each nonce once. Lower case. */
@@ -129,14 +135,15 @@ export async function reversePayment(
   return row?.reversed === true
 }
 
-/** Finds settled payments since a moment that were not reversed. */
+/** Finds settled payments on a chain since a moment that were not reversed. */
 export async function paymentsSettledSince(
-  { kysely }: Connection,
+  { database: { kysely }, chain }: OnChain,
   since: Date,
 ): Promise<readonly StoredPayment[]> {
   return kysely
     .selectFrom('payment')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('state', '=', 'settled')
     .where('updated_at', '>=', since)
     .where('reversed_at', 'is', null)
@@ -209,16 +216,17 @@ export async function claimPaymentForResend(
 }
 
 /**
- * Finds payments with an unknown outcome, the longest unchecked first.
+ * Finds payments on a chain with an unknown outcome, the longest unchecked first.
  * @param abandoned payments still being taken are included if last updated before this time.
  */
 export async function openPayments(
-  { kysely }: Connection,
+  { database: { kysely }, chain }: OnChain,
   { before, abandoned, limit }: { before: Date; abandoned: Date; limit: number },
 ): Promise<readonly StoredPayment[]> {
   return kysely
     .selectFrom('payment')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where((eb) =>
       eb.or([
         eb.and([eb('state', '=', 'pending'), eb('updated_at', '<', before)]),

@@ -6,10 +6,15 @@ import type { Connection } from '../storage/database.ts'
 import type { PayingParts } from './pay-purchase.ts'
 import { kindOf, type Purchase, signedPurchase } from './store.ts'
 
-export async function purchasesSettledSince({ kysely }: Connection, since: Date): Promise<Purchase[]> {
-  return kysely
+/** Finds purchases on a chain that were settled since a moment. */
+export async function purchasesSettledSince(
+  { database, chain }: { database: Connection; chain: { readonly name: string } },
+  since: Date,
+): Promise<Purchase[]> {
+  return database.kysely
     .selectFrom('purchase')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('state', '=', 'settled')
     .where('updated_at', '>=', since)
     .execute()

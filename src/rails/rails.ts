@@ -29,9 +29,11 @@ export interface Rail {
   readonly settlementTime: string
 }
 
-/** @property fxPrice price of an FX quote. */
+type RailChain = Pick<Chain, 'name' | 'tokens'>
+
+/** @property chains the default first. @property fxPrice price of an FX quote. */
 export interface RailFacts {
-  readonly chain: Pick<Chain, 'name' | 'tokens'>
+  readonly chains: { readonly all: readonly [RailChain, ...RailChain[]] }
   readonly fxPrice: Money
 }
 
@@ -43,21 +45,24 @@ export interface RailStatus {
 
 const SMALLEST = '0.000001'
 
-export function describeRails({ chain, fxPrice }: RailFacts): readonly Rail[] {
-  return Object.values(rails({ chain, fxPrice }))
+export function describeRails(facts: RailFacts): readonly Rail[] {
+  return Object.values(rails(facts))
 }
 
-function rails({ chain: { name: chain, tokens }, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
+function rails({ chains: { all }, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
   const price = decimalOf(fxPrice)
+  const [{ name: chain, tokens }] = all
+  const names = all.map(({ name }) => name)
   const held = stablecoins.filter((token) => tokens[token] !== undefined)
+  const heldAnywhere = stablecoins.filter((token) => all.some((one) => one.tokens[token] !== undefined))
   return {
     'wallet-transfer': {
       id: 'wallet-transfer',
       kind: 'onchain',
       directions: ['out'],
       currencies: [],
-      tokens: held,
-      chains: [chain],
+      tokens: heldAnywhere,
+      chains: names,
       min: SMALLEST,
       max: null,
       fees: [],
@@ -70,8 +75,8 @@ function rails({ chain: { name: chain, tokens }, fxPrice }: RailFacts): Readonly
       directions: ['in', 'out'],
       currencies: [],
       // USDT does not support signed payments.
-      tokens: held.filter((token) => token !== 'USDT'),
-      chains: [chain],
+      tokens: heldAnywhere.filter((token) => token !== 'USDT'),
+      chains: names,
       min: SMALLEST,
       max: null,
       fees: [],
@@ -83,7 +88,7 @@ function rails({ chain: { name: chain, tokens }, fxPrice }: RailFacts): Readonly
       directions: ['in'],
       currencies: [],
       tokens: ['USDC'],
-      chains: [chain],
+      chains: names,
       min: price,
       max: price,
       fees: [],

@@ -720,6 +720,7 @@ export interface OwedMintTable {
   address: string
   units: bigint
   tried_at: Date
+  chain: string
 }
 
 export interface OwnerMailTable {
@@ -1181,6 +1182,7 @@ export interface WalletDriftTable {
   on_chain: bigint
   first_seen_at: Date
   last_seen_at: Date
+  chain: string
 }
 
 export interface WalletShortfallTable {
@@ -1190,6 +1192,7 @@ export interface WalletShortfallTable {
   uncovered: bigint
   first_seen_at: Date
   updated_at: Date
+  chain: string
 }
 
 export interface WalletSignerTable {

@@ -1,4 +1,5 @@
 /** The wallet as in spec 2.1: address, modules and balances. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { getAddress } from 'viem'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { Failure } from '../failures/failure.ts'
@@ -7,7 +8,8 @@ import { currencyOf } from '../money/currencies.ts'
 import { decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import { usdMicrosAt } from '../money/usd-value.ts'
-import type { Address, Chain, WalletModule } from '../providers/chain.ts'
+import type { Address, Wallet, WalletModule } from '../providers/chain.ts'
+import type { Chains } from '../providers/chains.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Connection } from '../storage/database.ts'
 import { findOwnedWallet } from './store.ts'
@@ -31,20 +33,23 @@ export interface WalletSummary {
 
 interface WalletDependencies {
   readonly database: Connection
-  readonly chain: Chain
+  readonly chains: Chains
   readonly rates: Rates
   readonly now: Date
 }
 
-/** @throws Failure `not_found` where the account has no wallet. */
+/** How long the other chains' modules are waited for once one chain has answered. */
+const OTHERS_MS = 1_000
+
+/** @throws Failure `not_found` where the account has no wallet; `provider_unavailable` when no chain answers. */
 export async function showWallet(
-  { database, chain, rates, now }: WalletDependencies,
+  { database, chains, rates, now }: WalletDependencies,
   accountId: string,
 ): Promise<WalletSummary> {
   const wallet = await findOwnedWallet(database, accountId)
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const [modules, booked, table] = await Promise.all([
-    chain.modules(wallet),
+    readModules(chains, wallet),
     balances(database, accountId),
     // A balance is shown without its worth rather than not at all.
     rates.latest(now).catch(() => null),
@@ -52,9 +57,10 @@ export async function showWallet(
   return {
     safeAddress: getAddress(wallet.address),
     modules,
-    balances: stablecoins
-      .filter((token) => chain.tokens[token] !== undefined)
-      .map((token) => {
+    balances: chains.all
+      .flatMap((chain) => stablecoins.map((token) => ({ chain, token })))
+      .filter(({ chain, token }) => chain.tokens[token] !== undefined)
+      .map(({ chain, token }) => {
         const row = booked.find(({ place, asset }) => place === chain.name && asset === token)
         return {
           token,
@@ -68,6 +74,21 @@ export async function showWallet(
         }
       }),
   }
+}
+
+/** Reads the modules on every chain. A chain that does not answer is left out, unless none does. */
+async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly WalletModule[]> {
+  const [first, ...others] = all.map((chain) => chain.modules(wallet))
+  if (first === undefined || others.length === 0) return (await first) ?? []
+  const readings = [first, ...others]
+  const answered = Promise.any(readings)
+  const none = answered.then(
+    () => [],
+    () => first,
+  )
+  const late = none.then((empty) => sleep(OTHERS_MS, empty, { ref: false }))
+  const read = await Promise.all(readings.map((reading) => Promise.race([reading.catch(() => none), late])))
+  return read.flat()
 }
 
 function worthOf(table: RateTable | null, money: Money): string | null {

@@ -42,6 +42,12 @@ export interface Transfer {
 /** Failure code of a failed transfer, repeated to later calls. */
 export type FailureCode = 'provider_unavailable' | 'signature_rejected'
 
+/** The database, and the chain whose rows are read. */
+export interface OnChain {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+}
+
 /** Maximum number of addresses per query. */
 const MAX_ADDRESSES = 1_000
 
@@ -212,9 +218,13 @@ const transferAndWallet = (database: Connection) =>
     .selectAll('transfer')
     .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover'])
 
-/** Finds open transfers last touched before a moment, the longest untouched first. */
-export async function openTransfers(database: Connection, before: Date, limit: number): Promise<Transfer[]> {
+/** Finds open transfers on a chain last touched before a moment, the longest untouched first. */
+export async function openTransfers(
+  { database, chain }: OnChain,
+  { before, limit }: { before: Date; limit: number },
+): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
     .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
     .where('updated_at', '<', before)
     .orderBy('updated_at')
@@ -223,8 +233,12 @@ export async function openTransfers(database: Connection, before: Date, limit: n
   return rows.map(transferOf)
 }
 
-export async function transfersConfirmedSince(database: Connection, since: Date): Promise<Transfer[]> {
+export async function transfersConfirmedSince(
+  { database, chain }: OnChain,
+  since: Date,
+): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
     .where('state', '=', 'confirmed')
     .where('updated_at', '>=', since)
     .orderBy('transfer.id')
@@ -232,12 +246,13 @@ export async function transfersConfirmedSince(database: Connection, since: Date)
   return rows.map(transferOf)
 }
 
-/** Finds open transfers from or to a wallet. */
+/** Finds open transfers from or to a wallet on a chain. */
 export async function openTransfersOf(
-  database: Connection,
+  { database, chain }: OnChain,
   { accountId, address }: { accountId: string; address: Address },
 ): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
     .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
     .where(({ eb, or }) =>
       or([eb('transfer.account_id', '=', accountId), eb('destination', '=', lowerCase(address))]),
@@ -246,9 +261,9 @@ export async function openTransfersOf(
   return rows.map(transferOf)
 }
 
-/** Finds transfers that may have made a payment: those with equal members that have not failed. */
+/** Finds transfers on a chain that may have made a payment: those with equal members that have not failed. */
 export async function findMatchingTransfers(
-  database: Connection,
+  { database, chain }: OnChain,
   sought: {
     readonly accountId: string
     readonly destination: Address
@@ -260,6 +275,7 @@ export async function findMatchingTransfers(
   },
 ): Promise<Transfer[]> {
   const query = transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
     .where('transfer.account_id', '=', sought.accountId)
     .where('destination', '=', sought.destination)
     .where('token', '=', sought.token)

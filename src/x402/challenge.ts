@@ -9,11 +9,15 @@ import { requirementV1, requirementV2, type Terms } from './terms.ts'
  */
 export type Challenge = (reason: string, lock: Lock | null) => ChallengeOutcome
 
-/** @param example a valid query for the resource. */
-export function createChallenge(terms: Terms, example: Readonly<Record<string, string>>): Challenge {
-  const acceptsV1 = JSON.stringify([requirementV1(terms)].filter((requirement) => requirement !== null))
-  const resource = { url: terms.resource, description: terms.description, mimeType: 'application/json' }
-  const fixed = JSON.stringify({ resource, accepts: [requirementV2(terms)] }).slice(1, -1)
+/** @param offered terms on each chain, the default first. @param example a valid query for the resource. */
+export function createChallenge(
+  offered: readonly [Terms, ...Terms[]],
+  example: Readonly<Record<string, string>>,
+): Challenge {
+  const [{ resource: url, description }] = offered
+  const acceptsV1 = JSON.stringify(offered.map(requirementV1).filter((requirement) => requirement !== null))
+  const resource = { url, description, mimeType: 'application/json' }
+  const fixed = JSON.stringify({ resource, accepts: offered.map(requirementV2) }).slice(1, -1)
   const extensions = JSON.stringify(extensionsOf(example)).slice(1, -1)
   return (reason, lock) => {
     const error = JSON.stringify(reason)

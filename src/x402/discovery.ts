@@ -2,9 +2,12 @@
 import { extensionsOf } from './extensions.ts'
 import { requirementV2, type Terms } from './terms.ts'
 
-/** @param example a valid query for the resource. */
-export function discoveryOf(terms: Terms, example: Readonly<Record<string, string>>) {
-  const { resource, description } = terms
+/** @param offered terms on each chain, the default first. @param example a valid query for the resource. */
+export function discoveryOf(
+  offered: readonly [Terms, ...Terms[]],
+  example: Readonly<Record<string, string>>,
+) {
+  const [{ resource, description }] = offered
   const { bazaar } = extensionsOf(example)
   return {
     version: 1,
@@ -17,7 +20,7 @@ export function discoveryOf(terms: Terms, example: Readonly<Record<string, strin
         method: 'GET',
         description,
         mimeType: 'application/json',
-        accepts: [requirementV2(terms)],
+        accepts: offered.map(requirementV2),
         extensions: { bazaar },
       },
     ],

@@ -19,6 +19,9 @@ const SETTLE_MS = 3_000
 /** Time limit for the receipt; the rest of SETTLE_MS is for sending. */
 const RECEIPT_MS = 2_500
 
+/** Stands for the code of a contract that is known to exist. */
+const SOME_CODE: Hex = '0x00'
+
 type Checker = Pick<FacilitatorClient, 'verify' | 'settle'>
 
 /** Creates a facilitator for both generations that records the outcome in the current attempt. */
@@ -38,7 +41,7 @@ export function createFacilitator(parts: {
   const { network } = terms
   const inner =
     url === null
-      ? inProcess(watchedSigner(signer, attempts, markOf), terms)
+      ? inProcess(watchedSigner(signer, terms, { attempts, markOf }), terms)
       : new HTTPFacilitatorClient({
           url,
           timeoutMs: VERIFY_MS,
@@ -109,7 +112,11 @@ function inProcess(signer: EvmSigner, { network }: Terms): Checker {
  * Records connection errors where they occur, because the schemes report them as invalid payments, v1 even after
  * broadcasting. Adds the payment's mark to each transaction, which identifies it later.
  */
-function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: string) => Hex): EvmSigner {
+function watchedSigner(
+  signer: EvmSigner,
+  { asset }: Terms,
+  { attempts, markOf }: { attempts: Attempts; markOf: (id: string) => Hex },
+): EvmSigner {
   const wrapRead =
     <Input, Output>(read: (input: Input) => Promise<Output>) =>
     async (input: Input) => {
@@ -139,7 +146,11 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: strin
     address: signer.address,
     readContract: wrapRead((call) => signer.readContract(call)),
     verifyTypedData: wrapRead((input) => signer.verifyTypedData(input)),
-    getCode: wrapRead((input) => signer.getCode(input)),
+    // The token's contract was checked at the start. The scheme does not always await its own check of it, so that a failure
+    // would end the process.
+    getCode: wrapRead(async (input) =>
+      input.address.toLowerCase() === asset.toLowerCase() ? SOME_CODE : signer.getCode(input),
+    ),
     writeContract: wrapWrite((call: ContractCall) => {
       const dataSuffix = concat([call.dataSuffix ?? '0x', markOf(attempts.current().id)])
       return signer.writeContract({ ...call, dataSuffix })

@@ -26,9 +26,12 @@ interface PaymentTarget {
   readonly token: string
 }
 
-/** Requires the same request and signature as the stored payment. @throws Failure `payment_reused`. */
-export function requireSamePayment(order: Order, row: StoredPayment, nonce: string): void {
-  const isSigned = row.nonce !== nonce || row.signature_hash === signatureHashOf(order)
+/**
+ * Requires the same request and, of the same authorization, the same signature as the stored payment.
+ * @throws Failure `payment_reused`.
+ */
+export function requireSamePayment(order: Order, row: StoredPayment, isSameAuthorization: boolean): void {
+  const isSigned = !isSameAuthorization || row.signature_hash === signatureHashOf(order)
   if (row.request === hashOf(order.request) && isSigned) return
   throw new Failure('payment_reused', 'The payment was already used for a different request.', {
     hint: 'Send the request without a payment, then pay the new challenge.',

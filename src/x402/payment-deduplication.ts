@@ -23,6 +23,7 @@ import {
   settlePayment,
 } from '../payments/store.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
+import type { Chains } from '../providers/chains.ts'
 import type { Database } from '../storage/database.ts'
 import type { Attempts } from './attempt.ts'
 import {
@@ -72,6 +73,8 @@ function repeated(outcome: Outcome | null): Outcome | null {
 export interface PaymentDeduplicationDependencies {
   readonly database: Database
   readonly chain: Chain
+  /** For payments that were begun on another chain under the same identifier or idempotency key. */
+  readonly chains: Pick<Chains, 'of'>
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
@@ -87,7 +90,7 @@ export interface PaymentDeduplicationDependencies {
 }
 
 export function createPaymentDeduplication(parts: PaymentDeduplicationDependencies): PaymentDeduplication {
-  const { database, chain, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
+  const { database, chain, chains, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
   // Concurrent duplicates in this process share one outcome without querying the database.
   const inFlight = new Map<string, Promise<Outcome>>()
 
@@ -109,10 +112,9 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
     const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
     if (row === undefined) return null
-    const { nonce } = keyOf(parts, order)
-    requireSamePayment(order, row, nonce)
+    requireSamePayment(order, row, isOf(order, row))
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
-    if (bought === undefined && row.nonce !== nonce && !(await isSigned(order)))
+    if (bought === undefined && !isOf(order, row) && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
     return repeated(await outcomeOf(row, order))
   }
@@ -170,7 +172,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       return { status: 'refused', id: row.id, reason: known.failure ?? 'payment_failed' }
     const waitMs = row.transaction_hash === null ? RESEND_UNSEEN_MS : RESEND_SEEN_MS
     const at = clock()
-    if (order === null || row.nonce !== keyOf(parts, order).nonce) return pendingOf(known)
+    if (order === null || !isOf(order, row)) return pendingOf(known)
     const before = new Date(at.getTime() - waitMs)
     if (!(await claimPaymentForResend(database, { id: row.id, before, at }))) return pendingOf(known)
     const taken = await run(order, row).catch((err: unknown) => {
@@ -199,8 +201,15 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     return receipt === null || receipt.status === 'success'
   }
 
+  const resolveOnItsChain = async (row: StoredPayment) =>
+    resolvePayment({ ...parts, chain: chains.of(row.chain) }, row)
+
+  /** True if the order presents the authorization of a stored payment, and not another one under its name. */
+  const isOf = (order: Order, row: StoredPayment) =>
+    row.chain === chain.name && row.nonce === keyOf(parts, order).nonce
+
   async function resolved(row: StoredPayment): Promise<StoredPayment> {
-    const resolution = await resolvePayment(parts, row).catch((err: unknown) => {
+    const resolution = await resolveOnItsChain(row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'resolving a payment failed')
       return 'pending'
     })

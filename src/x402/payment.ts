@@ -126,6 +126,11 @@ function undecodable({ generation, place, form }: SentPayment): Failure {
   })
 }
 
+/** Name of the terms' chain in a payment's generation; null: that generation does not know it. */
+export function networkOf({ generation }: Pick<Payment, 'generation'>, { network }: Terms): string | null {
+  return generation === 1 ? network.v1 : network.v2
+}
+
 /**
  * Returns the x402 error of a payment that does not match the terms, or undefined. The facilitator checks times and
  * signature.
@@ -135,7 +140,7 @@ export function paymentMismatch(
   terms: Terms,
 ): string | undefined {
   if (scheme !== 'exact') return 'unsupported_scheme'
-  if (network !== (generation === 1 ? terms.network.v1 : terms.network.v2)) return 'invalid_network'
+  if (network !== networkOf({ generation }, terms)) return 'invalid_network'
   if (transfer === null) return 'invalid_payload'
   const { to, value } = transfer.authorization
   if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'

@@ -1,90 +1,63 @@
 /**
  * x402: callers without an account pay for a single response. The only folder that imports `x402-hono` and `@x402/*`;
- * also imports the base, the chain port and the payments domain. Both generations are challenged at once, served by
- * their stock middlewares and settled through one facilitator. `payment-deduplication.ts` wraps them: the response is
+ * also imports the base, the chain port and the payments domain. Both generations are challenged at once, for every chain,
+ * served by their stock middlewares, and settled by the till of the chain that was paid on. `payment-deduplication.ts` wraps them: the response is
  * built before settlement, so a failed request costs nothing, and a payment that may have been made is never
  * requested again. Payment headers are never logged.
  */
-import type { Clock } from '../base/clock.ts'
-import type { NewId } from '../base/ids.ts'
-import type { Log } from '../base/log.ts'
-import { transactionMark } from '../evidence/transaction-mark.ts'
 import { Failure } from '../failures/failure.ts'
-import { type DecisionObserver, observed } from '../kernel/observed.ts'
+import { caip2Of, chainFacts } from '../money/chains.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
 import { purchasedAnswer } from '../payments/receipt.ts'
-import type { Chain } from '../providers/chain.ts'
-import type { Database } from '../storage/database.ts'
-import { createAttempts } from './attempt.ts'
-import { createChallenge } from './challenge.ts'
+import { type Challenge, createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
-import { createFacilitator } from './facilitator.ts'
-import type { FacilitatorKey } from './facilitator-token.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import type { Order } from './order.ts'
-import { decodePayment, isSignedByPayer, type Payment, paymentMismatch } from './payment.ts'
-import { createPaymentDeduplication, type Outcome } from './payment-deduplication.ts'
-import { servePrivately } from './private-facilitator.ts'
+import { decodePayment, networkOf, type Payment, paymentMismatch } from './payment.ts'
+import type { Outcome } from './payment-deduplication.ts'
 import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from './sale.ts'
-import { mountStockMiddlewares } from './stock.ts'
-import { type TermsInput, termsOf, withPrice } from './terms.ts'
+import { facilitatorUnavailable } from './settlement-attempt.ts'
+import { withPrice } from './terms.ts'
+import { openTill, type Till, type TillParts } from './till.ts'
 
-/** A seller with the private listener that its settlements use. */
+/** A seller with the private listeners that its settlements use. */
 export interface Paywall extends ListedSeller {
   close(): Promise<void>
 }
 
-/**
- * @property facilitatorUrl null settles payments over this process's own chain. @property example a valid query, for
- * discovery. @property pollPath route that reports a payment's status.
- */
-export interface PaywallParts extends TermsInput, DecisionObserver {
-  readonly operation: string
+/** @property example a valid query, for discovery. @property pollPath route that reports a payment's status. */
+export interface PaywallParts extends TillParts {
   readonly example: Readonly<Record<string, string>>
   readonly pollPath: string
-  readonly chain: Chain
-  readonly database: Database
-  readonly dataKey: Uint8Array
-  readonly facilitatorUrl: string | null
-  readonly facilitatorKey: FacilitatorKey | null
-  readonly clock: Clock
-  readonly newId: NewId
-  readonly log: Log
 }
 
 /** Creates the paywall of one path. @throws Error when the configuration is not supported. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
-  const { chain, facilitatorUrl, facilitatorKey, clock, log, dataKey, example, pollPath } = parts
-  const terms = termsOf(parts)
-  const attempts = createAttempts()
-  const facilitator = observed(
-    createFacilitator({
-      signer: chain.signer,
-      terms,
-      url: facilitatorUrl,
-      key: facilitatorKey,
-      clock,
-      attempts,
-      markOf: (id) => transactionMark(dataKey, id),
-    }),
-    'facilitator',
-    parts,
-  )
-  const listener = await servePrivately(facilitator, attempts)
-  const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
-  const deduplication = createPaymentDeduplication({
-    ...parts,
-    token: terms.asset,
-    settings: { dataKey },
-    isRemote: facilitatorUrl !== null,
-    isSigned: ({ transfer }) => isSignedByPayer(chain, terms, transfer),
-    attempts,
-    stock,
+  const { chains, clock, log, dataKey, example, pollPath } = parts
+  const [first, ...others] = chains.all
+  const till = await openTill(parts, first)
+  const rest = await Promise.all(others.map((chain) => openTill(parts, chain)))
+  const { units: price } = till.terms
+  const offersOf = (more: readonly Till[]) => {
+    const offered = [till.terms, ...more.map(({ terms }) => terms)] as const
+    return {
+      tills: [till, ...more],
+      discovery: discoveryOf(offered, example),
+      challengeWith: createChallenge(offered, example),
+    }
+  }
+  let selling = offersOf(rest)
+  chains.onJoin((chain) => {
+    openTill(parts, chain).then(
+      (joined) => {
+        selling = offersOf([...selling.tills.slice(1), joined])
+      },
+      (err: unknown) => log.error({ err, chain: chain.name }, 'a chain joined, and nothing is sold on it'),
+    )
   })
-
-  const challengeWith = createChallenge(terms, example)
+  const challengeWith: Challenge = (reason, lock) => selling.challengeWith(reason, lock)
   const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
-    const lock = lockOffer(dataKey, request, { units: terms.units, answer }, clock())
+    const lock = lockOffer(dataKey, request, { units: price, answer }, clock())
     return challengeWith(reason, lock)
   }
   const answerTo = (outcome: Outcome): PaidOutcome | ChallengeOutcome => {
@@ -101,49 +74,63 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
   /** Returns the outcome of an earlier payment, or the fallback. */
   const answerFromEarlierPayment = async (
+    { payments }: Till,
     order: Order | null,
     otherwise: () => Promise<ChallengeOutcome>,
   ) => {
-    const before = order === null ? null : await deduplication.recall(order)
+    const before = order === null ? null : await payments.recall(order)
     return before === null ? otherwise() : answerTo(before)
+  }
+  /** A payment on a chain that has not answered yet may have been made before: a new one is never requested for it. */
+  const requireAnswering = ({ network }: Payment) => {
+    const name = chains.absent.find((one) => one === network || caip2Of(chainFacts(one)) === network)
+    if (name !== undefined) throw facilitatorUnavailable()
   }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
     const { deliver, purchase } = sale
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
-    const units = locked?.units ?? terms.units
-    const mismatch = paymentMismatch(payment, withPrice(terms, units))
+    const units = locked?.units ?? price
+    // A payment of no chain here is judged by the default's terms, which it does not match.
+    const paid = selling.tills.find(({ terms }) => payment.network === networkOf(payment, terms)) ?? till
+    if (paid === till) requireAnswering(payment)
+    const mismatch = paymentMismatch(payment, withPrice(paid.terms, units))
     const order = orderOf(payment, request, purchase ?? null)
     if (order === null || mismatch !== undefined)
-      return answerFromEarlierPayment(order, async () =>
+      return answerFromEarlierPayment(paid, order, async () =>
         challenge(mismatch ?? 'invalid_payload', request, await deliver()),
       )
-    const offer = locked ?? (await offered(units, deliver))
-    if ('thrown' in offer) return answerFromEarlierPayment(order, () => Promise.reject(offer.thrown))
-    const outcome = await deduplication.take(order, offer)
+    const offer = locked ?? (await offerAt(units, deliver))
+    if ('thrown' in offer) return answerFromEarlierPayment(paid, order, () => Promise.reject(offer.thrown))
+    const outcome = await paid.payments.take(order, offer)
     const { status } = outcome
     const id = status === 'paid' ? outcome.payment.id : outcome.id
-    log.info({ paymentId: id, generation: payment.generation, status }, 'x402 payment')
+    log.info(
+      { paymentId: id, generation: payment.generation, network: payment.network, status },
+      'x402 payment',
+    )
     return status === 'refused' ? challenge(outcome.reason, request, offer.answer) : answerTo(outcome)
   }
   return {
-    discovery: discoveryOf(terms, example),
+    get discovery() {
+      return selling.discovery
+    },
     sell: async (sale) => {
       const request = requestOf(sale)
       if (sale.payment !== null) return sellFor(decodePayment(sale.payment), request, sale)
       return challenge(`${sale.paymentPlace} is required`, request, await sale.deliver())
     },
     recall: async (purchase) => {
-      const outcome = await deduplication.recallPurchase(purchase)
+      const outcome = await till.payments.recallPurchase(purchase)
       if (outcome === null || outcome.status === 'refused') return null
       const answer = answerTo(outcome)
       return answer.status === 'paid' ? answer : null
     },
-    close: () => listener.close(),
+    close: async () => void (await Promise.all(selling.tills.map((one) => one.close()))),
   }
 }
 
 /** Builds the current offer, or returns the error. */
-async function offered(units: bigint, deliver: SaleRequest['deliver']) {
+async function offerAt(units: bigint, deliver: SaleRequest['deliver']) {
   try {
     return { units, answer: await deliver() }
   } catch (thrown) {

@@ -46,7 +46,8 @@ export function toSettlementAttempt(
   }
 }
 
-function facilitatorUnavailable(): Failure {
+/** Error for a payment that was neither checked nor sent. */
+export function facilitatorUnavailable(): Failure {
   return new Failure(
     'facilitator_unavailable',
     'The payment could not be checked or sent; nothing was charged.',

@@ -68,15 +68,17 @@ describe('the configuration', () => {
       databaseUrl: null,
       databasePoolerUrl: null,
       redisUrl: null,
-      chain: {
-        kind: 'anvil',
-        name: 'base-sepolia',
-        rpcUrl: null,
-        rpcVariable: 'CHAIN_RPC_URL_BASE_SEPOLIA',
-        sponsorKey: null,
-        ownerKey: null,
-        anvilBinary: null,
-      },
+      chains: [
+        {
+          kind: 'anvil',
+          name: 'base-sepolia',
+          rpcUrl: null,
+          rpcVariable: 'CHAIN_RPC_URL_BASE_SEPOLIA',
+          sponsorKey: null,
+          ownerKey: null,
+          anvilBinary: null,
+        },
+      ],
       x402: {
         payTo: null,
         price: { asset: 'USDC', units: 10_000n },
@@ -154,7 +156,7 @@ describe('the configuration', () => {
       mode: 'production',
       port: 0,
       publicOrigin: 'https://bursar.example',
-      chain: { kind: 'rpc' },
+      chains: [{ kind: 'rpc' }],
       x402: { price: { asset: 'USDC', units: 1_500_000n } },
       trustedProxies: ['10.0.0.0/8', '::1'],
       rates: { RATE_FX: '5/1' },
@@ -218,12 +220,31 @@ describe('the configuration', () => {
   it('reads a chain with its own node', () => {
     const { CHAIN_RPC_URL_BASE_SEPOLIA: url, ...rest } = production
     const base = { ...rest, CHAINS: 'base', CHAIN_RPC_URL_BASE: url }
-    expect(readConfig(base).chain).toMatchObject({ kind: 'rpc', name: 'base', rpcUrl: url })
-    expect(readConfig({ ...rest, CHAIN_RPC_URL: url }).chain).toMatchObject({
+    expect(readConfig(base).chains[0]).toMatchObject({ kind: 'rpc', name: 'base', rpcUrl: url })
+    expect(readConfig({ ...rest, CHAIN_RPC_URL: url }).chains[0]).toMatchObject({
       name: 'base-sepolia',
       rpcVariable: 'CHAIN_RPC_URL',
     })
-    expect(readConfig({ CHAINS: 'arbitrum-sepolia' }).chain).toMatchObject({ name: 'arbitrum-sepolia' })
+    expect(readConfig({ CHAINS: 'arbitrum-sepolia' }).chains[0]).toMatchObject({ name: 'arbitrum-sepolia' })
+  })
+
+  it('reads several chains, each with its own node, the default first', () => {
+    const { CHAIN_RPC_URL_BASE_SEPOLIA: url, ...rest } = production
+    const two = {
+      ...rest,
+      CHAINS: 'base, arbitrum',
+      CHAIN_RPC_URL_BASE: url,
+      CHAIN_RPC_URL_ARBITRUM: `${url}/2`,
+    }
+    expect(readConfig(two).chains).toMatchObject([
+      { kind: 'rpc', name: 'base', rpcUrl: url, rpcVariable: 'CHAIN_RPC_URL_BASE' },
+      { kind: 'rpc', name: 'arbitrum', rpcUrl: `${url}/2`, rpcVariable: 'CHAIN_RPC_URL_ARBITRUM' },
+    ])
+    const sandbox = { CHAINS: 'base-sepolia,arbitrum-sepolia', CHAIN_RPC_URL_ARBITRUM_SEPOLIA: url }
+    expect(readConfig(sandbox).chains).toMatchObject([
+      { kind: 'anvil', name: 'base-sepolia', rpcUrl: null },
+      { kind: 'rpc', name: 'arbitrum-sepolia', rpcUrl: url },
+    ])
   })
 
   it.each([
@@ -237,7 +258,24 @@ describe('the configuration', () => {
     [{ CHAINS: 'bse', CHAIN_RPC_URL_BASE: 'https://a.example' }, 'CHAINS: "bse" is not one of base-sepolia'],
     [
       { CHAINS: 'base,polygon', CHAIN_RPC_URL_BASE: 'https://a.example' },
-      'CHAINS: names more than one chain',
+      'CHAIN_RPC_URL_POLYGON: missing; it has no default in production',
+    ],
+    [{ CHAINS: 'base,base', CHAIN_RPC_URL_BASE: 'https://a.example' }, 'CHAINS: names base twice'],
+    [
+      { CHAINS: 'base,polygon', CHAIN_RPC_URL: 'https://a.example' },
+      'CHAIN_RPC_URL: is for one chain, and CHAINS names several; use CHAIN_RPC_URL_BASE and CHAIN_RPC_URL_POLYGON',
+    ],
+    [
+      {
+        CHAINS: 'base,base-sepolia',
+        CHAIN_RPC_URL_BASE: 'https://a.example',
+        CHAIN_RPC_URL_BASE_SEPOLIA: 'https://b.example',
+      },
+      'CHAINS: mixes chains with real money (base) and test chains',
+    ],
+    [
+      { CHAINS: 'base-sepolia,arbitrum-sepolia', MODE: 'sandbox', CHAIN: 'simulated' },
+      'CHAIN: the simulated chain is base-sepolia, not arbitrum-sepolia',
     ],
     [
       { CHAINS: 'base', CHAIN_RPC_URL_BASE: 'https://a.example', CHAIN_RPC_URL: 'https://b.example' },

@@ -24,7 +24,7 @@ onBothEngines('the gauges', (database) => {
   })
   afterAll(() => chain.close())
   const read = (parts: Partial<Parameters<typeof readGauges>[0]> = {}) =>
-    readGauges({ database: database(), chain, clock: () => later, ...parts })
+    readGauges({ database: database(), chains: { all: [chain], absent: [] }, clock: () => later, ...parts })
 
   it('are all present while nothing is pending and nothing differs', async () => {
     const gauges = await read()
@@ -41,10 +41,10 @@ onBothEngines('the gauges', (database) => {
     ])
       expect([kind, figureOf(gauges, 'open', { kind })]).toEqual([kind, 0])
     for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD'])
-      expect(figureOf(gauges, 'ledger_drift', { asset })).toBe(0)
+      expect(figureOf(gauges, 'ledger_drift', { asset, chain: 'base-sepolia' })).toBe(0)
     expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)
     expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
-    expect(figureOf(gauges, 'chain_block_age_seconds')).toBe(90)
+    expect(figureOf(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
     expect(figureOf(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
   })
 
@@ -57,8 +57,9 @@ onBothEngines('the gauges', (database) => {
       .values({ webhook_id: 'wh_1', processor_token: 't', message: '{}', received_at: noon })
       .execute()
     const drifts = [
-      { token: 'USDC', booked: 3_500_000n, on_chain: 1_000_000n },
-      { token: 'EURC', booked: 1n, on_chain: 2n },
+      { chain: 'base-sepolia', token: 'USDC', booked: 3_500_000n, on_chain: 1_000_000n },
+      { chain: 'arbitrum-sepolia', token: 'USDC', booked: 7n, on_chain: 0n },
+      { chain: 'base-sepolia', token: 'EURC', booked: 1n, on_chain: 2n },
     ]
     for (const drift of drifts)
       await kysely
@@ -67,10 +68,10 @@ onBothEngines('the gauges', (database) => {
         .execute()
     const gauges = await read()
     expect(figureOf(gauges, 'open', { kind: 'webhooks' })).toBe(1)
-    expect(figureOf(gauges, 'ledger_drift', { asset: 'USDC' })).toBe(2.5)
-    expect(figureOf(gauges, 'ledger_drift', { asset: 'EURC' })).toBe(0.000001)
-    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDC' })).toBe(1)
-    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDT' })).toBe(0)
+    expect(figureOf(gauges, 'ledger_drift', { asset: 'USDC', chain: 'base-sepolia' })).toBe(2.5)
+    expect(figureOf(gauges, 'ledger_drift', { asset: 'EURC', chain: 'base-sepolia' })).toBe(0.000001)
+    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDC', chain: 'base-sepolia' })).toBe(1)
+    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDT', chain: 'base-sepolia' })).toBe(0)
     // Gauges do not expose account ids.
     for (const private_ of [person.account.id, key.id]) expect(JSON.stringify(gauges)).not.toContain(private_)
   })
@@ -82,12 +83,15 @@ onBothEngines('the gauges', (database) => {
     expect(figureOf(gauges, 'up', { part: 'database' })).toBe(0)
     expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
     expect(gauges.some(({ name }) => name === 'open' || name === 'ledger_drift')).toBe(false)
-    expect(figureOf(gauges, 'chain_block_age_seconds')).toBe(90)
+    expect(figureOf(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
   })
 
   it('wait at most two seconds for a part that does not answer', async () => {
     const startedAt = performance.now()
-    const gauges = await read({ chain: { latestBlockAt: () => new Promise<never>(() => {}) } })
+    const silent = { name: 'arbitrum-sepolia', latestBlockAt: () => new Promise<never>(() => {}) } as const
+    const gauges = await read({
+      chains: { all: [{ ...silent, name: 'base-sepolia' }, chain, silent], absent: ['polygon'] },
+    })
     expect(performance.now() - startedAt).toBeLessThan(4_000)
     expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(0)
     expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)

@@ -64,7 +64,7 @@ describe('the metrics of a sandbox', () => {
     expect(
       figureOf(text, `${provider}{provider="screening",operation="screen",outcome="ok"}`),
     ).toBeGreaterThan(0)
-    expect(figureOf(text, 'bursar_ledger_drift{asset="USDC"}')).toBe(0)
+    expect(figureOf(text, 'bursar_ledger_drift{asset="USDC",chain="base-sepolia"}')).toBe(0)
     expect(figureOf(text, 'bursar_open{kind="transfers"}')).toBe(0)
     expect(figureOf(text, 'bursar_up{part="database"}')).toBe(1)
     expect(text).toContain('nodejs_eventloop_lag_seconds')

@@ -16,6 +16,7 @@ import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
+import { createChains } from '../../src/providers/chains.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
@@ -45,6 +46,7 @@ export const origin = 'https://bursar.example'
 export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
   const clock = () => noon
   const dataKey = Buffer.from('a data key of thirty-two letters')
+  const chain = changes.chain ?? (await createSimulatedChain({ clock, log: silentLog }))
   return {
     settings: {
       mode: 'sandbox',
@@ -75,7 +77,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     }),
     vouch: createDecisionAuthenticator({ dataKey, log: silentLog }),
     journal: createJournal({ dataKey, newId }),
-    chain: await createSimulatedChain({ clock, log: silentLog }),
+    chain,
+    chains: createChains([chain]).chains,
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
     swapAggregators: createSandboxAggregators(),
     rates: createSnapshotRates(),
@@ -122,7 +125,16 @@ export function callOf(
   principal: Principal,
   changes: Partial<Context> = {},
 ): Omit<Context, 'afterCommit'> {
-  return { ...services, principal, requestId: 'req_test', now: noon, idempotencyKey: null, ...changes }
+  const chains = changes.chain === undefined ? services.chains : createChains([changes.chain]).chains
+  return {
+    ...services,
+    chains,
+    principal,
+    requestId: 'req_test',
+    now: noon,
+    idempotencyKey: null,
+    ...changes,
+  }
 }
 
 export async function newPerson(database: Database): Promise<Extract<Principal, { kind: 'session' }>> {

@@ -128,9 +128,10 @@ onBothEngines('payments', (database) => {
     const { id: inHand } = await beginNew()
     await markPending(database(), { id: pending, transaction: null, at })
     const due = (abandoned: Date) =>
-      openPayments(database(), { before: after(1), abandoned, limit: 100 }).then((rows) =>
-        rows.filter(({ id }) => id === pending || id === inHand),
-      )
+      openPayments(
+        { database: database(), chain: { name: 'base-sepolia' } },
+        { before: after(1), abandoned, limit: 100 },
+      ).then((rows) => rows.filter(({ id }) => id === pending || id === inHand))
     expect((await due(at)).map(({ id }) => id)).toEqual([pending])
     expect((await due(after(1))).map(({ id }) => id).sort()).toEqual([pending, inHand].sort())
     const [row] = await due(at)

@@ -13,6 +13,7 @@ import { silentLog } from '../../src/base/log.ts'
 import { problemResponse } from '../../src/http/problem.ts'
 import { PAYMENT_HEADERS, saleResponse, sentPaymentOf } from '../../src/http/x402.ts'
 import type { Chain } from '../../src/providers/chain.ts'
+import { type Chains, createChains } from '../../src/providers/chains.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
@@ -35,7 +36,10 @@ export interface Shop {
   close(): Promise<void>
 }
 
-export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}): Promise<Shop> {
+export async function openShop(
+  chain: Chain | Chains,
+  parts: Partial<PaywallParts> & { readonly chain?: Chain } = {},
+): Promise<Shop> {
   const logged: unknown[] = []
   const log = { ...silentLog, info: (facts: object, message: string) => void logged.push({ facts, message }) }
   const own = parts.database === undefined ? await freshDatabase() : undefined
@@ -47,7 +51,7 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     example: { from: 'USD', to: 'EUR', amount: '100' },
     database,
     dataKey,
-    chain,
+    chains: 'all' in chain ? chain : createChains([parts.chain ?? chain]).chains,
     payTo,
     price,
     origin,

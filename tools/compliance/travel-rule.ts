@@ -37,7 +37,7 @@ const request = z
       .min(1)
       .max(40)
       .optional()
-      .describe('Chain by name. Default: the chain of this deployment.'),
+      .describe('Chain by name. Default: the first of this deployment.'),
     beneficiary: z
       .object({
         ...party,
@@ -148,12 +148,13 @@ async function transferOf(
 ) {
   if (transferId === undefined) {
     if (amount === undefined || destination === undefined) throw new Error('the schema requires both')
-    if (chain !== context.chain.name)
-      throw new Failure('chain_not_supported', `This deployment does not transfer on "${chain}".`, {
-        hint: `Use "${context.chain.name}".`,
-      })
     const money = { asset: token, units: moneyOf(token, amount).units }
-    return { money, destination: lowerCase(destination), chain, decisionId: null }
+    return {
+      money,
+      destination: lowerCase(destination),
+      chain: context.chains.of(chain).name,
+      decisionId: null,
+    }
   }
   const accountId = callerOf(context).account.id
   const found = await findOwnTransfer(context.database, { accountId, id: transferId })

@@ -18,6 +18,7 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/money/money.ts'
+import { onChain } from '../../src/providers/chains.ts'
 import { pastSpends } from '../../src/spending/past-spends.ts'
 import { violationView } from '../../src/spending/violation-view.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -28,7 +29,7 @@ import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
 const MAX_REPLAYED = 1000
 
 /** Categories spent on a chain, by default the deployment's own. */
-const onChain: ReadonlySet<string> = new Set(['transfer', 'gasless', 'x402'])
+const onChainCategories: ReadonlySet<string> = new Set(['transfer', 'gasless', 'x402'])
 
 const assets = Object.keys(assetDecimals).filter((name): name is Asset => name in assetDecimals)
 
@@ -178,7 +179,7 @@ export default defineTool({
         category,
         money: moneyOf(asset, amount),
         place: placeOf(category, asset, chain ?? context.chain.name),
-        chain: chain ?? (onChain.has(category) ? context.chain.name : null),
+        chain: chain ?? (onChainCategories.has(category) ? context.chain.name : null),
         counterparty: recipientId ?? counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
         symbol: symbol ?? null,
@@ -271,7 +272,7 @@ function invalid(path: string, message: string): Failure {
 
 /** Screens a transfer to a named payee as the real call does; null for other spends. */
 async function screen(
-  context: Context,
+  given: Context,
   {
     accountId,
     keyId,
@@ -280,11 +281,12 @@ async function screen(
 ) {
   const token = stablecoins.find((one) => one === asset)
   if (category !== 'transfer' || token === undefined || counterparty == null) return null
+  const context = onChain(given, chain ?? undefined)
   const request = {
     accountId,
     keyId,
     destination: counterparty,
-    chain: chain ?? context.chain.name,
+    chain: context.chain.name,
     money: { asset: token, units: moneyOf(asset, amount).units },
   }
   const known = await loadTransferFacts(context, request)

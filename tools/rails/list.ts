@@ -54,8 +54,8 @@ export default defineTool({
   }),
   failures: [],
   example: {},
-  run: async ({ railControls, chain, settings, rates, now }) => {
-    const rails = describeRails({ chain, fxPrice: settings.fxPrice })
+  run: async ({ railControls, chains, settings, rates, now }) => {
+    const rails = describeRails({ chains, fxPrice: settings.fxPrice })
     const mode = settings.mode === 'sandbox' ? ('sandbox' as const) : ('live' as const)
     return {
       rails: await Promise.all(

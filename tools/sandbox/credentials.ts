@@ -2,6 +2,14 @@ import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { stablecoins } from '../../src/money/money.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+
+const chainMembers = {
+  rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null if it is simulated.'),
+  chainId: z.int().describe('EIP-155 chain id.'),
+  tokens: z.partialRecord(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
+  entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
+}
 
 export default defineTool({
   name: 'sandbox.credentials',
@@ -22,14 +30,10 @@ export default defineTool({
     bridgeWebhookPrivateKey: z
       .string()
       .describe('Private key that signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM.'),
-    chain: z
-      .strictObject({
-        rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null if it is simulated.'),
-        chainId: z.int().describe('EIP-155 chain id.'),
-        tokens: z.partialRecord(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
-        entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
-      })
-      .describe('The sandbox chain.'),
+    chain: z.strictObject(chainMembers).describe('The default chain.'),
+    chains: z
+      .array(z.strictObject({ name: z.string().describe('Chain by name.'), ...chainMembers }))
+      .describe('Every chain, the default first.'),
     payer: z
       .strictObject({
         address: z.string().describe('EVM address that holds USDC for x402 payments.'),
@@ -38,19 +42,19 @@ export default defineTool({
       .describe('An x402 payer with USDC.'),
   }),
   failures: ['not_found'],
-  run: async ({ sandbox, chain }) => {
+  run: async ({ sandbox, chain, chains }) => {
     if (sandbox === null) throw new Failure('not_found', 'There is no sandbox here.')
     return {
       demoApiKey: sandbox.demoApiKey,
       lithicWebhookSecret: sandbox.lithicWebhookSecret,
       bridgeWebhookPrivateKey: sandbox.bridgeWebhookPrivateKey,
-      chain: {
-        rpcUrl: chain.rpcUrl,
-        chainId: chain.id,
-        tokens: { ...chain.tokens },
-        entryPoint: chain.entryPoint,
-      },
+      chain: show(chain),
+      chains: chains.all.map((one) => ({ name: one.name, ...show(one) })),
       payer: { address: sandbox.payer.address, privateKey: sandbox.payer.privateKey },
     }
   },
 })
+
+function show({ rpcUrl, id, tokens, entryPoint }: Chain) {
+  return { rpcUrl, chainId: id, tokens: { ...tokens }, entryPoint }
+}

@@ -11,7 +11,8 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/money/money.ts'
-import type { Address, Mint } from '../../src/providers/chain.ts'
+import { type Address, type Mint, tokenAddress } from '../../src/providers/chain.ts'
+import { onChain } from '../../src/providers/chains.ts'
 import { bookDeposit, demoFunds } from '../../src/wallets/open-wallet.ts'
 import { mintOwed, type OwedMint, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
 import { findWallet, findWalletOwner } from '../../src/wallets/store.ts'
@@ -41,6 +42,12 @@ export default defineTool({
         .describe('EVM address that receives the tokens; by default the wallet of the session.'),
       token: z.enum(stablecoins).optional().describe('Stablecoin by symbol; `USDC` by default.'),
       amount: decimalAmount.optional().describe('Amount as a decimal of the token; at most 1000000.'),
+      chain: z
+        .string()
+        .min(1)
+        .max(40)
+        .optional()
+        .describe('Chain by name. Default: the first of this deployment.'),
     })
     .superRefine(({ address, amount, token = 'USDC' }, context) => {
       if (amount === undefined) {
@@ -61,6 +68,7 @@ export default defineTool({
     }),
   output: z.strictObject({
     address: z.string().describe('EVM address that received the tokens.'),
+    chain: z.string().describe('Chain by name.'),
     token: z.enum(stablecoins).describe('Stablecoin by symbol; of several the first.'),
     amount: z.string().describe('Minted amount of `token`, as a decimal string.'),
     funds: z
@@ -72,10 +80,15 @@ export default defineTool({
       )
       .describe('Everything that was minted.'),
   }),
-  failures: ['unauthenticated', 'rate_limited', 'provider_unavailable'],
+  failures: ['unauthenticated', 'rate_limited', 'chain_not_supported', 'provider_unavailable'],
   example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },
-  run: async (context, { address, token = 'USDC', amount }) => {
-    const funds = amount === undefined ? demoFunds : [{ asset: token, units: moneyOf(token, amount).units }]
+  run: async (given, { address, token = 'USDC', amount, chain }) => {
+    const context = onChain(given, chain)
+    tokenAddress(context.chain, token)
+    const funds =
+      amount === undefined
+        ? demoFunds.filter(({ asset }) => context.chain.tokens[asset] !== undefined)
+        : [{ asset: token, units: moneyOf(token, amount).units }]
     const to = address ?? (await ownWallet(context))
     const mints = funds.map(({ asset, units }) => ({ token: asset, to, units }))
     const accountId = await findWalletOwner(context.database, to)
@@ -85,7 +98,13 @@ export default defineTool({
       context.afterCommit(() => mintOwed(context, owed))
     }
     const minted = funds.map((money) => ({ token: money.asset, amount: decimalOf(money) }))
-    return { address: to, token: funds[0]?.asset ?? token, amount: minted[0]?.amount ?? '0', funds: minted }
+    return {
+      address: to,
+      chain: context.chain.name,
+      token: funds[0]?.asset ?? token,
+      amount: minted[0]?.amount ?? '0',
+      funds: minted,
+    }
   },
 })
 

@@ -6,6 +6,7 @@ import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, type Money } from '../../src/money/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
+import { onChain } from '../../src/providers/chains.ts'
 import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../src/spending/reviews.ts'
 import {
   type AuthorizedPayment,
@@ -100,12 +101,9 @@ export default defineTool({
     },
   },
   facts,
-  spend: async (context, input) => {
+  spend: async (given, input) => {
+    const context = onChain(given, input.chain)
     const { chain, database, now } = context
-    if (input.chain !== undefined && input.chain !== chain.name)
-      throw new Failure('chain_not_supported', `This deployment does not relay on "${input.chain}".`, {
-        hint: `Use "${chain.name}".`,
-      })
     requireSponsor(context, input)
     const { from: payer, to: destination } = input
     const permitNonce =
@@ -138,7 +136,8 @@ export default defineTool({
       },
     }
   },
-  run: async (context, input, decided) => {
+  run: async (given, input, decided) => {
+    const context = onChain(given, input.chain)
     const { decisionId, facts: found } = decided
     const sent = await relayPayment(context, {
       accountId: callerOf(context).account.id,
@@ -148,7 +147,8 @@ export default defineTool({
     })
     return answerOf(context, sent, input, decided)
   },
-  recall: async (context, input, decided) => {
+  recall: async (given, input, decided) => {
+    const context = onChain(given, input.chain)
     const sent = await findRepeatedRelay(context, decided.decisionId)
     return sent === null ? null : answerOf(context, sent, input, decided)
   },

@@ -45,8 +45,10 @@ export default defineTool({
   mcp: true,
   input: z.strictObject({}),
   output: z.strictObject({
-    safeAddress: z.string().describe('EVM address of the wallet (a Safe).'),
-    modules: z.array(walletModule).describe('Modules of the wallet, read from the Safe itself.'),
+    safeAddress: z.string().describe('EVM address of the wallet (a Safe), the same on every chain.'),
+    modules: z
+      .array(walletModule)
+      .describe('Modules of the wallet on each chain that answers, read from the Safe itself.'),
     balances: z.array(balance).describe('One entry per stablecoin and chain.'),
     purse: z
       .array(

@@ -4,6 +4,7 @@ import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { onChain } from '../../src/providers/chains.ts'
 import { intentView, makeTransferIntent } from '../../src/wallets/signing/make-intent.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -30,7 +31,9 @@ export default defineTool({
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
-  run: async (context, { money, destination, chain = context.chain.name, safeAddress }) => {
+  run: async (given, { money, destination, chain: named, safeAddress }) => {
+    const context = onChain(given, named)
+    const chain = context.chain.name
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null

@@ -9,6 +9,7 @@ import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
+import { onChain } from '../../src/providers/chains.ts'
 import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -114,10 +115,11 @@ export default defineTool({
     token: 'USDC',
   },
   facts: transferFacts,
-  spend: async (context, input) => {
+  spend: async (given, input) => {
+    const context = onChain(given, input.chain)
     const caller = callerOf(context)
     const { money, destination, safeAddress } = input
-    const chain = input.chain ?? context.chain.name
+    const chain = context.chain.name
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
@@ -172,7 +174,8 @@ export default defineTool({
       facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
-  run: async (context, input, decided) => {
+  run: async (given, input, decided) => {
+    const context = onChain(given, input.chain)
     const { decisionId, transfer, written } = decided
     if (transfer === undefined) throw new Error('a transfer has no plan')
     const { authorized, travelRuleId } = decided.facts

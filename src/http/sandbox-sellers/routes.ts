@@ -115,7 +115,7 @@ function challenge(services: Services, { protocol }: Seller, terms: Terms, reaso
         },
       },
     )
-  const { v1, v2 } = createChallenge(terms, {})(reason, null)
+  const { v1, v2 } = createChallenge([terms], {})(reason, null)
   const headers = { 'Content-Type': 'application/json' }
   if (generationOf(protocol) === 1) return new Response(v1, { status: 402, headers })
   const required = Buffer.from(v2).toString('base64')

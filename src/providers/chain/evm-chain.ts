@@ -21,6 +21,8 @@ export interface EvmChainOptions {
   readonly name: ChainName
   readonly gate: Gate<EvmSession>
   readonly first: EvmSession
+  /** False: cards do not spend on this chain, so a hand-over of a wallet covers none of their holds. */
+  readonly hasCards: boolean
   readonly tokens: TokenAddresses
   rpcUrl(): string | null
   /** Called when a node did not answer, so that the adapter can declare it lost. */
@@ -35,8 +37,10 @@ const NOTICE_MS = 100
 const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 
 export function createEvmChain(options: EvmChainOptions): Chain {
-  const { name, gate, first, tokens, rpcUrl, suspect, close } = options
+  const { name, gate, first, hasCards, tokens, rpcUrl, suspect, close } = options
   const { id, confirmations } = chainFacts(name)
+  const covered = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
+
   /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
   async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
     const session = await gate.enter()
@@ -50,7 +54,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       if (next !== session) return work(next)
       throw new Failure(
         'provider_unavailable',
-        'The chain did not answer.',
+        `The chain ${name} did not answer.`,
         { retryAfter: 2 },
         { cause: error },
       )
@@ -115,7 +119,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
         }),
       )
     },
-    submit: (operation) => once((session) => session.operations.submit(operation)),
+    submit: (operation) =>
+      once((session) => session.operations.submit({ ...operation, wallet: covered(operation.wallet) })),
     operationHashOf: (operation) => first.operations.operationHashOf(operation),
     executionOf: (operation, waitMs) =>
       repeatable((session) => session.operations.executionOf(operation, waitMs)),
@@ -144,7 +149,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     allowanceOf: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null
-        : repeatable((session) => readAllowance(session, wallet, agentId)),
+        : repeatable((session) => readAllowance(session, covered(wallet), agentId)),
     mint: (mints) => development(({ relayer }) => mintTokens(relayer, { name, tokens }, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),

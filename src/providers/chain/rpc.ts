@@ -37,6 +37,8 @@ export interface RpcChainOptions {
   readonly contracts?: Partial<AccountContracts> | undefined
   /** How long calls wait for a node that does not answer; 4,000 by default. */
   readonly waitMs?: number | undefined
+  /** As in `evm-chain.ts`; true by default. */
+  readonly hasCards?: boolean
 }
 
 /** How often a start asks a node that does not answer in time. */
@@ -50,7 +52,7 @@ const WATCH_MS = 2_000
  * @throws Error listing everything that is missing: the right chain id, a sponsor key, contracts.
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
-  const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
+  const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000, hasCards = true } = options
   const { variable = rpcVariableOf(name) } = options
   const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
@@ -92,11 +94,12 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
 
   const gate = createGate({ open, log, waitMs, firstPauseMs: 50, longestPauseMs: 5_000 })
   const first = await patiently(() => gate.start())
-  log.info({ url: new URL(url).origin, isDevelopment }, 'the chain is connected')
+  log.info({ chain: name, url: new URL(url).origin, isDevelopment }, 'the chain is connected')
   return createEvmChain({
     gate,
     first,
     name,
+    hasCards,
     tokens,
     // A public node's URL may contain an API key.
     rpcUrl: () => (isDevelopment ? url : null),

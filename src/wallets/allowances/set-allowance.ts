@@ -7,6 +7,7 @@ import type { Log } from '../../base/log.ts'
 import { operationOutcome } from '../../evidence/operation-outcome.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { AuthorizedOperation, Chain, ChainAllowance, Submission, Wallet } from '../../providers/chain.ts'
+import type { Chains } from '../../providers/chains.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import {
   type AllowanceFields,
@@ -23,12 +24,17 @@ const WAIT_MS = 3000
 
 export interface AllowanceParts {
   readonly database: Database
-  readonly chain: Chain
+  readonly chains: Pick<Chains, 'of'>
   readonly passkeys: Passkeys
   readonly clock: Clock
   readonly log: Log
   /** Records the owner's consent in the journal, as the last step of the transaction that uses the intent. */
   readonly recordUse: (transaction: Connection, allowed: AllowanceFields) => Promise<void>
+}
+
+interface Executing {
+  readonly chain: Chain
+  readonly log: Log
 }
 
 /** An allowance signed by the owner. @property assertion assertion of a passkey signature. */
@@ -62,7 +68,7 @@ export function requireOwnWallet({ owner }: Pick<Wallet, 'owner'>): void {
  * chain accepted it.
  */
 export async function setAllowance(parts: AllowanceParts, signed: SignedAllowance): Promise<SetAllowance> {
-  const { database, chain } = parts
+  const { database, chains, log } = parts
   const { wallet, intentId, signature, assertion, at } = signed
   requireOwnWallet(wallet)
   const intent = await findIntent(database, { accountId: wallet.accountId, id: intentId })
@@ -73,13 +79,17 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   if (verified.by !== 'passkey' && verified.by !== 'eoa')
     throw rejected('Only the signer that owns the wallet on chain can allow this.', null)
   const { allowance: allowed } = intent
+  const chain = chains.of(intent.chain)
   await database.transaction(async (transaction) => {
     if (await useIntent(transaction, { id: intent.id, at })) await parts.recordUse(transaction, allowed)
   })
-  await execute(parts, {
-    ...operationOf(wallet, intent, allowed),
-    authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
-  })
+  await execute(
+    { chain, log },
+    {
+      ...operationOf(wallet, intent, allowed),
+      authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
+    },
+  )
   const allowance = await chain.allowanceOf(wallet, allowed.agentId)
   if (allowance === null) throw new Error('an owner-held wallet must have allowances')
   return { agentId: allowed.agentId, ...allowance }
@@ -90,7 +100,7 @@ function operationOf(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: A
   return { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
 }
 
-async function execute({ chain, log }: AllowanceParts, operation: AuthorizedOperation): Promise<void> {
+async function execute({ chain, log }: Executing, operation: AuthorizedOperation): Promise<void> {
   const submission = await submit({ chain, log }, operation)
   if (submission.status === 'refused') throw refusal(submission)
   const outcome = await operationOutcome(chain, operation, WAIT_MS)
@@ -102,10 +112,7 @@ async function execute({ chain, log }: AllowanceParts, operation: AuthorizedOper
   if (outcome.status !== 'confirmed') throw pending()
 }
 
-async function submit(
-  { chain, log }: Pick<AllowanceParts, 'chain' | 'log'>,
-  operation: AuthorizedOperation,
-): Promise<Submission> {
+async function submit({ chain, log }: Executing, operation: AuthorizedOperation): Promise<Submission> {
   // An executed operation is not simulated again: it may have expired since.
   const known = await operationOutcome(chain, operation, 0)
   if ('transactionHash' in known) return { status: 'submitted', transactionHash: known.transactionHash }

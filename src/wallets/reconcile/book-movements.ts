@@ -78,7 +78,7 @@ async function isGatewayMovement(
   if (token === undefined) return false
   const accountId = wallets.get(from)
   if (accountId === undefined) {
-    for (const relay of await findMatchingRelays(database, { payer: from, destination, token, units }))
+    for (const relay of await findMatchingRelays(parts, { payer: from, destination, token, units }))
       if (await isCarrierOf(parts, relay, transaction)) return true
     return isSweep(database, transfer)
   }
@@ -86,7 +86,7 @@ async function isGatewayMovement(
   const sought = { accountId, destination, token, units, transaction: transaction.hash }
   // A reorganization may have moved the operation out of the transaction under which it was recorded.
   for (const others of [false, true])
-    for (const candidate of await findMatchingTransfers(database, { ...sought, others })) {
+    for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
       // The chain executes an operation once, in any transaction.
       if (chain.operationHashOf(operationOf(candidate)) === operationHash) return true
     }

@@ -18,8 +18,9 @@ const bookedStatement: Statement = {
 
 const markedStatement: Statement = {
   name: 'wallets_with_differences',
-  text: `select account_id from wallet_drift where account_id = any($1::text[])
-    union select account_id from wallet_shortfall where account_id = any($1::text[]) and (frozen > 0 or uncovered > 0)`,
+  text: `select account_id from wallet_drift where account_id = any($1::text[]) and chain = $2
+    union select account_id from wallet_shortfall
+    where account_id = any($1::text[]) and chain = $2 and (frozen > 0 or uncovered > 0)`,
 }
 
 /**
@@ -41,7 +42,7 @@ export async function findDifferingWallets(
     booked.set(key, (booked.get(key) ?? 0n) + units)
   }
   const ids = wallets.map(({ accountId }) => accountId)
-  const rows = await database.call<{ account_id: string }>(markedStatement, [ids])
+  const rows = await database.call<{ account_id: string }>(markedStatement, [ids, chain.name])
   const marked = new Set(rows.map((row) => row.account_id))
   const surpluses = await Promise.all(
     wallets.map(async ({ accountId, address }) => {

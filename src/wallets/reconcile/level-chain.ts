@@ -59,7 +59,7 @@ async function lackBetween(
   const again = await readBookedBalances(database, chain, accountId)
   if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // The outcome is read after the balances: a transfer not executed now was not executed then.
-  for (const transfer of await openTransfersOf(database, { accountId, address })) {
+  for (const transfer of await openTransfersOf({ database, chain }, { accountId, address })) {
     const { status } = await operationOutcome(chain, operationOf(transfer), 0)
     if (status !== 'absent') return null
   }

@@ -11,6 +11,7 @@ import { available, external } from '../../ledger/accounts.ts'
 import { post } from '../../ledger/post.ts'
 import { decimalOf, type Stablecoin } from '../../money/money.ts'
 import type { Address, Chain, Hex } from '../../providers/chain.ts'
+import type { Chains } from '../../providers/chains.ts'
 import type { AddressScreening, Screening } from '../../providers/screening.ts'
 import type { Connection, Database, Statement } from '../../storage/database.ts'
 import { addressOf, stablecoinOf } from '../store.ts'
@@ -213,7 +214,7 @@ export async function listMovementReviews(
  * @returns undefined when there is no such review. @throws when the chain cannot be read.
  */
 export async function isStillThere(
-  { database, chain }: { database: Connection; chain: Chain },
+  { database, chains }: { database: Connection; chains: Pick<Chains, 'of'> },
   id: string,
 ): Promise<boolean | undefined> {
   const row = await database.kysely
@@ -222,7 +223,8 @@ export async function isStillThere(
     .where('id', '=', id)
     .executeTakeFirst()
   if (row === undefined) return undefined
-  if (row.chain !== chain.name || row.identity !== (await chain.identity())) return false
+  const chain = chains.of(row.chain)
+  if (row.identity !== (await chain.identity())) return false
   const position = Number(row.movement.slice(row.movement.lastIndexOf(':') + 1))
   const found = await chain.transaction(arrivalOf(row).transactionHash)
   return (

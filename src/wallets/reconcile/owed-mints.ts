@@ -7,7 +7,7 @@ import type { NewId } from '../../base/ids.ts'
 import type { Stablecoin } from '../../money/money.ts'
 import type { Address, Chain, Mint } from '../../providers/chain.ts'
 import type { Connection, Database, Statement } from '../../storage/database.ts'
-import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
+import { addressOf, lowerCase, type OnChain, stablecoinOf } from '../store.ts'
 import { missingOnChain } from './level-chain.ts'
 
 export interface OwedMint extends Mint {
@@ -16,13 +16,14 @@ export interface OwedMint extends Mint {
 
 /** Records owed mints in the transaction of the credit. */
 export async function recordOwedMints(
-  { database, newId }: { database: Connection; newId: NewId },
+  { database, chain, newId }: OnChain & { newId: NewId },
   { accountId, mints, at }: { accountId: string; mints: readonly Mint[]; at: Date },
 ): Promise<OwedMint[]> {
   const owed = mints.map((mint) => ({ ...mint, id: newId('evt', at) }))
   const rows = owed.map(({ id, token, to, units }) => ({
     id,
     account_id: accountId,
+    chain: chain.name,
     token,
     address: lowerCase(to),
     units,
@@ -33,9 +34,17 @@ export async function recordOwedMints(
 }
 
 /** Records one owed mint, in the transaction of the credit. */
-export function recordMint({ newId, clock }: { newId: NewId; clock: Clock }) {
+export function recordMint({
+  chain,
+  newId,
+  clock,
+}: {
+  chain: Pick<Chain, 'name'>
+  newId: NewId
+  clock: Clock
+}) {
   return (database: Connection, accountId: string, mint: Mint): Promise<OwedMint[]> =>
-    recordOwedMints({ database, newId }, { accountId, mints: [mint], at: clock() })
+    recordOwedMints({ database, chain, newId }, { accountId, mints: [mint], at: clock() })
 }
 
 /** Mints what was just recorded. @throws any chain error; the mint stays owed. */
@@ -61,20 +70,20 @@ interface Row {
 const claim: Statement = {
   name: 'wallets_claim_mints',
   text: `update owed_mint set tried_at = $2 where id in (
-      select id from owed_mint where tried_at < $1 order by tried_at limit $3 for update skip locked)
+      select id from owed_mint where chain = $4 and tried_at < $1 order by tried_at limit $3 for update skip locked)
     returning id, account_id, token, address, units`,
 }
 
 /**
- * Claims owed mints that no process is working on, grouped by wallet and token.
+ * Claims owed mints on a chain that no process is working on, grouped by wallet and token.
  * @param before latest time of the previous attempt.
  */
 export async function claimMints(
-  database: Connection,
+  { database, chain }: OnChain,
   { before, at, limit }: { before: Date; at: Date; limit: number },
 ): Promise<OwedMintsOfWallet[]> {
   const groups = new Map<string, OwedMintsOfWallet>()
-  for (const row of await database.call<Row>(claim, [before, at, limit])) {
+  for (const row of await database.call<Row>(claim, [before, at, limit, chain.name])) {
     const key = `${row.account_id} ${row.token}`
     const group = groups.get(key)
     groups.set(key, {
@@ -97,15 +106,16 @@ export interface OwedMintsOfWallet {
   readonly ids: readonly string[]
 }
 
-/** Reads what an account's wallet is owed. */
+/** Reads what an account's wallet is owed on a chain. */
 export async function findOwedMints(
-  database: Connection,
+  { database, chain }: OnChain,
   accountId: string,
 ): Promise<readonly { token: Stablecoin; units: bigint }[]> {
   const rows = await database.kysely
     .selectFrom('owed_mint')
     .select(['token', 'units'])
     .where('account_id', '=', accountId)
+    .where('chain', '=', chain.name)
     .execute()
   return rows.map(({ token, units }) => ({ token: stablecoinOf(token), units }))
 }

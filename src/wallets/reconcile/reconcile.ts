@@ -8,7 +8,7 @@ import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
 import { minimum } from '../../money/shares.ts'
 import type { Connection } from '../../storage/database.ts'
 import { openRelaysTo } from '../relays/relay-store.ts'
-import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from '../store.ts'
+import { addressOf, lowerCase, type OnChain, openTransfersOf, stablecoinOf } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
 import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
 import { keptUnits } from './movement-reviews.ts'
@@ -43,7 +43,7 @@ export async function reconcileWallet(
   const before = await readBookedBalances(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
   // Read after the chain: a transfer the chain had executed by then is either still open here or already booked.
-  const pending = await pendingOf(database, wallet)
+  const pending = await pendingOf(parts, wallet)
   const after = await readBookedBalances(database, chain, wallet.accountId)
   const missing: Position[] = []
   for (const [index, token] of stablecoins.entries()) {
@@ -80,7 +80,7 @@ async function isShort(
   const place: ShortfallPlace = { accountId: wallet.accountId, token, place: parts.chain.name }
   const missing = minimum(before, after) - leaving - onChain
   if (missing > 0n) {
-    const seenAt = await firstSeen(parts.database, wallet, { token, booked: missing + onChain, onChain }, at)
+    const seenAt = await firstSeen(parts, wallet, { token, booked: missing + onChain, onChain }, at)
     if (!isEvident && at.getTime() - seenAt.getTime() < CONFIRMATION_MS) return false
     await freeze(parts, place, { onChain, leaving, units: missing, at })
     return true
@@ -92,10 +92,10 @@ async function isShort(
   const kept = onChain > after ? (await keptUnits(parts, [wallet.accountId]))(wallet.accountId, token) : 0n
   const surplus = onChain - after - kept
   if (surplus <= 0n) {
-    await forget(parts.database, wallet.accountId, token)
+    await forget(parts, wallet.accountId, token)
     return false
   }
-  const seenAt = await firstSeen(parts.database, wallet, { token, booked: after, onChain }, at)
+  const seenAt = await firstSeen(parts, wallet, { token, booked: after, onChain }, at)
   if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS) await recover(parts, wallet, { place, surplus, at })
   return false
 }
@@ -117,33 +117,37 @@ async function recover(
   if (before.get(place.token) !== after.get(place.token)) return
   const units = await unfreeze(parts, place, { units: surplus, at })
   const amount = decimalOf({ asset: place.token, units: surplus })
-  const facts = { address, token: place.token, amount }
+  const facts = { address, chain: chain.name, token: place.token, amount }
   if (units > 0n) log.warn(facts, 'the chain holds frozen money again')
   else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
 }
 
 /** Reads movements that may already be on the chain but are not booked yet. */
 async function pendingOf(
-  database: Connection,
+  parts: OnChain,
   { accountId, address }: ReconciledWallet,
 ): Promise<{ leaving: ReadonlyMap<Stablecoin, bigint>; isArriving: boolean }> {
-  const transfers = await openTransfersOf(database, { accountId, address })
+  const transfers = await openTransfersOf(parts, { accountId, address })
   const leaving = new Map<Stablecoin, bigint>()
   for (const { wallet, token, units } of transfers)
     if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
   // Sandbox: money that is booked but not minted yet is missing on the chain like money that left.
-  for (const { token, units } of await findOwedMints(database, accountId))
+  for (const { token, units } of await findOwedMints(parts, accountId))
     leaving.set(token, (leaving.get(token) ?? 0n) + units)
   const isArriving =
     transfers.some(({ destination }) => destination === lowerCase(address)) ||
-    (await openRelaysTo(database, address)).length > 0
+    (await openRelaysTo(parts, address)).length > 0
   return { leaving, isArriving }
 }
 
+interface Drift extends ReconciledWallet, Position {
+  readonly chain: string
+  readonly firstSeenAt: Date
+  readonly lastSeenAt: Date
+}
+
 /** Lists open differences with their wallets, most recently seen first. */
-export async function findDrifts(
-  database: Connection,
-): Promise<readonly (ReconciledWallet & Position & { firstSeenAt: Date; lastSeenAt: Date })[]> {
+export async function findDrifts(database: Connection): Promise<readonly Drift[]> {
   const rows = await database.kysely
     .selectFrom('wallet_drift')
     .innerJoin('wallet', 'wallet.account_id', 'wallet_drift.account_id')
@@ -155,6 +159,7 @@ export async function findDrifts(
   return rows.map((row) => ({
     accountId: row.account_id,
     address: addressOf(row.address),
+    chain: row.chain,
     token: stablecoinOf(row.token),
     booked: row.booked,
     onChain: row.on_chain,
@@ -164,15 +169,15 @@ export async function findDrifts(
 }
 
 async function firstSeen(
-  database: Connection,
+  { database, chain: { name: chain } }: OnChain,
   { accountId }: ReconciledWallet,
   { token, booked, onChain }: Position,
   at: Date,
 ): Promise<Date> {
   const { rows } = await sql<{ first_seen_at: Date }>`
-    insert into wallet_drift (account_id, token, booked, on_chain, first_seen_at, last_seen_at)
-    values (${accountId}, ${token}, ${booked}, ${onChain}, ${at}, ${at})
-    on conflict (account_id, token) do update set
+    insert into wallet_drift (account_id, chain, token, booked, on_chain, first_seen_at, last_seen_at)
+    values (${accountId}, ${chain}, ${token}, ${booked}, ${onChain}, ${at}, ${at})
+    on conflict (account_id, chain, token) do update set
       booked = excluded.booked,
       on_chain = excluded.on_chain,
       last_seen_at = excluded.last_seen_at,
@@ -184,10 +189,11 @@ async function firstSeen(
   return rows[0]?.first_seen_at ?? at
 }
 
-async function forget(database: Connection, accountId: string, token: Stablecoin): Promise<void> {
+async function forget({ database, chain }: OnChain, accountId: string, token: Stablecoin): Promise<void> {
   await database.kysely
     .deleteFrom('wallet_drift')
     .where('account_id', '=', accountId)
+    .where('chain', '=', chain.name)
     .where('token', '=', token)
     .execute()
 }

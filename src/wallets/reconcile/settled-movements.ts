@@ -7,10 +7,10 @@ const statement: Statement = {
   name: 'wallets_settled_movements',
   text: `select t.transaction_hash, t.token, w.address as source, t.destination, t.units
     from transfer t join wallet w on w.account_id = t.account_id
-    where t.state = 'confirmed' and t.transaction_hash = any($1)
+    where t.state = 'confirmed' and t.chain = $2 and t.transaction_hash = any($1)
     union all
     select transaction_hash, token, payer, destination, units
-    from relay where state = 'confirmed' and transaction_hash = any($1)`,
+    from relay where state = 'confirmed' and chain = $2 and transaction_hash = any($1)`,
 }
 
 interface Row {
@@ -29,7 +29,7 @@ export async function findUnexplainedTransfers(
   const hashes = [...new Set(found.map(({ transactionHash }) => transactionHash))]
   if (hashes.length === 0) return new Set()
   const settled = new Map<string, number>()
-  for (const row of await database.call<Row>(statement, [hashes])) {
+  for (const row of await database.call<Row>(statement, [hashes, chain.name])) {
     const token = lowerCase(tokenAddress(chain, stablecoinOf(row.token)))
     const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
     settled.set(name, (settled.get(name) ?? 0) + 1)

@@ -81,7 +81,7 @@ export async function unfreeze(
 /** Records that the chain covers the available and held balances. */
 export async function recordCovered(
   { database }: Pick<ShortfallParts, 'database'>,
-  { accountId, token }: ShortfallPlace,
+  { accountId, token, place }: ShortfallPlace,
   at: Date,
 ): Promise<void> {
   const { kysely } = database
@@ -89,6 +89,7 @@ export async function recordCovered(
     .updateTable('wallet_shortfall')
     .set({ uncovered: 0n, updated_at: at })
     .where('account_id', '=', accountId)
+    .where('chain', '=', place)
     .where('token', '=', token)
     .where('uncovered', '>', 0n)
     .execute()
@@ -101,10 +102,10 @@ async function note(
   { uncovered, at }: { uncovered: bigint; at: Date },
 ): Promise<void> {
   await sql`
-    insert into wallet_shortfall as s (account_id, token, frozen, uncovered, first_seen_at, updated_at)
-    select ${accountId}, ${token}, coalesce(max(b.units), 0), ${uncovered}, ${at}, ${at}
+    insert into wallet_shortfall as s (account_id, chain, token, frozen, uncovered, first_seen_at, updated_at)
+    select ${accountId}, ${place}, ${token}, coalesce(max(b.units), 0), ${uncovered}, ${at}, ${at}
     from balance b where b.account = ${frozen(accountId, place)} and b.asset = ${token}
-    on conflict (account_id, token) do update
+    on conflict (account_id, chain, token) do update
     set frozen = excluded.frozen, uncovered = excluded.uncovered, updated_at = excluded.updated_at`.execute(
     kysely,
   )
@@ -114,6 +115,7 @@ async function note(
 export interface Shortfall {
   readonly accountId: string
   readonly address: `0x${string}`
+  readonly chain: string
   readonly token: Stablecoin
   readonly frozen: bigint
   readonly uncovered: bigint
@@ -134,6 +136,7 @@ export async function findShortfalls({ kysely }: Connection): Promise<readonly S
   return rows.map((row) => ({
     accountId: row.account_id,
     address: addressOf(row.address),
+    chain: row.chain,
     token: stablecoinOf(row.token),
     frozen: row.frozen,
     uncovered: row.uncovered,

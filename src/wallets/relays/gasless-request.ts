@@ -89,7 +89,7 @@ export const gaslessRequest = z
       .min(1)
       .max(40)
       .optional()
-      .describe('Chain by name. Default: the chain of this deployment.'),
+      .describe('Chain by name. Default: the first of this deployment.'),
     authorization: authorization.optional().describe('EIP-3009: a signed payment that anyone may submit.'),
     permit: permit
       .optional()

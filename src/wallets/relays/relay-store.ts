@@ -5,7 +5,7 @@ import type { Stablecoin } from '../../money/money.ts'
 import type { Address, Hex } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { RelayTable } from '../../storage/schema.ts'
-import { addressOf, lowerCase, stablecoinOf, type TransferState } from '../store.ts'
+import { addressOf, lowerCase, type OnChain, stablecoinOf, type TransferState } from '../store.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import type { Rejection } from './token-authorization.ts'
 
@@ -147,11 +147,15 @@ export async function claimRelay(database: Connection, id: string, before: Date,
   return row !== undefined
 }
 
-/** Finds open relays last touched before a moment, the longest untouched first. */
-export async function openRelays(database: Connection, before: Date, limit: number): Promise<Relay[]> {
+/** Finds open relays on a chain last touched before a moment, the longest untouched first. */
+export async function openRelays(
+  { database, chain }: OnChain,
+  { before, limit }: { before: Date; limit: number },
+): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('state', 'in', open)
     .where('updated_at', '<', before)
     .orderBy('updated_at')
@@ -160,10 +164,11 @@ export async function openRelays(database: Connection, before: Date, limit: numb
   return rows.map(relayOf)
 }
 
-export async function relaysConfirmedSince(database: Connection, since: Date): Promise<Relay[]> {
+export async function relaysConfirmedSince({ database, chain }: OnChain, since: Date): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('state', '=', 'confirmed')
     .where('updated_at', '>=', since)
     .orderBy('id')
@@ -171,20 +176,21 @@ export async function relaysConfirmedSince(database: Connection, since: Date): P
   return rows.map(relayOf)
 }
 
-/** Finds open relays to an address. */
-export async function openRelaysTo(database: Connection, address: Address): Promise<Relay[]> {
+/** Finds open relays to an address on a chain. */
+export async function openRelaysTo({ database, chain }: OnChain, address: Address): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('destination', '=', lowerCase(address))
     .where('state', 'in', open)
     .execute()
   return rows.map(relayOf)
 }
 
-/** Finds relays that may have made a payment: all with equal members that have not failed, in any transaction. */
+/** Finds relays on a chain that may have made a payment: all with equal members that have not failed, in any transaction. */
 export async function findMatchingRelays(
-  database: Connection,
+  { database, chain }: OnChain,
   sought: {
     readonly payer: Address
     readonly destination: Address
@@ -195,6 +201,7 @@ export async function findMatchingRelays(
   const rows = await database.kysely
     .selectFrom('relay')
     .selectAll()
+    .where('chain', '=', chain.name)
     .where('payer', '=', sought.payer)
     .where('destination', '=', sought.destination)
     .where('token', '=', sought.token)

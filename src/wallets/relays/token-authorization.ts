@@ -18,8 +18,18 @@ import type { SignedPayment } from './signed-payment.ts'
 /** Tokens that support both standards; Tether supports neither. */
 export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
 
-/** Public chains of the same stablecoins, for which payers sign by mistake. */
+/** Ids of public chains of the same stablecoins, for which payers sign by mistake. */
 const OTHER_CHAINS = [...chainNames.map((name) => chainFacts(name).id), 11155111]
+
+/** Domains of the issuer's tokens on every chain, for which payers sign by mistake. */
+const issuedDomains = chainNames.flatMap((name) => {
+  const { id: chainId, tokens } = chainFacts(name)
+  return Object.values(tokens).map(({ address: verifyingContract, ...rest }) => ({
+    ...rest,
+    chainId,
+    verifyingContract,
+  }))
+})
 
 /** Number of a payer's latest permits that a signature is compared with. */
 const MAX_OLD_PERMITS = 10n
@@ -147,7 +157,7 @@ async function requireSignature(chain: AuthorizationChain, payment: SignedPaymen
       .filter((other) => chain.tokens[other] !== undefined)
       .map((other) => domainOf(chain, other)),
   )
-  const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId }))]
+  const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId })), ...issuedDomains]
   for (const other of elsewhere) {
     const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
     if (signer === undefined || lowerCase(signer) !== lowerCase(payer)) continue

@@ -36,6 +36,8 @@ export interface Intent {
   readonly accountId: string
   /** Key that requested the intent; null for a person. For an allowance: the agent it applies to. */
   readonly agentId: string | null
+  /** Chain whose operation is signed. */
+  readonly chain: string
   readonly message: string
   readonly hash: Hex
   readonly operationHash: Hex
@@ -54,10 +56,7 @@ export function validUntilOf({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
   return new Date(expiresAt.getTime() + CHAIN_GRACE_MS)
 }
 
-export async function insertIntent(
-  database: Connection,
-  intent: Omit<Intent, 'usedAt'> & { chain: string },
-): Promise<void> {
+export async function insertIntent(database: Connection, intent: Omit<Intent, 'usedAt'>): Promise<void> {
   await database.kysely
     .insertInto('intent')
     .values({
@@ -176,6 +175,7 @@ function intentOf(row: Selectable<IntentTable>): Intent {
     id: row.id,
     accountId: row.account_id,
     agentId: row.agent_id,
+    chain: row.chain,
     message: row.message,
     hash: hexOf(row.hash),
     operationHash: hexOf(row.operation_hash),

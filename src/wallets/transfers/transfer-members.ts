@@ -43,7 +43,7 @@ export const transferMembers = {
     .min(1)
     .max(40)
     .optional()
-    .describe('Chain by name. Default: the chain of this deployment.'),
+    .describe('Chain by name. Default: the first of this deployment.'),
 }
 
 /** Adds an issue when the amount does not fit the token. */

@@ -205,7 +205,6 @@ onBothEngines('a signed transfer', (database) => {
         { intentId, signature, amount: '1.000001' },
         { intentId, signature, destination: `0x${'2'.repeat(40)}` },
         { intentId, signature, token: 'EURC' },
-        { intentId, signature, chain: 'base' },
         { intentId, signature: other },
         { intentId, signature: 'sandbox' },
         { intentId, signature: `${signature.slice(0, -4)}${signature.endsWith('AAAA') ? 'BBBB' : 'AAAA'}` },
@@ -213,6 +212,9 @@ onBothEngines('a signed transfer', (database) => {
       ]
       for (const attempt of attempts)
         await expect(pay(as, attempt), JSON.stringify(attempt)).rejects.toMatchObject(rejected)
+      await expect(pay(as, { intentId, signature, chain: 'base' })).rejects.toMatchObject({
+        code: 'chain_not_supported',
+      })
       await expect(pay(as, { intentId, signature }, { now: inMinutes(6) })).rejects.toMatchObject(rejected)
       expect(await state()).toEqual(before)
       await pay(as, { intentId, signature })

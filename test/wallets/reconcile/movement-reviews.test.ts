@@ -88,7 +88,7 @@ onBothEngines('deposits that AML stops', (database) => {
       )
   }
   const decide = async (id: string, status: 'released' | 'blocked', parts = sending) => {
-    const isThere = await isStillThere(parts, id)
+    const isThere = await isStillThere({ ...parts, chains: { of: () => parts.chain } }, id)
     const { id: decidedBy } = { id: (await open()).accountId }
     const decision = { id, decidedBy, status, reason: 'The payer was shown.', at: systemClock() }
     await database().transaction((connection) =>

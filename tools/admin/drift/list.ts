@@ -23,6 +23,7 @@ export default defineTool({
         z.strictObject({
           accountId: z.string().describe('`acct_…`'),
           safeAddress: z.string().describe('EVM address of the wallet.'),
+          chain: z.string().describe('Chain by name.'),
           token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
           booked: z.string().describe('Booked balance, as a decimal string.'),
           onChain: z.string().describe('Balance on the chain, as a decimal string.'),
@@ -36,6 +37,7 @@ export default defineTool({
         z.strictObject({
           accountId: z.string().describe('`acct_…`'),
           safeAddress: z.string().describe('EVM address of the wallet.'),
+          chain: z.string().describe('Chain by name.'),
           token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
           frozen: z.string().describe('Amount frozen out of the spendable balance, as a decimal string.'),
           uncovered: z
@@ -52,6 +54,7 @@ export default defineTool({
     drifts: (await findDrifts(database)).map(({ token, booked, onChain, ...drift }) => ({
       accountId: drift.accountId,
       safeAddress: drift.address,
+      chain: drift.chain,
       token,
       booked: decimalOf({ asset: token, units: booked }),
       onChain: decimalOf({ asset: token, units: onChain }),
@@ -61,6 +64,7 @@ export default defineTool({
     shortfalls: (await findShortfalls(database)).map(({ token, frozen, uncovered, ...shortfall }) => ({
       accountId: shortfall.accountId,
       safeAddress: shortfall.address,
+      chain: shortfall.chain,
       token,
       frozen: decimalOf({ asset: token, units: frozen }),
       uncovered: decimalOf({ asset: token, units: uncovered }),

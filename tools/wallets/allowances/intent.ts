@@ -6,6 +6,7 @@ import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/ke
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
+import { onChain } from '../../../src/providers/chains.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { requireOwnWallet } from '../../../src/wallets/allowances/set-allowance.ts'
 import { intentView, makeAllowanceIntent } from '../../../src/wallets/signing/make-intent.ts'
@@ -29,11 +30,24 @@ export default defineTool({
       .describe(
         'Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`.',
       ),
+    chain: z
+      .string()
+      .min(1)
+      .max(40)
+      .optional()
+      .describe(
+        'Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`.',
+      ),
   }),
   output: intentView,
-  failures: ['not_found', 'conflict'],
+  failures: ['not_found', 'conflict', 'chain_not_supported'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
-  run: async (context, { agentId, dailyMax: requested }) => {
+  run: async (given, { agentId, dailyMax: requested, chain }) => {
+    const context = onChain(given, chain)
+    if (agentId === CARDS_AGENT && context.chain.name !== given.chain.name)
+      throw new Failure('chain_not_supported', `Cards do not spend on "${context.chain.name}".`, {
+        hint: `Use "${given.chain.name}".`,
+      })
     const { database, now: at } = context
     const accountId = personOf(context).account.id
     const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })

@@ -4,6 +4,7 @@ import { agentKinds, developerKinds, listKeys } from '../../../src/identity/keys
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
+import { onChain } from '../../../src/providers/chains.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowances/allowance-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
@@ -21,15 +22,23 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: false,
-  input: z.strictObject(pageMembers),
+  input: z.strictObject({
+    ...pageMembers,
+    chain: z
+      .string()
+      .min(1)
+      .max(40)
+      .optional()
+      .describe('Chain by name. Default: the first of this deployment.'),
+  }),
   output: z.strictObject({
     allowances: z.array(allowanceView).describe('One allowance for the cards and one per key.'),
     nextCursor,
   }),
-  failures: ['provider_unavailable'],
+  failures: ['chain_not_supported', 'provider_unavailable'],
   example: {},
   run: async (context, input) => {
-    const { database, chain } = context
+    const { database, chain } = onChain(context, input.chain)
     const accountId = personOf(context).account.id
     const page = pageOf(input)
     const wallet = await findOwnedWallet(database, accountId)

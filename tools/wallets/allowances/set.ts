@@ -36,7 +36,14 @@ export default defineTool({
       ),
   }),
   output: allowanceView,
-  failures: ['signature_rejected', 'conflict', 'not_found', 'settlement_pending', 'provider_unavailable'],
+  failures: [
+    'signature_rejected',
+    'conflict',
+    'not_found',
+    'chain_not_supported',
+    'settlement_pending',
+    'provider_unavailable',
+  ],
   example: { intentId: 'int_01h455vb4pex5vsknk084sn02q', signature: 'base64url' },
   run: async (context, { intentId, signature }) => {
     const { account } = personOf(context)

@@ -24,6 +24,8 @@ export interface AnvilChainOptions {
   readonly binary?: string | null | undefined
   /** How long calls wait while the chain is being restored; 4,000 by default. */
   readonly waitMs?: number | undefined
+  /** As in `evm-chain.ts`; true by default. */
+  readonly hasCards?: boolean
 }
 
 /**
@@ -36,6 +38,7 @@ export async function startAnvilChain({
   log,
   binary,
   waitMs = 4_000,
+  hasCards = true,
 }: AnvilChainOptions): Promise<Chain> {
   const tokens = sandboxTokensOn(name)
   const path = findAnvil(binary)
@@ -57,7 +60,7 @@ export async function startAnvilChain({
     const client = createNodeClient(localNodeOptions(name, started.url))
     await silenceNode(client)
     const session = await openDevelopmentSession(client, seed, tokens)
-    log.info({ pid: started.pid, url: started.url }, 'chain is up')
+    log.info({ chain: name, pid: started.pid, url: started.url }, 'chain is up')
     return { session, isFresh: true, lost: started.exited }
   }
 
@@ -68,6 +71,7 @@ export async function startAnvilChain({
       gate,
       first,
       name,
+      hasCards,
       tokens: addressesOf(tokens),
       rpcUrl: () => anvil?.url ?? '',
       // The process's exit is detected directly; a slow answer is no reason to end it.

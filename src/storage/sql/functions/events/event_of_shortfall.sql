@@ -5,7 +5,9 @@ create or replace function event_of_shortfall() returns trigger language plpgsql
 begin
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
   values (new.account_id, null, 'wallet.shortfall', 'wallet', new.account_id,
-    jsonb_build_object('asset', new.token, 'frozenUnits', new.frozen::text, 'uncoveredUnits', new.uncovered::text), new.updated_at);
+    jsonb_build_object('asset', new.token, 'chain', new.chain, 'frozenUnits', new.frozen::text,
+      'uncoveredUnits', new.uncovered::text),
+    new.updated_at);
   return null;
 end $$;
 
