@@ -1,9 +1,12 @@
 /** Startup banner. */
 import type { Services } from '../kernel/context.ts'
+import type { Chain } from '../providers/chain.ts'
+
+const named = ({ name, rpcUrl }: Chain) => (rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`)
 
 /** In the sandbox it ends with a request that works as pasted. */
 export function banner(
-  { settings, sandbox, chain }: Services,
+  { settings, sandbox, chains }: Services,
   { isColoured }: { isColoured: boolean },
 ): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
@@ -11,7 +14,7 @@ export function banner(
   const faint = (text: string) => paint(2, text)
   const lines = [
     '',
-    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chain.name}${chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`})`)}`,
+    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chains.all.map(named).join(', ')})`)}`,
     `${faint('Sign in')}          ${settings.origin}/sign-in`,
     `${faint('API description')}  ${settings.origin}/api/openapi.json`,
     `${faint('Documentation')}    ${settings.origin}/docs`,
