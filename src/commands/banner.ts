@@ -1,20 +1,22 @@
 /** Startup banner. */
 import type { Services } from '../kernel/context.ts'
+import type { Chain } from '../providers/chain.ts'
+
+const named = ({ name, rpcUrl }: Chain) => (rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`)
 
 /** In the sandbox it ends with a request that works as pasted. */
 export function banner(
-  { settings, sandbox, chain }: Services,
+  { settings, sandbox, chains }: Services,
   { isColoured }: { isColoured: boolean },
 ): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const strong = (text: string) => paint(1, text)
   const faint = (text: string) => paint(2, text)
   // The node of production may have a key in its URL.
-  const node = chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`
-  const where = `${settings.mode}, chain ${chain.name}${settings.mode === 'production' ? '' : node}`
+  const places = chains.all.map((chain) => (settings.mode === 'production' ? chain.name : named(chain)))
   const lines = [
     '',
-    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${where})`)}`,
+    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${places.join(', ')})`)}`,
     `${faint('Sign in')}          ${settings.origin}/sign-in`,
     `${faint('API description')}  ${settings.origin}/api/openapi.json`,
     `${faint('Documentation')}    ${settings.origin}/docs`,

@@ -97,8 +97,8 @@ async function readStored(
       labels: { domain },
       value: open.get(domain) ?? 0,
     })),
-    ...chains.all
-      .flatMap(({ name: chain }) => stablecoins.map((asset) => ({ chain, asset })))
+    ...[...chains.all.map(({ name }) => name), ...chains.absent]
+      .flatMap((chain) => stablecoins.map((asset) => ({ chain, asset })))
       .flatMap(({ chain, asset }) => [
         {
           name: 'ledger_drift',

@@ -9,6 +9,7 @@ import { Failure } from '../failures/failure.ts'
 import { caip2Of, chainFacts } from '../money/chains.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
 import { purchasedAnswer } from '../payments/receipt.ts'
+import type { Chain } from '../providers/chain.ts'
 import { type Challenge, createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
@@ -34,27 +35,28 @@ export interface PaywallParts extends TillParts {
 /** Creates the paywall of one path. @throws Error when the configuration is not supported. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const { chains, clock, log, dataKey, example, pollPath } = parts
-  const [first, ...others] = chains.all
-  const till = await openTill(parts, first)
-  const rest = await Promise.all(others.map((chain) => openTill(parts, chain)))
+  const till = await openTill(parts, chains.all[0])
   const { units: price } = till.terms
   const offersOf = (more: readonly Till[]) => {
     const offered = [till.terms, ...more.map(({ terms }) => terms)] as const
     return {
+      more,
       tills: [till, ...more],
       discovery: discoveryOf(offered, example),
       challengeWith: createChallenge(offered, example),
     }
   }
-  let selling = offersOf(rest)
+  let selling = offersOf([])
+  const sellOn = async (chain: Chain) => {
+    const opened = await openTill(parts, chain)
+    selling = offersOf([...selling.more, opened])
+  }
   chains.onJoin((chain) => {
-    openTill(parts, chain).then(
-      (joined) => {
-        selling = offersOf([...selling.tills.slice(1), joined])
-      },
-      (err: unknown) => log.error({ err, chain: chain.name }, 'a chain joined, and nothing is sold on it'),
+    sellOn(chain).catch((err: unknown) =>
+      log.error({ err, chain: chain.name }, 'a chain joined, and nothing is sold on it'),
     )
   })
+  for (const chain of chains.all.slice(1)) await sellOn(chain)
   const challengeWith: Challenge = (reason, lock) => selling.challengeWith(reason, lock)
   const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
     const lock = lockOffer(dataKey, request, { units: price, answer }, clock())

@@ -9,7 +9,6 @@ import { Chip } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
 import { Recipients } from '../components/recipients.tsx'
-import { deployment } from '../data/account.ts'
 import { bursar } from '../data/gateway.ts'
 import { accounts, wallet } from '../data/money.ts'
 import { useResource } from '../data/resource.ts'
@@ -168,13 +167,14 @@ function WalletPanel() {
     )
   const { balances, safeAddress, purse } = state.value
   const missing = balances.filter(({ shortfall }) => shortfall !== undefined)
+  const chains = [...new Set(balances.map(({ chain }) => chain))]
   return (
     <Panel title="Wallet">
-      {missing.map(({ token, shortfall }) => (
-        <div class="panel__body" key={token}>
+      {missing.map(({ token, chain, shortfall }) => (
+        <div class="panel__body" key={`${token} ${chain}`}>
           <Banner kind="bad" icon="warning">
-            {formatDecimal(shortfall ?? '0')} {token} are booked here but missing on the chain. They cannot be
-            spent until that is settled.
+            {formatDecimal(shortfall ?? '0')} {token} are booked here but missing on {nameOfChain(chain)}.
+            They cannot be spent until that is settled.
           </Banner>
         </div>
       ))}
@@ -198,7 +198,10 @@ function WalletPanel() {
           <tbody>
             {balances.map(({ token, chain, amount, held, usd }) => (
               <tr key={`${token} ${chain}`}>
-                <td class="strong">{token}</td>
+                <td class="strong">
+                  {token}
+                  {chains.length > 1 && <span class="only-phone faint"> {nameOfChain(chain)}</span>}
+                </td>
                 <td class="soft only-wide">{nameOfChain(chain)}</td>
                 <td class="end">{formatDecimal(amount)}</td>
                 <td class="end faint">
@@ -226,7 +229,7 @@ function WalletPanel() {
         <Copy text={safeAddress} what="the wallet’s address" />
         <p class="small faint">
           The same wallet takes every asset above. Send only these, and only on{' '}
-          {nameOfChain(balances[0]?.chain ?? deployment.chain)}.
+          {chains.map(nameOfChain).join(' and ')}.
         </p>
       </div>
     </Panel>

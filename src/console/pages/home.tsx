@@ -1,4 +1,5 @@
 /** Home: balances, pending approvals, agents with their budgets, and the latest activity. */
+
 import type { ComponentChildren } from 'preact'
 import { Link } from 'wouter-preact'
 import type { Approval } from '../../client/operations.ts'
@@ -12,6 +13,7 @@ import { Empty, Failed, SkeletonRows } from '../components/messages.tsx'
 import { Columns, Panel, PanelLink, useTitle } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { EntryRow } from '../components/statement.tsx'
+import { deployment } from '../data/account.ts'
 import { now } from '../data/clock.ts'
 import { agents, approvals, latestActivity, ownerCap, portfolio, wallet } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
@@ -25,7 +27,7 @@ import {
   subtractDecimals,
   worthOfPart,
 } from '../words/money.ts'
-import { shortAddress } from '../words/names.ts'
+import { nameOfChain, shortAddress } from '../words/names.ts'
 import { shortText } from '../words/plain-text.ts'
 import { formatLeft, formatWhen } from '../words/time.ts'
 
@@ -330,6 +332,7 @@ function Balances() {
             <li class="item item--two" key={`${token} ${chain}`}>
               <span class="item__main">
                 <span class="item__name">{token}</span>
+                {chain !== deployment.chain && <span class="item__sub">{nameOfChain(chain)}</span>}
                 {compareDecimals(held, '0') > 0 && (
                   <span class="item__sub num">{formatDecimal(held)} held</span>
                 )}

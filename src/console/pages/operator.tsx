@@ -23,7 +23,7 @@ import {
 } from '../data/operator.ts'
 import { type Resource, useResource } from '../data/resource.ts'
 import { formatDecimal, formatUsd } from '../words/money.ts'
-import { count } from '../words/names.ts'
+import { count, nameOfChain } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
 import { formatDay, formatWhen } from '../words/time.ts'
 
@@ -641,20 +641,20 @@ function Books() {
   const owed = useResource(debts)
   const rows: Difference[] = []
   if (differences.status === 'ready') {
-    for (const { accountId, token, booked, onChain } of differences.value.drifts)
+    for (const { accountId, chain, token, booked, onChain } of differences.value.drifts)
       rows.push({
-        key: `drift ${accountId} ${token}`,
+        key: `drift ${accountId} ${chain} ${token}`,
         icon: 'activity',
-        title: `Chain holds ${onChain} ${token}`,
+        title: `${nameOfChain(chain)} holds ${onChain} ${token}`,
         words: `Booked · ${accountId}`,
         amount: booked,
         asset: token,
       })
-    for (const { accountId, token, frozen } of differences.value.shortfalls)
+    for (const { accountId, chain, token, frozen } of differences.value.shortfalls)
       rows.push({
-        key: `shortfall ${accountId} ${token}`,
+        key: `shortfall ${accountId} ${chain} ${token}`,
         icon: 'freeze',
-        title: 'Frozen: missing on the chain',
+        title: `Frozen: missing on ${nameOfChain(chain)}`,
         words: accountId,
         amount: frozen,
         asset: token,

@@ -1,10 +1,12 @@
 /** A transfer by the owner: what is sent, the person's signature, and the outcome in place. */
+
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { WalletsTransferIntentRequest, WalletsTransferResponse } from '../../client/operations.ts'
 import { ActionButton, Copy, Field } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
+import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { wallet } from '../data/money.ts'
 import { signWithPasskey } from '../data/passkeys.ts'
@@ -27,7 +29,9 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
   const [destination, setDestination] = useState('')
   const [amount, setAmount] = useState('')
   const [token, setToken] = useState<Token>('USDC')
-  const have = mine?.balances.find((balance) => balance.token === token)?.amount
+  const have = mine?.balances.find(
+    (balance) => balance.token === token && balance.chain === deployment.chain,
+  )?.amount
   const payee = destination.trim()
   const addressError =
     payee === '' || isAddress(payee)
