@@ -4,7 +4,7 @@
  */
 import type { Selectable } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
-import type { Connection, Database } from '../../storage/database.ts'
+import type { Connection, Database, Statement } from '../../storage/database.ts'
 import type { SandboxOrderTable } from '../../storage/schema.ts'
 import type { Broker, BrokerOrder, OrderReport } from '../broker.ts'
 import { dividendsBetween } from './sandbox-dividends.ts'
@@ -119,29 +119,32 @@ function newOrder(
   }
 }
 
+const insertOne: Statement = {
+  name: 'sandbox_order_insert',
+  text: `insert into sandbox_order
+      (id, symbol, side, notional, qty, limit_price, status, placed_at, expires_at, matched_at, filled_qty, filled_value, filled_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::numeric, $13)
+    on conflict do nothing returning id`,
+}
+
 /** @returns false when the order is in the book already. */
 async function insertOrder(database: Connection, order: BookedOrder): Promise<boolean> {
-  const row = await database.kysely
-    .insertInto('sandbox_order')
-    .values({
-      id: order.id,
-      symbol: order.symbol,
-      side: order.side,
-      notional: order.notional,
-      qty: order.qty,
-      limit_price: order.limitPrice,
-      status: order.status,
-      placed_at: order.placedAt,
-      expires_at: order.expiresAt,
-      matched_at: order.matchedAt,
-      filled_qty: order.filledQty,
-      filled_value: order.filledValue.toString(),
-      filled_at: order.filledAt,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return row !== undefined
+  const rows = await database.call<{ id: string }>(insertOne, [
+    order.id,
+    order.symbol,
+    order.side,
+    order.notional,
+    order.qty,
+    order.limitPrice,
+    order.status,
+    order.placedAt,
+    order.expiresAt,
+    order.matchedAt,
+    order.filledQty,
+    order.filledValue.toString(),
+    order.filledAt,
+  ])
+  return rows.length === 1
 }
 
 async function lockOrder(connection: Connection, id: string): Promise<BookedOrder | undefined> {
