@@ -85,6 +85,7 @@ describe('the configuration', () => {
       },
       railControlsUrl: null,
       fxRatesUrl: null,
+      pegFeeds: new Map(),
       sessionSecret: null,
       dataKey: null,
       rpId: null,
