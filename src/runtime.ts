@@ -30,11 +30,13 @@ import { createConfiguredIdentityProviders } from './providers/identity-provider
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
+import { createConfiguredPegs } from './providers/pegs/configured.ts'
 import { fetchPublic } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'
 import { createConfiguredRailControls } from './providers/rail-controls/configured.ts'
 import { createConfiguredRateLimiter } from './providers/rate-limiter/configured.ts'
 import { createConfiguredRates } from './providers/rates/configured.ts'
+import { withPegs } from './providers/rates.ts'
 import { createConfiguredSanctions } from './providers/sanctions/configured.ts'
 import { createConfiguredScreening } from './providers/screening/configured.ts'
 import { createConfiguredAggregators } from './providers/swap-aggregator/configured.ts'
@@ -133,7 +135,8 @@ export async function createRuntime(
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
     const webhookParts = { ...parts, ownOrigin, dataKey, webhooks }
     const cardProcessor = watch('card_processor', createConfiguredProcessor(config, webhookParts))
-    const rates = watch('rates', createConfiguredRates(config, { database, log }))
+    const pegs = createConfiguredPegs(config, { database, log })
+    const rates = watch('rates', withPegs(createConfiguredRates(config, { database, log }), pegs))
     const bankingProvider = watch('banking', createConfiguredBanking(config, { ...webhookParts, rates }))
     const providers = await createConfiguredIdentityProviders(config, {
       sandbox: {

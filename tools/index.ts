@@ -113,6 +113,7 @@ import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import sandboxPayouts from './sandbox/payouts.ts'
+import sandboxPrices from './sandbox/prices.ts'
 import sandboxSellers from './sandbox/sellers.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
@@ -254,6 +255,7 @@ export const tools: readonly Tool[] = [
   sandboxFaucet,
   sandboxOutbox,
   sandboxPayouts,
+  sandboxPrices,
   sandboxSellers,
   securityJournalList,
   securityLock,

@@ -19,12 +19,15 @@ export function fundingsOf(
   return sourcesOf(assets, { table, currency: 'USD', chain })
 }
 
-/** Lists the assets that pay for a clearing: the card's assets in order, then all others. */
+/**
+ * Lists the assets that pay for a clearing: the card's assets in order, then all others. What was approved at par is
+ * cleared at par, also when a peg was lost since.
+ */
 export function clearingSources(
   priority: readonly FundingAsset[],
   { table, chain }: { table: RateTable; chain: string },
 ): readonly Source[] {
-  return sourcesOf(allAssets(priority), { table, currency: 'USD', chain })
+  return sourcesOf(allAssets(priority), { table: { ...table, lost: undefined }, currency: 'USD', chain })
 }
 
 /** Sums the currently available funding in cents, rounded down. */

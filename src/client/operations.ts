@@ -3486,6 +3486,20 @@ export type SandboxPayoutsResponse = {
   outcome: 'paid' | 'returned' | 'failed'
 }
 
+export type SandboxPricesRequest = {
+  /** Stablecoin by symbol. */
+  token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  /** Price in the token’s currency, as a decimal string or number below 10. */
+  price: Amount
+}
+
+export type SandboxPricesResponse = {
+  /** Stablecoin by symbol. */
+  token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  /** Price that was set, as a decimal string. */
+  price: string
+}
+
 export type SandboxSellersResponse = {
   /** Sellers, the honest ones first. */
   sellers: {
@@ -4955,6 +4969,8 @@ export interface Operations {
     readonly outbox: Call<Record<never, never>, SandboxOutboxResponse>
     /** Decide the outcome of a payout by sending the signed webhook of the banking provider. */
     readonly payouts: Call<SandboxPayoutsRequest, SandboxPayoutsResponse>
+    /** Set the market price of a stablecoin, so that a lost peg can be tried. */
+    readonly prices: Call<SandboxPricesRequest, SandboxPricesResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
   }
@@ -5291,6 +5307,7 @@ export const routes: Readonly<
   'sandbox.faucet': ['POST', '/sandbox/faucet', true, ''],
   'sandbox.outbox': ['GET', '/sandbox/outbox', false, ''],
   'sandbox.payouts': ['POST', '/sandbox/payouts', true, ''],
+  'sandbox.prices': ['POST', '/sandbox/prices', true, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
   'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],

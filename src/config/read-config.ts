@@ -8,9 +8,16 @@ import { isAddressRange } from '../base/address-range.ts'
 import { urlsOfHosts } from '../base/host-urls.ts'
 import { jwtKeyOf } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
-import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
+import {
+  amountMismatch,
+  decimalAmount,
+  type Money,
+  moneyOf,
+  type Stablecoin,
+  stablecoins,
+} from '../money/money.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
-import { type ChainConfig, chainErrors, chainsOf, chainVariables } from './chains.ts'
+import { type ChainConfig, chainErrors, chainsOf, chainVariables, nodeVariables } from './chains.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
 import { type EventConfig, eventsOf, eventVariables } from './events.ts'
 import { type HttpConfig, httpOf, httpVariables } from './http.ts'
@@ -78,6 +85,15 @@ const environment = z.object({
     .optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
   FX_RATES_URL: url(/^https?$/).optional(),
+  PEG_FEEDS: list
+    .pipe(
+      z.array(
+        z.templateLiteral([z.enum(['USDC', 'USDT', 'PYUSD']), '=', z.string().regex(/^0x[0-9a-fA-F]{40}$/)], {
+          error: 'must name USDC, USDT or PYUSD and its feed in US dollars, such as USDC=0x…',
+        }),
+      ),
+    )
+    .default([]),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
   DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
   RP_ID: z
@@ -152,6 +168,8 @@ export interface Config
   readonly railControlsUrl: string | null
   /** URL of the ECB's daily rates; null uses the sandbox's snapshot, or the ECB itself in production. */
   readonly fxRatesUrl: string | null
+  /** Chainlink's feeds of stablecoins in dollars, by token; empty: no peg is watched. */
+  readonly pegFeeds: ReadonlyMap<Stablecoin, `0x${string}`>
   readonly sessionSecret: string | null
   /** Encrypts stored secrets and personal data. */
   readonly dataKey: string | null
@@ -246,6 +264,7 @@ function configOf(
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     fxRatesUrl: settings.FX_RATES_URL ?? null,
+    pegFeeds: pegFeedsOf(settings.PEG_FEEDS),
     sessionSecret: settings.SESSION_SECRET ?? null,
     dataKey: settings.DATA_KEY ?? null,
     rpId: settings.RP_ID ?? null,
@@ -286,6 +305,17 @@ function configOf(
   }
 }
 
+function pegFeedsOf(entries: readonly string[]): Config['pegFeeds'] {
+  const feeds = entries.map((entry) => entry.split('='))
+  return new Map(
+    stablecoins.flatMap((token) =>
+      feeds.flatMap(([name, address = '']) =>
+        name === token ? [[token, `0x${address.slice(2)}`] as const] : [],
+      ),
+    ),
+  )
+}
+
 function isSigningKey(secret: string): boolean {
   try {
     jwtKeyOf(secret)
@@ -323,5 +353,9 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     given.DATABASE_POOLER_URL !== undefined && given.DATABASE_URL === undefined
       ? ['DATABASE_URL: missing; it is the direct address of the database behind DATABASE_POOLER_URL']
       : []
-  return [...half, ...issuers, ...pooled]
+  const priced =
+    given.PEG_FEEDS !== undefined && given[nodeVariables(given)[0] ?? ''] === undefined
+      ? ['PEG_FEEDS: needs a node of the first chain; a sandbox sets prices by POST /sandbox/prices']
+      : []
+  return [...half, ...issuers, ...pooled, ...priced]
 }

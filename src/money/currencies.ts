@@ -49,8 +49,12 @@ function isStablecoin(code: string): code is Stablecoin {
   return Object.hasOwn(stablecoinCurrency, code)
 }
 
-/** Looks up a code in a rate table; a stablecoin has the rate of its currency. Undefined if it cannot be quoted. */
+/**
+ * Looks up a code in a rate table; a stablecoin has the rate of its currency while it holds its peg. Undefined if it cannot
+ * be quoted.
+ */
 export function currencyOf(table: RateTable, code: string): Currency | undefined {
+  if (table.lost?.has(code)) return undefined
   const perEuro = table.perEuro.get(isStablecoin(code) ? stablecoinCurrency[code] : code)
   const digits = digitsOf.get(code)
   return perEuro === undefined || digits === undefined ? undefined : { code, perEuro, digits }

@@ -19,6 +19,7 @@ export interface UsdValue {
  * stablecoins count as dollars. @throws Failure `rates_unavailable` when the table lacks the currency.
  */
 export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue {
+  if (table.lost?.has(asset)) throw pegLost(asset)
   const [source, dollar] = [currencyOf(table, asset), currencyOf(table, 'USD')]
   if (source === undefined || dollar === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${asset} to USD.`, { retryAfter: 60 })
@@ -27,4 +28,17 @@ export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue
     usdMicros: convertRoundingUp(units, assetDecimals[asset], rate, MICRO_DIGITS),
     rate: rateText(rate),
   }
+}
+
+/** Error of a stablecoin that is not counted at par. */
+function pegLost(asset: string): Failure {
+  return new Failure(
+    'rates_unavailable',
+    `${asset} trades below 0.98 of its currency: it is not counted at par, and nothing is paid with it.`,
+    {
+      reason: 'peg_lost',
+      retryAfter: 300,
+      hint: 'Tell the owner. Pay with another asset, or wait until the price is back; nothing was reserved or sent.',
+    },
+  )
 }

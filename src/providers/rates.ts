@@ -1,12 +1,20 @@
 /** Foreign exchange reference rates. */
 import { Failure } from '../failures/failure.ts'
-import { type Asset, type Money, stablecoinCurrency, stablecoins } from '../money/money.ts'
+import { type Asset, type Money, type Stablecoin, stablecoinCurrency, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import { type UsdValue, usdMicrosAt } from '../money/usd-value.ts'
+import type { Pegs } from './pegs.ts'
 
 export interface Rates {
   /** Reads the newest table. @throws Failure `rates_unavailable` when there is none or it is too old for sales. */
   latest(now: Date): Promise<RateTable>
+  /**
+   * Reads which stablecoins have lost their peg; absent: none is watched.
+   * @throws Failure `rates_unavailable` when a watched price cannot be read.
+   */
+  lost?(now: Date): Promise<ReadonlySet<Stablecoin>>
+  /** Sandbox only: sets the price of a stablecoin in millionths of its currency. Absent otherwise. */
+  readonly setPrice?: NonNullable<Pegs['setPrice']>
 }
 
 /** Keeps the newest publication over restarts. */
@@ -17,10 +25,30 @@ export interface KeptRates {
 
 /**
  * Values money in US dollars. Dollars and their stablecoins need no table. @throws Failure `rates_unavailable` for
- * other assets when there is no table.
+ * other assets when there is no table, and for stablecoins that have lost their peg or whose price cannot be read.
  */
 export async function valueInUsd(rates: Rates, money: Money, now: Date): Promise<UsdValue> {
-  return usdMicrosAt(dollarAssets.has(money.asset) ? dollars(now) : await rates.latest(now), money)
+  const isStablecoin = stablecoins.some((token) => token === money.asset)
+  const lost = isStablecoin ? await rates.lost?.(now) : undefined
+  const table = dollarAssets.has(money.asset) ? dollars(now) : await rates.latest(now)
+  return usdMicrosAt({ ...table, lost }, money)
+}
+
+/** Watches the pegs of stablecoins; null watches none. One whose price cannot be read counts as lost. */
+export function withPegs(rates: Rates, pegs: Pegs | null): Rates {
+  if (pegs === null) return rates
+  return {
+    ...(pegs.setPrice === null ? {} : { setPrice: pegs.setPrice }),
+    latest: async (now) => ({ ...(await rates.latest(now)), lost: await lostOrAll(pegs, now) }),
+    lost: (now) => pegs.lost(now),
+  }
+}
+
+async function lostOrAll(pegs: Pick<Pegs, 'lost'>, now: Date): Promise<ReadonlySet<Stablecoin>> {
+  return pegs.lost(now).catch((error: unknown) => {
+    if (error instanceof Failure && error.code === 'rates_unavailable') return new Set(stablecoins)
+    throw error
+  })
 }
 
 /** Reads the newest table, or without one a table of dollars alone, which prices nothing else. */
@@ -28,8 +56,9 @@ export async function latestOrDollars(rates: Rates, now: Date): Promise<RateTabl
   try {
     return await rates.latest(now)
   } catch (error) {
-    if (error instanceof Failure && error.code === 'rates_unavailable') return dollars(now)
-    throw error
+    if (!(error instanceof Failure) || error.code !== 'rates_unavailable') throw error
+    const { lost } = rates
+    return { ...dollars(now), lost: lost === undefined ? undefined : await lostOrAll({ lost }, now) }
   }
 }
 

@@ -87,6 +87,7 @@ describe('the configuration', () => {
       },
       railControlsUrl: null,
       fxRatesUrl: null,
+      pegFeeds: new Map(),
       sessionSecret: null,
       dataKey: null,
       rpId: null,

@@ -14,9 +14,9 @@ const INTERNAL_ERROR = -32_603
 
 /**
  * Failures of others: no aggregator of the sandbox has a route for every pair and amount, and the hosts of the examples sell
- * nothing.
+ * nothing. A stablecoin has no rate while another request's price of it is below its peg.
  */
-const explained: ReadonlySet<string> = new Set(['no_route', 'seller_failed'])
+const explained: ReadonlySet<string> = new Set(['no_route', 'seller_failed', 'rates_unavailable'])
 
 /** A stack trace, or a path of this machine. */
 const INSIDES = /\bat .{1,80}:\d+:\d+|node_modules|\.build\/|\/src\/[a-z]|SELECT .* FROM|syntax error at/i

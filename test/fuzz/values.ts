@@ -69,6 +69,8 @@ const byName: Readonly<Record<string, Values>> = {
   from: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
   to: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
   url: fc.nat(9).map((pick) => known('seller', pick)),
+  // Lower prices would stop all spending.
+  price: fc.constantFrom('1', '0.98', '1.02', '10', '-1'),
   maxAmount: fc.constantFrom('0.05', '0.0000001', '-1', '1000'),
   signature: fc.constantFrom('sandbox', `0x${'1'.repeat(130)}`),
   code: fc.constantFrom('000000', '123456'),

@@ -93,6 +93,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'sandbox.faucet': sandbox,
   'sandbox.outbox': sandbox,
   'sandbox.payouts': sandbox,
+  'sandbox.prices': sandbox,
   'sandbox.sellers': sandbox,
   'security.journal.list': security,
   'security.lock': security,

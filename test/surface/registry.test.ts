@@ -66,6 +66,7 @@ describe('the registry', () => {
       'sandbox.deposits',
       'sandbox.faucet',
       'sandbox.payouts',
+      'sandbox.prices',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'investing.orders.cancel',

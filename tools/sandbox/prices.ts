@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failures/failure.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money/money.ts'
+
+const MAX_MICROS = 9_999_999n
+
+export default defineTool({
+  name: 'sandbox.prices',
+  title: 'Set a price',
+  summary: 'Set the market price of a stablecoin, so that a lost peg can be tried.',
+  description:
+    'Below 0.98 of its currency the token is not counted at par and nothing is paid with it; at 0.98 or more it is again, within a second.',
+  route: 'POST /sandbox/prices',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  only: 'sandbox',
+  ownTransactions: true,
+  input: z
+    .strictObject({
+      token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+      price: decimalAmount.describe('Price in the token’s currency, as a decimal string or number below 10.'),
+    })
+    .superRefine(({ price, token }, context) => {
+      const misfit = amountMismatch(price, token)
+      if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['price'], message: misfit })
+      else if (moneyOf(token, price).units > MAX_MICROS)
+        context.addIssue({ code: 'custom', path: ['price'], message: 'must be below 10' })
+    }),
+  output: z.strictObject({
+    token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+    price: z.string().describe('Price that was set, as a decimal string.'),
+  }),
+  failures: ['not_found'],
+  example: { token: 'PYUSD', price: '1' },
+  run: async ({ rates, now }, { token, price }) => {
+    if (rates.setPrice === undefined)
+      throw new Failure('not_found', 'Prices of this deployment are those of its feeds.')
+    await rates.setPrice(token, moneyOf(token, price).units, now)
+    return { token, price }
+  },
+})
