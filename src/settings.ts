@@ -40,6 +40,7 @@ export async function settingsOf(
     accountsPerCurrency: config.banking.accountsPerCurrency,
     metricsToken: config.metricsToken,
     eventDays: config.eventDays,
+    cardSpreadBps: config.cards.spreadBps,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }

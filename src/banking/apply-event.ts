@@ -39,7 +39,7 @@ export interface BankingEventDependencies<Owed = unknown> extends SenderScreenin
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
   readonly isBookedHere: boolean
-  readonly settings: { readonly dataKey: Uint8Array }
+  readonly settings: { readonly dataKey: Uint8Array; readonly cardSpreadBps: number }
   readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<Owed>
   readonly log: Log
 }

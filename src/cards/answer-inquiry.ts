@@ -41,7 +41,9 @@ export async function answerInquiry(
   if ((await sumOpenDebts(database, card.accountId)).length > 0)
     return { ...declined('approved'), balance: 0n }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
-  const all = fundingsOf(card, { table: await latestOrDollars(rates, now), chain: chain.name, coverage })
+  const table = await latestOrDollars(rates, now)
+  const { cardSpreadBps: spreadBps } = parts.settings
+  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await readUsed(database, card, now)

@@ -21,6 +21,7 @@ export interface CardTransactionDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly vouch: AuthenticateDecisions
+  readonly settings: { readonly cardSpreadBps: number }
 }
 
 /** Event kinds that take money and therefore need funding sources. */
@@ -82,7 +83,11 @@ export async function applyTransaction(
     const fundings =
       table === null || !takers.has(event.kind)
         ? []
-        : clearingSources(payer.priority, { table, chain: chain.name })
+        : clearingSources(payer.priority, {
+            table,
+            chain: chain.name,
+            spreadBps: parts.settings.cardSpreadBps,
+          })
     const { shortfall } = await apply(parts, {
       ...event,
       event: event.token,

@@ -135,7 +135,9 @@ async function decide(
   const units = unitsOf(request)
   const { isWalletOurs } = card
   const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
-  const all = fundingsOf(card, { table: await latestOrDollars(rates, now), chain: chain.name, coverage })
+  const table = await latestOrDollars(rates, now)
+  const { cardSpreadBps: spreadBps } = parts.settings
+  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units, all, now })
   // A purchase of zero units is not counted, so the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0

@@ -13,10 +13,15 @@ export type Funding = Source<FundingAsset>
  */
 export function fundingsOf(
   { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
-  { table, chain, coverage }: { table: RateTable; chain: string; coverage: Coverage | null },
+  {
+    table,
+    chain,
+    coverage,
+    spreadBps,
+  }: { table: RateTable; chain: string; coverage: Coverage | null; spreadBps: number },
 ): readonly Funding[] {
   const assets = priority.filter((asset) => isWalletOurs || coverage !== null || !isStablecoin(asset))
-  return sourcesOf(assets, { table, currency: 'USD', chain })
+  return sourcesOf(assets, { table, currency: 'USD', chain, spreadBps })
 }
 
 /**
@@ -25,9 +30,14 @@ export function fundingsOf(
  */
 export function clearingSources(
   priority: readonly FundingAsset[],
-  { table, chain }: { table: RateTable; chain: string },
+  { table, chain, spreadBps }: { table: RateTable; chain: string; spreadBps: number },
 ): readonly Source[] {
-  return sourcesOf(allAssets(priority), { table: { ...table, lost: undefined }, currency: 'USD', chain })
+  return sourcesOf(allAssets(priority), {
+    table: { ...table, lost: undefined },
+    currency: 'USD',
+    chain,
+    spreadBps,
+  })
 }
 
 /** Sums the currently available funding in cents, rounded down. */

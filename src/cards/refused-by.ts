@@ -7,7 +7,11 @@ import type { CardWithPolicies } from './store.ts'
 
 export interface CardRefusalDependencies {
   readonly railControls: Pick<RailControls, 'read'>
-  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly kycLimits: KycLimits }
+  readonly settings: {
+    readonly mode: 'sandbox' | 'production'
+    readonly kycLimits: KycLimits
+    readonly cardSpreadBps: number
+  }
 }
 
 /**

@@ -1233,6 +1233,8 @@ export type CardsListResponse = {
   cards: Card[]
   /** Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid. */
   owed?: CardDebt[]
+  /** Basis points that a conversion is below the reference rate, where an asset of another currency pays; 50 is 0.5 %. None between assets of one currency. */
+  conversionSpreadBps: number
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
 }

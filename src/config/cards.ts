@@ -18,6 +18,11 @@ export const cardVariables = {
   LITHIC_WEBHOOK_SECRET_PREVIOUS: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_ROTATED_AT: z.iso.datetime().optional(),
   CARD_TREASURY: address.optional(),
+  CARD_SPREAD_BPS: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,2})$/, 'must be basis points from 0 to 999')
+    .transform(Number)
+    .default(50),
   BRIDGE_API_URL: url.default('https://api.bridge.xyz'),
   BRIDGE_API_KEY: apiKey.optional(),
   BRIDGE_WEBHOOK_PUBLIC_KEY: z
@@ -56,6 +61,8 @@ export interface CardConfig {
     readonly previous: { readonly secret: string; readonly rotatedAt: Date } | null
     /** Chain address that receives spent stablecoins. */
     readonly treasury: string | null
+    /** Basis points that conversions between two currencies are below the reference rate. */
+    readonly spreadBps: number
   }
   readonly banking: {
     readonly url: string
@@ -78,6 +85,7 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
       previous:
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
       treasury: settings.CARD_TREASURY ?? null,
+      spreadBps: settings.CARD_SPREAD_BPS,
     },
     banking: {
       url: settings.BRIDGE_API_URL,

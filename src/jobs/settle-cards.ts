@@ -33,7 +33,10 @@ export interface CardSettlementDependencies extends CardTransactionDependencies 
   readonly database: Database
   readonly chain: Chain
   readonly cardProcessor: Pick<CardProcessor, 'read'>
-  readonly settings: { readonly cardTreasury: Address; readonly dataKey: Uint8Array }
+  readonly settings: CardTransactionDependencies['settings'] & {
+    readonly cardTreasury: Address
+    readonly dataKey: Uint8Array
+  }
 }
 
 /** Runs one round. A failing item does not block the others. @param signal stops the round early. */

@@ -59,6 +59,8 @@ export interface Settings {
   readonly vasp: { readonly name: string; readonly lei: string | null }
   /** Recipient of stablecoins spent by cards. */
   readonly cardTreasury: Address
+  /** Basis points that a card's conversion between two currencies is below the reference rate. */
+  readonly cardSpreadBps: number
   /** Maximum virtual accounts per owner and currency. */
   readonly accountsPerCurrency: number
   /** Bearer token of `/metrics`; null restricts production to loopback connections. */

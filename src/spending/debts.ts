@@ -32,6 +32,7 @@ export interface DebtCollectionDependencies {
   readonly chain: { readonly name: string }
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
+  readonly settings: { readonly cardSpreadBps: number }
 }
 
 /**
@@ -96,11 +97,12 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
  * @returns the collected amount in the debt's smallest units.
  */
 export async function collectDebt(
-  { database, chain, newId, vouch }: DebtCollectionDependencies,
+  { database, chain, newId, vouch, settings }: DebtCollectionDependencies,
   debt: DueDebt,
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {
-  const sources = sourcesOf(orderOf(debt), { table, currency: debt.asset, chain: chain.name })
+  const { cardSpreadBps: spreadBps } = settings
+  const sources = sourcesOf(orderOf(debt), { table, currency: debt.asset, chain: chain.name, spreadBps })
   const { collected, made } = await callForRow<{ collected: bigint; made: readonly MadeRow[] }>(
     database,
     {

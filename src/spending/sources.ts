@@ -1,7 +1,13 @@
 /** Funding sources: an owner's assets in payment order, each with its value in a currency. */
 import { crossRateDown } from '../money/cross-rate.ts'
 import { currencyOf } from '../money/currencies.ts'
-import { type Asset, assetDecimals, type Stablecoin, stablecoins } from '../money/money.ts'
+import {
+  type Asset,
+  assetDecimals,
+  type Stablecoin,
+  stablecoinCurrency,
+  stablecoins,
+} from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 
 /** Place of an owner's cash. */
@@ -18,20 +24,34 @@ export interface Source<Name extends Asset = Asset> {
   readonly rate: bigint
 }
 
-/** Converts assets to sources in order. Assets without a rate are skipped. */
+/**
+ * Converts assets to sources in order. Assets without a rate are skipped.
+ * @param spreadBps basis points less than the table for an asset of another currency.
+ */
 export function sourcesOf<Name extends Asset>(
   assets: readonly Name[],
-  { table, currency, chain }: { table: RateTable; currency: Asset; chain: string },
+  {
+    table,
+    currency,
+    chain,
+    spreadBps,
+  }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
 ): readonly Source<Name>[] {
   const target = currencyOf(table, currency)
   return assets.flatMap((asset) => {
     const source = currencyOf(table, asset)
     if (source === undefined || target === undefined) return []
-    const rate = crossRateDown(source, target, 0) * 10n ** BigInt(6 - assetDecimals[asset])
+    const lessBps = nationalOf(asset) === nationalOf(currency) ? 0 : spreadBps
+    const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])
     if (rate === 0n) return []
     const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
     return [{ ...at, asset, rate }]
   })
+}
+
+/** Currency that an asset is worth: `USD` for USDC. */
+function nationalOf(asset: Asset): Asset {
+  return isStablecoin(asset) ? stablecoinCurrency[asset] : asset
 }
 
 /** Lists all assets: the named ones first, then the remaining cash, then the remaining stablecoins. */

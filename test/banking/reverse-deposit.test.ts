@@ -26,6 +26,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
         vouch: authenticateDecision,
         clock: () => noon,
         log: silentLog,
+        settings: { cardSpreadBps: 0 },
       },
       new AbortController().signal,
     )

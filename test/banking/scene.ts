@@ -73,7 +73,7 @@ export function applyDeposit(
     newId,
     vouch: authenticateDecision,
     isBookedHere,
-    settings: { dataKey },
+    settings: { dataKey, cardSpreadBps: 0 },
     sanctions: createOfacExcerpt(),
     screening: createSandboxScreening(screenSandboxSuffix),
     oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,

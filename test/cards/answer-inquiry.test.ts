@@ -13,7 +13,9 @@ onBothEngines('a balance inquiry', (database) => {
     const free = await issueCard(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
     expect(await inquire(free)).toMatchObject({ balance: 15_000n })
-    expect(await inquire(free, { settings: { mode: 'production', kycLimits, dataKey } })).toMatchObject({
+    expect(
+      await inquire(free, { settings: { mode: 'production', kycLimits, dataKey, cardSpreadBps: 0 } }),
+    ).toMatchObject({
       balance: 3333n,
     })
     expect(await inquire(await issueCard(database(), owner, { purchaseMax: 700n }))).toMatchObject({

@@ -7,6 +7,7 @@ import type { CardAuthorization } from '../../src/providers/card-processor.ts'
 import { onBothEngines } from '../engines.ts'
 import { capAccount, usageOf } from '../spending/scene.ts'
 import {
+  applyCardEvents,
   cardDependencies,
   dataKey,
   decide,
@@ -18,6 +19,7 @@ import {
   noon,
   owned,
   purchaseOf,
+  settleAll,
 } from './scene.ts'
 
 const cardPolicy = {
@@ -75,6 +77,21 @@ onBothEngines('a card decision', (database) => {
     })
     // 2 EURC are 2.141 USD, 5 USDC are 5 USD; 2.859 USD are 2.86 in cents.
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('converts at the rate less a spread, and not between assets of one currency', async () => {
+    const owner = await newOwner(database(), { USDC: '5', EURC: '100' })
+    const card = await issueCard(database(), owner, { priority: ['USDC', 'EURC'] })
+    const parts = cardDependencies(database())
+    const spread = { ...parts, settings: { ...parts.settings, cardSpreadBps: 50 } }
+    const purchase = purchaseOf(card, '15')
+    expect(await decide(spread, purchase)).toMatchObject({ reason: 'approved' })
+    // 5 USDC are 5 USD; 10 USD at 1.0705 less half a percent are 9.388372 EURC, rounded up.
+    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 9.388372', 'USDC 0 + 5'])
+    await applyCardEvents(spread, purchase, 'settled', [['clearing', '15']])
+    await settleAll(database(), owner)
+    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -162,7 +179,7 @@ onBothEngines('a card decision', (database) => {
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
     const parts = {
       ...cardDependencies(database()),
-      settings: { mode: 'production' as const, kycLimits, dataKey },
+      settings: { mode: 'production' as const, kycLimits, dataKey, cardSpreadBps: 0 },
     }
     const reasonOf = async (amount = '1') => (await decide(parts, purchaseOf(card, amount))).reason
     const setCard = async (controls: Partial<Card>) => {

@@ -42,7 +42,7 @@ onBothEngines('a card', (database) => {
     const verifyCard = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
       (
         await decide(
-          { ...cardDependencies(database()), settings: { mode, kycLimits, dataKey } },
+          { ...cardDependencies(database()), settings: { mode, kycLimits, dataKey, cardSpreadBps: 0 } },
           purchaseOf(card, amount),
         )
       ).reason

@@ -50,7 +50,7 @@ export function cardDependencies(
     newId,
     clock: () => noon,
     log: silentLog,
-    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey },
+    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey, cardSpreadBps: 0 },
     vouch: authenticateDecision,
     readCoverage: async () => null,
     knownCards: createKnownCards(),

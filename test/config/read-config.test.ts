@@ -117,6 +117,7 @@ describe('the configuration', () => {
         eventsSecret: null,
         previous: null,
         treasury: null,
+        spreadBps: 50,
       },
       banking: {
         url: 'https://api.bridge.xyz',

@@ -138,7 +138,9 @@ describe('a card', () => {
     ])
     const { body: read } = await guest.send('GET', '/api/wallets')
     const held = wallet.parse(read).balances.map(({ token, held }) => `${token} ${held}`)
-    expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.414293', 'PYUSD 0'])
+    // 100 USD at 1.0705, less the spread of half a percent.
+    expect((await guest.send('GET', '/api/cards')).body.conversionSpreadBps).toBe(50)
+    expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.883712', 'PYUSD 0'])
   })
 
   it('does not count as a transfer in the AML rules, although its money leaves the wallet', async () => {

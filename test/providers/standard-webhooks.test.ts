@@ -61,6 +61,7 @@ describe('a standard webhook', () => {
       url: '',
       apiKey: null,
       treasury: null,
+      spreadBps: 50,
       webhookSecret: other,
       eventsSecret: null,
       previous: { secret, rotatedAt: at },

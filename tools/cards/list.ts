@@ -33,6 +33,11 @@ export default defineTool({
       .describe(
         'Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid.',
       ),
+    conversionSpreadBps: z
+      .int()
+      .describe(
+        'Basis points that a conversion is below the reference rate, where an asset of another currency pays; 50 is 0.5 %. None between assets of one currency.',
+      ),
     nextCursor,
   }),
   failures: [],
@@ -46,6 +51,11 @@ export default defineTool({
     ])
     const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))
-    return { cards: rows.map(viewCard), ...(debt.length === 0 ? {} : { owed: debt }), nextCursor }
+    return {
+      cards: rows.map(viewCard),
+      ...(debt.length === 0 ? {} : { owed: debt }),
+      conversionSpreadBps: context.settings.cardSpreadBps,
+      nextCursor,
+    }
   },
 })

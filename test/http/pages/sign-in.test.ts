@@ -162,6 +162,7 @@ describe('a deployment’s sign-in page', () => {
     kycLimits: defaultKycLimits.sandbox,
     vasp: { name: 'Bursar', lei: null },
     cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+    cardSpreadBps: 50,
     accountsPerCurrency: 1,
     metricsToken: null,
     eventDays: 90,
