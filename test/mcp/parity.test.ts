@@ -14,7 +14,7 @@ const changing: readonly [RegExp, string][] = [
   [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
   [/0x[0-9a-f]{64}\b/g, 'hash'],
 ]
-/** Members that a bank or a card network generates, that count calls, or that name routes or tools. */
+/** Members that a bank or a card network generates, that count calls or seconds, or that name routes or tools. */
 const madeUp = new Set([
   'instance',
   'requestId',
@@ -24,6 +24,7 @@ const madeUp = new Set([
   'accountNumber',
   'vpa',
   'hint',
+  'ageSec',
 ])
 
 function masked(value: unknown, isMoving: boolean): unknown {
