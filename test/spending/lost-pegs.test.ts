@@ -62,6 +62,16 @@ it('counts as lost while its price cannot be read; cash does not', async () => {
 })
 
 onBothEngines('a stablecoin below its peg', (database) => {
+  it('is known inside a transaction, which the embedded database has one of', async () => {
+    const pegs = createConfiguredPegs(readConfig({}), { database: database(), log: silentLog })
+    const rates = withPegs(createSnapshotRates(), pegs)
+    await rates.latest(noon)
+    const soon = new Date(noon.getTime() + 60_000)
+    await database().transaction(async () => {
+      expect((await rates.latest(soon)).lost).toEqual(new Set())
+    })
+  }, 5_000)
+
   it('is not sent and has no worth until its price is back', async () => {
     const config = readConfig({})
     const pegs = createConfiguredPegs(config, { database: database(), log: silentLog })
