@@ -48,7 +48,9 @@ async function runApproved(
     return await keep({ answer: toJson({ ...body, ...hiddenOf(tool, body) }) })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const mayBeRepeated = failures[error.code].retry || error.code === 'conflict'
+    // Another gateway on the database may have the chain that was named when the approval was requested.
+    const isElsewhere = error.code === 'chain_not_supported'
+    const mayBeRepeated = failures[error.code].retry || error.code === 'conflict' || isElsewhere
     if (mayBeRepeated && error.members.isFinal !== true) throw error
     return keep({ problem: toJson(error.toProblem()) })
   }

@@ -4,6 +4,7 @@ import { getAddress } from 'viem'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { Failure } from '../failures/failure.ts'
 import { balances } from '../ledger/balances.ts'
+import { isChainName } from '../money/chains.ts'
 import { currencyOf } from '../money/currencies.ts'
 import { decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
@@ -57,23 +58,39 @@ export async function showWallet(
   return {
     safeAddress: getAddress(wallet.address),
     modules,
-    balances: chains.all
-      .flatMap((chain) => stablecoins.map((token) => ({ chain, token })))
-      .filter(({ chain, token }) => chain.tokens[token] !== undefined)
-      .map(({ chain, token }) => {
-        const row = booked.find(({ place, asset }) => place === chain.name && asset === token)
-        return {
-          token,
-          amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
-          held: decimalOf({ asset: token, units: row?.held ?? 0n }),
-          usd: worthOf(table, { asset: token, units: (row?.available ?? 0n) + (row?.held ?? 0n) }),
-          ...(row === undefined || row.frozen === 0n
-            ? {}
-            : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
-          chain: chain.name,
-        }
-      }),
+    balances: positionsOf(chains, booked).map(({ chain, token }) => {
+      const row = booked.find(({ place, asset }) => place === chain && asset === token)
+      return {
+        token,
+        amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
+        held: decimalOf({ asset: token, units: row?.held ?? 0n }),
+        usd: worthOf(table, { asset: token, units: (row?.available ?? 0n) + (row?.held ?? 0n) }),
+        ...(row === undefined || row.frozen === 0n
+          ? {}
+          : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
+        chain,
+      }
+    }),
   }
+}
+
+/**
+ * Lists every token of the chains that work, and after them the money on a chain that does not answer or that the
+ * deployment has left: it is still the owner's.
+ */
+function positionsOf(
+  { all }: Chains,
+  booked: Awaited<ReturnType<typeof balances>>,
+): readonly { chain: string; token: Stablecoin }[] {
+  const elsewhere = booked.flatMap(({ place, asset, available, held, frozen }) => {
+    const token = stablecoins.find((symbol) => symbol === asset)
+    const isShown = isChainName(place) && !all.some(({ name }) => name === place)
+    return isShown && token !== undefined && available + held + frozen > 0n ? [{ chain: place, token }] : []
+  })
+  const here = all.flatMap(({ name, tokens }) =>
+    stablecoins.flatMap((token) => (tokens[token] === undefined ? [] : [{ chain: name, token }])),
+  )
+  return [...here, ...elsewhere]
 }
 
 /** Reads the modules on every chain. A chain that does not answer is left out, unless none does. */

@@ -2,6 +2,7 @@
  * Deposits on a chain from senders that AML does not clear. Tokens cannot be refused, so they lie in the wallet
  * without being booked: nothing can spend them until an administrator releases them, once.
  */
+import type { Selectable } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -14,7 +15,10 @@ import type { Address, Chain, Hex } from '../../providers/chain.ts'
 import type { Chains } from '../../providers/chains.ts'
 import type { AddressScreening, Screening } from '../../providers/screening.ts'
 import type { Connection, Database, Statement } from '../../storage/database.ts'
-import { addressOf, stablecoinOf } from '../store.ts'
+import type { MovementReviewTable } from '../../storage/schema.ts'
+import { addressOf, findOwnedWallet, openTransfersOf, stablecoinOf } from '../store.ts'
+import { readBookedBalances } from './booked-balances.ts'
+import { findOwedMints } from './owed-mints.ts'
 
 export interface DepositParts {
   readonly database: Database
@@ -52,6 +56,11 @@ export interface MovementReview {
 
 /** Shown as the list of a deposit whose sender could not be screened yet. */
 const UNSCREENED = 'screening_unavailable'
+
+/** Shown as the list of a deposit from a cleared sender whose tokens are not in the wallet any more. */
+const NOT_ON_CHAIN = 'not_on_chain'
+
+type Kept = Selectable<MovementReviewTable>
 
 /** Screened again per round. */
 const BATCH = 20
@@ -117,7 +126,7 @@ export async function screenKeptDeposits(parts: DepositParts, signal: AbortSigna
   const { database, chain, clock, log } = parts
   const rows = await database.kysely
     .selectFrom('movement_review')
-    .select(['id', 'sender'])
+    .selectAll()
     .where('is_screened', '=', false)
     .where('status', '=', 'open')
     .where('chain', '=', chain.name)
@@ -125,7 +134,8 @@ export async function screenKeptDeposits(parts: DepositParts, signal: AbortSigna
     .limit(BATCH)
     .execute()
   let waiting = 0
-  for (const { id, sender } of rows) {
+  for (const kept of rows) {
+    const { id, sender } = kept
     if (signal.aborted) break
     const screening = await screened(parts, addressOf(sender))
     if (screening === undefined) {
@@ -133,7 +143,12 @@ export async function screenKeptDeposits(parts: DepositParts, signal: AbortSigna
       continue
     }
     const at = clock()
-    const { result, lists } = screening
+    const isMissing = screening.result === 'clear' && !(await isCovered(parts, kept))
+    if (isMissing && (await isMoving(parts, kept))) {
+      waiting += 1
+      continue
+    }
+    const { result, lists } = isMissing ? ({ result: 'review', lists: [NOT_ON_CHAIN] } as const) : screening
     const status =
       result === 'review'
         ? ('open' as const)
@@ -210,12 +225,14 @@ export async function listMovementReviews(
 }
 
 /**
- * Checks that the tokens of a review are still on its chain; a reorganization may have removed their transaction.
+ * Checks that a review may credit its tokens: its transaction is still on its chain, which a reorganization may have
+ * removed, and the wallet holds them beside its booked money, which an owner with a key of its own may have moved away.
+ * A deposit that is blocked is not looked for, so that it can be blocked without its chain.
  * @returns undefined when there is no such review. @throws when the chain cannot be read.
  */
 export async function isStillThere(
   { database, chains }: { database: Connection; chains: Pick<Chains, 'of'> },
-  id: string,
+  { id, status }: { id: string; status: 'released' | 'blocked' },
 ): Promise<boolean | undefined> {
   const row = await database.kysely
     .selectFrom('movement_review')
@@ -223,16 +240,38 @@ export async function isStillThere(
     .where('id', '=', id)
     .executeTakeFirst()
   if (row === undefined) return undefined
-  const chain = chains.of(row.chain)
+  return status === 'released' && isCovered({ database, chain: chains.of(row.chain) }, row)
+}
+
+/** Checks whether a deposit's tokens are on the chain beside the wallet's booked money. */
+async function isCovered(
+  { database, chain }: { database: Connection; chain: Chain },
+  row: Kept,
+): Promise<boolean> {
+  const { transactionHash, money } = arrivalOf(row)
   if (row.identity !== (await chain.identity())) return false
   const position = Number(row.movement.slice(row.movement.lastIndexOf(':') + 1))
-  const found = await chain.transaction(arrivalOf(row).transactionHash)
-  return (
+  const found = await chain.transaction(transactionHash)
+  const isMined =
     found?.succeeded === true &&
     found.transfers.some(
       (log) => log.position === position && log.from === row.sender && log.units === row.units,
     )
-  )
+  const wallet = isMined ? await findOwnedWallet(database, row.account_id) : undefined
+  if (wallet === undefined) return false
+  const booked = (await readBookedBalances(database, chain, row.account_id)).get(money.asset) ?? 0n
+  return (await chain.balanceOf(money.asset, wallet.address)) >= booked + money.units
+}
+
+/** Checks whether booked money may be missing on the chain for a moment only: pending transfers and owed mints. */
+async function isMoving(parts: DepositParts, { account_id: accountId, asset }: Kept): Promise<boolean> {
+  const wallet = await findOwnedWallet(parts.database, accountId)
+  if (wallet === undefined) return false
+  const moving = [
+    ...(await openTransfersOf(parts, { accountId, address: wallet.address })),
+    ...(await findOwedMints(parts, accountId)),
+  ]
+  return moving.some(({ token }) => token === asset)
 }
 
 /**
@@ -275,9 +314,9 @@ export async function decideMovementReview(
   if (status === 'released' && !isThere)
     throw new Failure(
       'conflict',
-      'The chain does not hold this deposit: its transaction is not in a block.',
+      'The chain does not hold this deposit: its transaction is in no block, or its tokens have left the wallet.',
       {
-        hint: 'Wait until the chain has it again, or block it.',
+        hint: 'Wait until the chain has it again and transfers have ended, or block it.',
       },
     )
   await database.kysely

@@ -5,6 +5,8 @@ import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { createRunApproved, finishApprovals } from '../../../src/kernel/run-approved.ts'
 import { balances } from '../../../src/ledger/balances.ts'
+import { createChains } from '../../../src/providers/chains.ts'
+import { bookDeposit } from '../../../src/wallets/open-wallet.ts'
 import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
 import remove from '../../../tools/agents/keys/remove.ts'
@@ -237,6 +239,30 @@ onBothEngines('an approval', (database) => {
       .where('verdict', '=', 'allow')
       .execute()
     expect(decision?.facts).toMatchObject({ approvalId: kept.approvalId })
+  })
+
+  it('is left to a gateway with its chain by one without', async () => {
+    const second = { ...services.chain, name: 'arbitrum-sepolia' as const }
+    const { accountId } = owner
+    const funds = [{ asset: 'USDC', units: 50_000_000n }] as const
+    await bookDeposit({ ...services, chain: second }, { accountId, funds, reference: accountId, at: noon })
+    const both = { ...services, chains: createChains([services.chain, second]).chains }
+    const input = { destination: payee, amount: '20', chain: second.name, signature: 'sandbox' }
+    const { approvalId } = await approvalRequired(
+      asKey().then((key) => run(transfer, callOf(both, key), input)),
+    )
+    await database()
+      .kysely.updateTable('approval')
+      .set({ status: 'approved', decided_at: noon })
+      .where('id', '=', approvalId)
+      .execute()
+    const finish = (on: Services) =>
+      finishApprovals({ ...on, clock: () => after(10) }, findIssuedKey, new AbortController().signal)
+    const show = async () => (await owner.call(list, {})).body.approvals
+    await finish(services)
+    expect(await show()).toMatchObject([{ approvalId, answer: null, problem: null }])
+    await finish(both)
+    expect(await show()).toMatchObject([{ approvalId, answer: { amount: '20', chain: second.name } }])
   })
 
   it('counts in the budget when it runs', async () => {

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, it } from 'vitest'
 import { openAlarms } from '../../../src/alarms/alarms.ts'
 import { newId } from '../../../src/base/ids.ts'
 import type { Principal } from '../../../src/base/principal.ts'
-import { findApplication } from '../../../src/compliance/kyc-store.ts'
+import { lockAccountRow } from '../../../src/compliance/kyc.ts'
+import { findApplication, storeApplication } from '../../../src/compliance/kyc-store.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { findAccount } from '../../../src/identity/store.ts'
 import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
@@ -348,6 +350,26 @@ onBothEngines('identity verification', (database) => {
     const outcome = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
     expect(new Set(outcome.map(({ id }) => id)).size).toBe(1)
     expect(await levelOf(person)).toBe('basic')
+  })
+
+  it('is erased although more of it is stored at the same time', async () => {
+    const person = await newPerson(database())
+    const accountId = 'account' in person ? person.account.id : ''
+    await call(kyc, person, { applicant })
+    let erasing: Promise<unknown> | undefined
+    // Contact details that are added: read and stored under the lock of the account.
+    await database().transaction(async (connection) => {
+      const keeping = { database: connection, dataKey: services.settings.dataKey }
+      await lockAccountRow(connection, accountId)
+      const found = await findApplication(keeping, { accountId, level: 'basic' })
+      if (found === undefined || found.said === null) throw new Error('nothing was stored')
+      erasing = call(erase, person, {})
+      await Promise.race([erasing, sleep(300)])
+      await storeApplication(keeping, { ...found, said: found.said }, noon)
+    })
+    await erasing
+    const keeping = { database: database(), dataKey: services.settings.dataKey }
+    expect(await findApplication(keeping, { accountId, level: 'basic' })).toMatchObject({ said: null })
   })
 
   it('is stored sealed, and can be erased; the verdict stays', async () => {

@@ -24,9 +24,10 @@ import { freeze } from '../../../src/wallets/reconcile/shortfall.ts'
 import { signedCall } from '../../../src/wallets/relays/payment-call.ts'
 import { lowerCase } from '../../../src/wallets/store.ts'
 import type { TransferDependencies } from '../../../src/wallets/transfers/send-transfer.ts'
+import { transferOf } from '../../contracts/chain.ts'
 import { onBothEngines } from '../../engines.ts'
 import { signAuthorization } from '../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, sendingDependencies, usdcBalance } from '../scene.ts'
+import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -88,7 +89,7 @@ onBothEngines('deposits that AML stops', (database) => {
       )
   }
   const decide = async (id: string, status: 'released' | 'blocked', parts = sending) => {
-    const isThere = await isStillThere({ ...parts, chains: { of: () => parts.chain } }, id)
+    const isThere = await isStillThere({ ...parts, chains: { of: () => parts.chain } }, { id, status })
     const { id: decidedBy } = { id: (await open()).accountId }
     const decision = { id, decidedBy, status, reason: 'The payer was shown.', at: systemClock() }
     await database().transaction((connection) =>
@@ -177,6 +178,47 @@ onBothEngines('deposits that AML stops', (database) => {
     expect(await spendable(bad)).toBe(full)
     expect(await reviewOf(later, 'released')).toMatchObject({ decidedBy: null, lists: ['ofac'] })
     expect(await screenKeptDeposits(sending, running)).toBe(0)
+  })
+
+  it('are not credited after the owner moved the tokens away, by an administrator or by the screening', async () => {
+    const reviewed = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const unscreened = await paid(undefined)
+    for (const { accountId } of [reviewed, unscreened]) {
+      // Everything that is booked is promised, so that the withdrawal finds nothing that it could be booked from.
+      await orderOf(sending, { accountId, units: full })
+      await chain.submit(transferOf(accountId, outsideAddress, 25n))
+    }
+    await watch(running)
+    const { id = '' } = (await reviewOf(reviewed, 'open')) ?? {}
+    await expect(decide(id, 'released')).rejects.toMatchObject({ code: 'conflict' })
+    verdict = { result: 'clear', lists: [] }
+    expect(await screenKeptDeposits(sending, running)).toBe(0)
+    expect(await reviewOf(unscreened, 'open')).toMatchObject({ lists: ['not_on_chain'] })
+    for (const wallet of [reviewed, unscreened]) expect(await spendable(wallet)).toBe(0n)
+    await decide(id, 'blocked')
+  })
+
+  it('are not credited by the screening once a reorganization has removed them', async () => {
+    const wallet = await paid(undefined)
+    verdict = { result: 'clear', lists: [] }
+    const forgetful = { ...sending, chain: { ...chain, transaction: async () => undefined } }
+    expect(await screenKeptDeposits(forgetful, running)).toBe(0)
+    expect(await spendable(wallet)).toBe(full)
+    // An administrator releases it when the chain has it again.
+    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    await decide(id, 'released')
+    expect(await spendable(wallet)).toBe(full + 25n)
+  })
+
+  it('can be blocked without their chain', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const of = () => {
+      throw new Error('the deployment is no longer on this chain')
+    }
+    const parts = { database: database(), chains: { of } }
+    expect(await isStillThere(parts, { id, status: 'blocked' })).toBe(false)
+    await expect(isStillThere(parts, { id, status: 'released' })).rejects.toThrow('no longer')
   })
 
   it('get one verdict from several gateways', async () => {

@@ -47,7 +47,7 @@ export default defineTool({
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
     const decided = { id, decidedBy, status, reason, at }
     const table = await latestOrDollars(context.rates, at)
-    const isThere = await isStillThere(context, id)
+    const isThere = await isStillThere(context, decided)
     const isDeposit = await context.database.transaction(async (database) => {
       const parts = { ...context, database }
       const isBanks =

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { eraseRecipients } from '../../../src/banking/recipients.ts'
+import { lockAccountRow } from '../../../src/compliance/kyc.ts'
 import { eraseApplications } from '../../../src/compliance/kyc-store.ts'
 import { eraseTravelRules } from '../../../src/compliance/store.ts'
 import { eraseBrokerageApplication } from '../../../src/investing/brokerage-store.ts'
@@ -26,6 +27,8 @@ export default defineTool({
   run: async (context) => {
     const { database, now } = context
     const accountId = personOf(context).account.id
+    // Data that is being stored is stored before, not after.
+    await lockAccountRow(database, accountId)
     await eraseApplications(database, accountId)
     await eraseTravelRules(database, { accountId, at: now })
     await erasePurchases(database, accountId)
