@@ -3,6 +3,7 @@
  * without being booked: nothing can spend them until an administrator releases them, once.
  */
 import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -130,7 +131,8 @@ export async function screenKeptDeposits(parts: DepositParts, signal: AbortSigna
     .where('is_screened', '=', false)
     .where('status', '=', 'open')
     .where('chain', '=', chain.name)
-    .orderBy('id')
+    // Senders that are never answered for must not keep the others waiting.
+    .orderBy(sql`random()`)
     .limit(BATCH)
     .execute()
   let waiting = 0
@@ -255,7 +257,11 @@ async function isCovered(
   const isMined =
     found?.succeeded === true &&
     found.transfers.some(
-      (log) => log.position === position && log.from === row.sender && log.units === row.units,
+      (log) =>
+        log.position === position &&
+        log.token === chain.tokens[money.asset]?.toLowerCase() &&
+        log.from === row.sender &&
+        log.units === row.units,
     )
   const wallet = isMined ? await findOwnedWallet(database, row.account_id) : undefined
   if (wallet === undefined) return false

@@ -35,7 +35,7 @@ export default defineTool({
       .nullable()
       .describe('Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit.'),
   }),
-  failures: ['not_found', 'conflict', 'rates_unavailable'],
+  failures: ['not_found', 'conflict', 'rates_unavailable', 'chain_not_supported', 'provider_unavailable'],
   example: {
     id: 'rev_01h455vb4pex5vsknk084sn02q',
     decision: 'release',
