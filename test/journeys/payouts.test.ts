@@ -34,16 +34,20 @@ overBothEngines('payouts', {}, (world) => {
 
   const save = async (account: object, who = owner) =>
     String((await who.send('POST', '/api/banking/recipients', account)).body.id)
-  /** Cash without dividends: those of a guest's shares arrive whenever their job runs. */
-  const cash = async () => {
-    const { body } = await owner.send('GET', '/api/investing/portfolio')
+  const dividends = async () => {
     const { body: deposits } = await owner.send('GET', '/api/activity?kind=deposit&limit=100')
-    const dividends = z
+    return z
       .array(z.object({ amount: z.string(), object: z.object({ kind: z.string() }) }))
       .parse(deposits.entries)
       .filter(({ object }) => object.kind === 'dividend')
       .reduce((sum, { amount }) => sum + Number(amount), 0)
-    return Math.round((Number(body.buyingPower) - dividends) * 1e6) / 1e6
+  }
+  /** Cash without dividends: those of a guest's shares arrive whenever their job runs, also between two readings. */
+  const cash = async (): Promise<number> => {
+    const before = await dividends()
+    const { body } = await owner.send('GET', '/api/investing/portfolio')
+    if ((await dividends()) !== before) return cash()
+    return Math.round((Number(body.buyingPower) - before) * 1e6) / 1e6
   }
   const keyWith = async (changes: object = {}, scopes = ['banking:pay']) => {
     const asked = { name: 'Payer', scopes, policy: { ...policy, ...changes } }
