@@ -1233,7 +1233,7 @@ export type CardsListResponse = {
   cards: Card[]
   /** Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid. */
   owed?: CardDebt[]
-  /** Basis points that a conversion is below the reference rate, where an asset of another currency pays; 50 is 0.5 %. None between assets of one currency. */
+  /** Basis points that conversions between currencies cost. */
   conversionSpreadBps: number
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
@@ -4033,23 +4033,23 @@ export type WalletsTransferResponse = {
   status: 'confirmed' | 'settlement_pending'
   /** `tx_…` */
   transferId: string
-  /** `dec_…`: the policy decision that allowed it. */
+  /** `dec_…`: the decision that allowed it. */
   decisionId: string
   /** Stablecoin by symbol. */
   token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Sent amount, as a decimal string of the token. */
+  /** Sent amount, decimal. */
   amount: string
   /** EVM address of the payee. */
   destination: string
   /** Chain by name. */
   chain: string
-  /** Always true: the gateway pays the gas. */
+  /** The gateway pays the gas. */
   gasSponsored: true
   /** Kind of signer; `sandbox` is the sandbox’s own key. */
   authorization: 'sandbox' | 'passkey' | 'eoa' | 'agent'
-  /** The AML screening of the transfer. */
+  /** AML screening. */
   screening: {
-    /** AML screening result of the transfer. */
+    /** AML result. */
     result: 'clear' | 'review' | 'blocked'
     /** Lists and rules that were checked. */
     lists: string[]

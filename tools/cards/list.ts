@@ -33,11 +33,7 @@ export default defineTool({
       .describe(
         'Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid.',
       ),
-    conversionSpreadBps: z
-      .int()
-      .describe(
-        'Basis points that a conversion is below the reference rate, where an asset of another currency pays; 50 is 0.5 %. None between assets of one currency.',
-      ),
+    conversionSpreadBps: z.int().describe('Basis points that conversions between currencies cost.'),
     nextCursor,
   }),
   failures: [],

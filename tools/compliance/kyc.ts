@@ -90,7 +90,7 @@ export default defineTool({
   title: 'Identity verification',
   summary: 'Verify the identity of the account’s holder, which raises spending limits.',
   description:
-    'A key can only read the status, with {}: use it when `kyc_required` or a limit stops a payment, and tell the owner what `requirements` lists. Free. Identity data must come from the person’s own session. It is stored sealed and can be completed in further calls; complete applications are screened and reviewed. An approved one takes `email`, `phone` and the parts of `address` that it lacks. A rejection, or a name that needs a manual decision, applies to every level; such a name also suspends an earlier approval until the decision. Sandbox: the last name `Pending`, `Retry` or `Rejected` gives that verdict, any other is approved.',
+    'A key can only read the status, with {}: use it when `kyc_required` or a limit stops a payment, and tell the owner what `requirements` lists. Free. Identity data must come from the person’s own session. It is stored sealed and can be completed in further calls; complete applications are screened and reviewed. A rejection, or a name that needs a manual decision, applies to every level; such a name also suspends an earlier approval until the decision. Sandbox: the last name `Pending`, `Retry` or `Rejected` gives that verdict, any other is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],

@@ -2,6 +2,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { countSignature } from '../../src/identity/passkeys/count-signature.ts'
 import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/identity/passkeys/passkey-signature.ts'
@@ -11,6 +12,7 @@ import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
 import { onChain } from '../../src/providers/chains.ts'
 import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
+import { rejected } from '../../src/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
 import {
@@ -51,7 +53,7 @@ const transferRequest = z
   .transform(withParsedAmount)
 
 const screening = z.strictObject({
-  result: z.enum(['clear', 'review', 'blocked']).describe('AML screening result of the transfer.'),
+  result: z.enum(['clear', 'review', 'blocked']).describe('AML result.'),
   lists: z.array(z.string()).describe('Lists and rules that were checked.'),
 })
 
@@ -61,16 +63,16 @@ const transferResult = z.strictObject({
     .enum(['confirmed', 'settlement_pending'])
     .describe('`settlement_pending`: broadcast, not yet confirmed; do not send it again.'),
   transferId: z.string().describe('`tx_…`'),
-  decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
+  decisionId: z.string().describe('`dec_…`: the decision that allowed it.'),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-  amount: z.string().describe('Sent amount, as a decimal string of the token.'),
+  amount: z.string().describe('Sent amount, decimal.'),
   destination: z.string().describe('EVM address of the payee.'),
   chain: z.string().describe('Chain by name.'),
-  gasSponsored: z.literal(true).describe('Always true: the gateway pays the gas.'),
+  gasSponsored: z.literal(true).describe('The gateway pays the gas.'),
   authorization: z
     .enum(['sandbox', 'passkey', 'eoa', 'agent'])
     .describe('Kind of signer; `sandbox` is the sandbox’s own key.'),
-  screening: screening.describe('The AML screening of the transfer.'),
+  screening: screening.describe('AML screening.'),
 })
 
 const transferFacts = z.strictObject({
@@ -116,7 +118,7 @@ export default defineTool({
   },
   facts: transferFacts,
   spend: async (given, input) => {
-    const context = onChain(given, input.chain)
+    const context = onSignedChain(given, input)
     const caller = callerOf(context)
     const { money, destination, safeAddress } = input
     const chain = context.chain.name
@@ -193,6 +195,18 @@ export default defineTool({
     return sent === null ? null : answerOf(context, sent, input, decided)
   },
 })
+
+/** The call on its chain. A signature is for the chain of its intent: with any other, also an unknown one, it is false. */
+function onSignedChain(given: Context, { chain, intentId }: z.output<typeof transferRequest>): Context {
+  try {
+    return onChain(given, chain)
+  } catch (error) {
+    const isUnknown = error instanceof Failure && error.code === 'chain_not_supported'
+    if (!isUnknown || intentId === undefined) throw error
+    const caller = callerOf(given)
+    throw rejected('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
+  }
+}
 
 /** Builds the answer for a transfer, the same for every call. */
 function answerOf(
