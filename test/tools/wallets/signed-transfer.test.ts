@@ -209,12 +209,10 @@ onBothEngines('a signed transfer', (database) => {
         { intentId, signature: 'sandbox' },
         { intentId, signature: `${signature.slice(0, -4)}${signature.endsWith('AAAA') ? 'BBBB' : 'AAAA'}` },
         { intentId: 'int_00000000000000000000000000', signature },
+        { intentId, signature, chain: 'base' },
       ]
       for (const attempt of attempts)
         await expect(pay(as, attempt), JSON.stringify(attempt)).rejects.toMatchObject(rejected)
-      await expect(pay(as, { intentId, signature, chain: 'base' })).rejects.toMatchObject({
-        code: 'chain_not_supported',
-      })
       await expect(pay(as, { intentId, signature }, { now: inMinutes(6) })).rejects.toMatchObject(rejected)
       expect(await state()).toEqual(before)
       await pay(as, { intentId, signature })
