@@ -40,7 +40,7 @@ export interface Payout {
   readonly updatedAt: Date
 }
 
-/** What a payout asks the provider for. */
+/** Terms on which the provider is asked for a payout. */
 export type PayoutTerms = Pick<
   Payout,
   | 'id'

@@ -2426,7 +2426,7 @@ export type InvestingAccountOpenRequest = {
   disclosures: {
     /** True for a director, officer or 10 % owner of a listed company. The owner answers this, never an agent. */
     isControlPerson: boolean
-    /** True for somebody who works for a broker, an exchange or FINRA. The owner answers this, never an agent. */
+    /** True for an employee of a broker, an exchange or FINRA. The owner answers this, never an agent. */
     isAffiliatedExchangeOrFinra: boolean
     /** True for a politically exposed person. The owner answers this, never an agent. */
     isPoliticallyExposed: boolean

@@ -13,7 +13,7 @@ interface VendorRead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** An address that nobody holds, for a reading of a screening list. */
+/** An address without a holder, for a reading of a screening list. */
 const NOBODY = `0x${'0'.repeat(40)}`
 
 const basic = (user: string, password: string) =>

@@ -26,7 +26,7 @@ const answer = (question: string) =>
 
 export const disclosures = z.strictObject({
   isControlPerson: answer('True for a director, officer or 10 % owner of a listed company.'),
-  isAffiliatedExchangeOrFinra: answer('True for somebody who works for a broker, an exchange or FINRA.'),
+  isAffiliatedExchangeOrFinra: answer('True for an employee of a broker, an exchange or FINRA.'),
   isPoliticallyExposed: answer('True for a politically exposed person.'),
   immediateFamilyExposed: answer('True if a close relative is a politically exposed person.'),
 })

@@ -17,7 +17,7 @@ export const deployment = {
 }
 
 /**
- * Watches who is signed in. Another tab may sign somebody else in, and this page would act for them while it shows the
+ * Watches the signed-in person. Another tab may sign in another one, and this page would act for them while it shows the
  * money of the first: it begins anew instead.
  */
 /** @param tellRepeated see {@link keepPayments} */
@@ -44,7 +44,7 @@ export function watchAccount(tellRepeated: (begunAt: string) => void): void {
   })
 }
 
-/** Ends the session, and with it the messages to this browser: whoever sits here next must not read them. */
+/** Ends the session, and with it the messages to this browser: the next person here must not read them. */
 export async function signOut(): Promise<void> {
   await endOwnPush().catch(() => undefined)
   const id = account.peek()?.id

@@ -1,6 +1,6 @@
 /**
  * Push messages in this browser, so that the owner is told while no page is open. A browser has one subscription, and
- * it is one account's: whoever signs in next must neither get the messages of the one before nor see them as their own.
+ * it is one account's: the next person to sign in must neither get those messages nor see them as their own.
  * The gateway sends them for 30 days, unless the session is ended; each new sign-in by the same person prolongs them.
  */
 import { bursar, isProblem, withProof } from './gateway.ts'

@@ -472,7 +472,7 @@ function Ending({ agent }: { readonly agent: Agent }) {
 function RevokeDialog({ agent, close }: { readonly agent: Agent; readonly close: () => void }) {
   const [typed, set] = useState('')
   const name = shortText(agent.name)
-  // An agent that names itself with characters nobody can type must not be the harder to revoke.
+  // An agent with a name that cannot be typed must not be harder to revoke.
   const wanted = isTypable(agent.name) ? agent.name.trim() : 'revoke'
   const revoke = async () => {
     await show(await withProof(() => bursar.agents.keys.update({ id: agent.agentId, status: 'revoked' })))

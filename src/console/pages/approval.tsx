@@ -74,7 +74,7 @@ function Request({ approval }: { readonly approval: Approval }) {
     void agentById(approval.agentId).reload()
     void decisionsById(approval.agentId).reload()
   }
-  // Whether the time is over is the gateway's to say: it may have approved in the last second.
+  // The gateway decides if the time is over: it may have approved in the last second.
   const mayBeOver = approval.status === 'pending' && isOver
   useEffect(() => {
     if (!mayBeOver) return

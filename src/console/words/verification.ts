@@ -11,7 +11,7 @@ interface Detail {
   readonly most: number
 }
 
-/** What a level needs. */
+/** Details that a level needs. */
 export const identityDetails: readonly Detail[] = [
   { member: 'firstName', words: 'Given names', autocomplete: 'given-name', most: 80 },
   { member: 'lastName', words: 'Family name', autocomplete: 'family-name', most: 80 },
@@ -39,7 +39,7 @@ export const addressDetails: readonly Detail[] = [
   },
 ]
 
-/** What banks and brokers ask for besides. */
+/** Details that banks and brokers ask for besides. */
 export const contactDetails: readonly Detail[] = [
   { member: 'email', words: 'E-mail', autocomplete: 'email', inputMode: 'email', most: 254 },
   {
