@@ -167,16 +167,14 @@ async function submit({ chain, log }: TransferDependencies, transfer: Transfer):
   }
 }
 
-async function inTime(submitting: Promise<Submission>): Promise<Submission> {
-  const late = AbortSignal.timeout(WAIT_MS)
-  return Promise.race([
-    submitting,
-    new Promise<never>((_resolve, reject) => {
-      late.addEventListener('abort', () =>
-        reject(new Error(`the chain did not respond within ${WAIT_MS} ms`)),
-      )
-    }),
-  ])
+function inTime(submitting: Promise<Submission>): Promise<Submission> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(
+      () => reject(new Error(`the chain did not respond within ${WAIT_MS} ms`)),
+      WAIT_MS,
+    )
+    submitting.then(resolve, reject).finally(() => clearTimeout(late))
+  })
 }
 
 /**

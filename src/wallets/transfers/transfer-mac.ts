@@ -4,7 +4,7 @@
  * executes a transfer at most once.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { canonicalJson, toJson } from '../../base/json.ts'
+import { canonicalJson } from '../../base/json.ts'
 import { keyedHash } from '../../base/seal.ts'
 import type { Transfer } from '../store.ts'
 
@@ -31,7 +31,7 @@ export function transferMac(
     authorization,
     validUntil: validUntil.toISOString(),
   }
-  return keyedHash(dataKey, 'transfer', canonicalJson(toJson(content)))
+  return keyedHash(dataKey, 'transfer', canonicalJson(content))
 }
 
 /** @throws Error when the transfer differs from what a process of this gateway wrote. */

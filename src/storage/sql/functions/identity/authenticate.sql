@@ -14,14 +14,20 @@ create or replace function authenticate(
   account_created_at timestamptz, mfa_enrolled boolean, is_nonce_new boolean
 ) language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_key text;
 begin
+  -- One name by itself: a condition on either would be planned again for each call.
+  v_key := coalesce(
+    (select k.id from access_key k where k.thumbprint = p_thumbprint),
+    (select k.id from access_key k where k.secret_hash = p_secret_hash));
   select k.id, k.kind, k.name, k.thumbprint, k.public_key, k.scopes, k.status, k.policy, k.policy_version, k.policy_hash,
     k.created_at, k.expires_at, a.id, a.role, a.status, a.guest, a.display_name, a.kyc_level, a.created_at,
     exists (select from mfa m where m.account_id = a.id and m.status = 'active'), false
   into id, kind, name, thumbprint, public_key, scopes, status, policy, policy_version, policy_hash, created_at, expires_at,
     account_id, role, account_status, guest, display_name, kyc_level, account_created_at, mfa_enrolled, is_nonce_new
   from access_key k join account a on a.id = k.account_id
-  where k.status <> 'revoked' and (k.thumbprint = p_thumbprint or k.secret_hash = p_secret_hash);
+  where k.id = v_key and k.status <> 'revoked';
   if not found then
     return;
   end if;

@@ -22,6 +22,9 @@
 --   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
 --   p_purse: {source, held, chunk}: the purse that pays where it has enough. Otherwise the wallet holds a chunk of money for it, or
 --     p_units where it has less; null: none
+--   p_is_recorded: the caller, spend_reserve_batch, records an allowed spend that no approval overruled: what is held, and the rows of
+--     the hold, the reservation, the decision and the transfer. Not for a call that may have an approval, a review, an intent or a
+--     purse, and only if no other call of the batch has its idempotency key.
 -- Verdicts; written is the wallet of the transfer's row, if one was written
 --   allow: reserved; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
@@ -40,7 +43,7 @@ create or replace function spend_reserve(
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
   p_approval text default null, p_transfer jsonb default null, p_nonce text default null, p_nonce_expires_at timestamptz default null,
-  p_budgets jsonb default null, p_purse jsonb default null,
+  p_budgets jsonb default null, p_purse jsonb default null, p_is_recorded boolean default false,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -245,6 +248,12 @@ begin
       insert into budget_usage as u (key_id, day, used_micros, count) values (p_key, v_day, coalesce(p_usd_micros, 0), 1)
       on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
     end if;
+    if p_windows is not null then
+      perform outflow_count(p_account, p_windows, p_at);
+    end if;
+    if p_is_recorded and violations = '[]' then
+      return;
+    end if;
     if p_source is not null then
       update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
       if not found then
@@ -255,12 +264,11 @@ begin
       insert into posting (transaction_id, ordinal, source, destination, asset, units)
       values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
     end if;
-    update approval a set used_by = p_decision where a.id = p_approval and a.status = 'approved';
+    if p_approval is not null then
+      update approval a set used_by = p_decision where a.id = p_approval and a.status = 'approved';
+    end if;
     insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at, windows)
     values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at, p_windows);
-    if p_windows is not null then
-      perform outflow_count(p_account, p_windows, p_at);
-    end if;
   end if;
 
   -- The authentication code covers the decision that the request leads to unless a counter or the balance objects, or an approval
