@@ -5,18 +5,17 @@
  * and can be verified anywhere. Each hash covers a decision's content and the previous hash.
  */
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../base/json.ts'
-import type { DecisionContent } from '../spending/decision-content.ts'
+import { canonicalContent, type DecisionContent } from '../spending/decision-content.ts'
 
 /** Previous hash of the first decision. */
 export const FIRST_PREVIOUS = '0'.repeat(64)
 
 /** SHA-256, hex, of the previous hash (as its hex text) followed by the content's RFC 8785 text. */
 export function chainHash(previous: string, content: DecisionContent): string {
-  return createHash('sha256').update(previous).update(canonicalJson(content)).digest('hex')
+  return createHash('sha256').update(previous).update(canonicalContent(content)).digest('hex')
 }
 
 /** SHA-256, hex, of the content's RFC 8785 text alone. */
 export function contentHash(content: DecisionContent): string {
-  return createHash('sha256').update(canonicalJson(content)).digest('hex')
+  return createHash('sha256').update(canonicalContent(content)).digest('hex')
 }

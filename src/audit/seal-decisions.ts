@@ -20,6 +20,7 @@ import {
   readHead,
   readPositions,
   readUnsealed,
+  readUnsealedIds,
   type SealRow,
   type UnsealedDecision,
 } from './store.ts'
@@ -160,13 +161,9 @@ async function sealBatch(
 ): Promise<number | null> {
   if (!(await lockChain(transaction))) return null
   // The previous lock holder may have sealed some of them; under the lock this check is final.
-  const open = new Set(
-    (
-      await readUnsealed(
-        transaction,
-        batch.map(({ content }) => content.decisionId),
-      )
-    ).map(({ content }) => content.decisionId),
+  const open = await readUnsealedIds(
+    transaction,
+    batch.map(({ content }) => content.decisionId),
   )
   const { sequence, hash } = await readHead(transaction)
   const seals: SealRow[] = []

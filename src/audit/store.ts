@@ -59,16 +59,32 @@ export function readPositions(
 }
 
 // Each limit forces one index look-up per decision; without statistics the planner would read the whole chain.
-const unsealedOf: Statement = {
-  name: 'audit_unsealed',
-  text: `select ${contentColumns}, d.mac
-    from (
+const withoutSeal = `(
       select wanted.id from unnest($1::text[]) as wanted (id)
       left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
       where s.found is null
-    ) unsealed
+    )`
+
+const unsealedOf: Statement = {
+  name: 'audit_unsealed',
+  text: `select ${contentColumns}, d.mac
+    from ${withoutSeal} unsealed
     cross join lateral (select * from decision where id = unsealed.id limit 1) d
     order by d.id`,
+}
+
+const unsealedIds: Statement = {
+  name: 'audit_unsealed_ids',
+  text: `select unsealed.id from ${withoutSeal} unsealed`,
+}
+
+/** Reads which of these decisions have no seal yet. */
+export async function readUnsealedIds(
+  database: Connection,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await database.call<{ id: string }>(unsealedIds, [ids])
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** @property mac authentication code of the deciding process; null until it is written. */

@@ -91,15 +91,11 @@ function canonicalText(value: unknown): string | undefined {
   if ('toJSON' in value && typeof value.toJSON === 'function') return canonicalText(value.toJSON())
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item) ?? 'null').join()}]`
   let members = ''
-  for (const [name, member] of Object.entries(value).sort(byName)) {
-    const text = canonicalText(member)
+  for (const name of Object.keys(value).sort()) {
+    const text = canonicalText(Reflect.get(value, name))
     if (text !== undefined) members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${text}`
   }
   return `{${members}}`
-}
-
-function byName([left]: [string, unknown], [right]: [string, unknown]): number {
-  return left < right ? -1 : 1
 }
 
 /** Converts a value to plain JSON; a bigint, and a number that {@link parseJson} kept as text, become their digits. */

@@ -10,7 +10,13 @@ import { canonicalJson, toJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { keyedHash } from '../base/seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { type ContentRow, contentOf, type DecisionContent, type MadeRow } from './decision-content.ts'
+import {
+  type ContentRow,
+  canonicalContent,
+  contentOf,
+  type DecisionContent,
+  type MadeRow,
+} from './decision-content.ts'
 import type { SpendVerdict } from './reserve.ts'
 import type { Reserve } from './reserve-queue.ts'
 import type { SpendRequest } from './spend-request.ts'
@@ -28,7 +34,7 @@ export type AuthenticateDecisions = (
 
 /** Authentication code of a decision: HMAC-SHA-256, hex. */
 export function decisionMac(dataKey: Uint8Array, content: DecisionContent): string {
-  return keyedHash(dataKey, 'decision', canonicalJson(content))
+  return keyedHash(dataKey, 'decision', canonicalContent(content))
 }
 
 /** Verifies a decision against its authentication code. @param mac code stored with the decision. */

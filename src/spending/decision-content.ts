@@ -2,7 +2,7 @@
  * The content of a decision, covered by its authentication code, its receipt and its hash in the chain of decisions.
  */
 import { z } from 'zod'
-import type { Json } from '../base/json.ts'
+import { canonicalJson, type Json } from '../base/json.ts'
 
 /** All members of a decision's row that the hash chain covers. Also a member of each exported line. */
 export const decisionContent = z.strictObject({
@@ -63,4 +63,15 @@ export function contentOf(row: ContentRow | MadeRow): DecisionContent {
     violations: row.violations,
     availableUnits: row.available_units === null ? null : row.available_units.toString(),
   }
+}
+
+const canonicalTexts = new WeakMap<DecisionContent, string>()
+
+/** The RFC 8785 text of a content. Its authentication code, its hash and its receipt all need it: it is made once. */
+export function canonicalContent(content: DecisionContent): string {
+  const known = canonicalTexts.get(content)
+  if (known !== undefined) return known
+  const text = canonicalJson(content)
+  canonicalTexts.set(content, text)
+  return text
 }
