@@ -50,12 +50,12 @@ begin
     violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
     cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
     idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text, approval text,
-    transfer jsonb, nonce text, nonce_expires_at timestamptz, budgets jsonb, purse jsonb
+    transfer jsonb, nonce text, nonce_expires_at timestamptz, budgets jsonb, purse jsonb, "order" jsonb
   )) with ordinality as q
   cross join lateral spend_reserve(
     q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
     q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
     q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released, q.approval,
-    q.transfer, q.nonce, q.nonce_expires_at, q.budgets, q.purse) r
+    q.transfer, q.nonce, q.nonce_expires_at, q.budgets, q.purse, q."order") r
   order by q.ordinality;
 end $$;
