@@ -58,6 +58,7 @@ export async function raiseAlarm(
 
 const openAlarm: Statement = {
   name: 'alarm_stops',
+  lanes: 1,
   // The limit keeps the planner from reading the whole table: a batch is always shorter than it expects.
   text: `
     select a.object_id is not null as stops

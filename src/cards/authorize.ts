@@ -41,6 +41,8 @@ const MAX_TRIES = 5
 
 const statement: Statement = {
   name: 'card_authorize_batch',
+  // A processor waits for the answer.
+  lanes: 4,
   text: 'select verdict, authorization_id, reason, approved, made from card_authorize_batch($1)',
 }
 

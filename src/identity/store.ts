@@ -70,6 +70,7 @@ function accountOf(row: AccountRow): Account {
 
 const sessionStatement: Statement = {
   name: 'identity_session',
+  lanes: 1,
   // The limit keeps the planner from joining whole tables: a batch is always shorter than it expects.
   text: `
     select s.*

@@ -121,6 +121,7 @@ function newOrder(
 
 const insertOne: Statement = {
   name: 'sandbox_order_insert',
+  lanes: 1,
   text: `
     with asked as (
       select *, row_number() over (partition by r.id order by r.ordinality) = 1 as is_first

@@ -8,6 +8,7 @@ import { verdictOf } from './verdict.ts'
 
 const takeOne: Statement = {
   name: 'rate_window_take',
+  lanes: 1,
   // Windows are locked in the order of their keys, whatever the order of the requests.
   text: `
     select w.opened_at, w.count
