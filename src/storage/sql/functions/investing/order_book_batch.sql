@@ -7,21 +7,25 @@
 create or replace function order_book_batch(p_requests jsonb) returns table (verdict text) language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_name text;
   v_purse record;
   v_verdicts text[];
   v_is_known boolean;
 begin
   -- A single report takes its locks in this order by itself.
   if jsonb_array_length(p_requests) > 1 then
-    perform 1 from investing_order o
-    where o.id in (select q."order" from jsonb_to_recordset(p_requests) as q ("order" text))
-    order by o.id
-    for update;
+    -- One look-up each: a single statement is planned for more rows than a batch has, and reads the whole table.
+    for v_name in
+      select q."order" from jsonb_to_recordset(p_requests) as q ("order" text) order by q."order" collate "C"
+    loop
+      perform 1 from investing_order o where o.id = v_name for update;
+    end loop;
 
-    perform 1 from reservation r
-    where r.decision_id in (select q.decision from jsonb_to_recordset(p_requests) as q (decision text))
-    order by r.decision_id
-    for update;
+    for v_name in
+      select q.decision from jsonb_to_recordset(p_requests) as q (decision text) order by q.decision collate "C"
+    loop
+      perform 1 from reservation r where r.decision_id = v_name for update;
+    end loop;
 
     perform pg_advisory_xact_lock(owner.hash)
     from (
@@ -33,7 +37,9 @@ begin
     for v_purse in
       select p.account, p.asset, bool_or(p.is_filled) as is_filled
       from jsonb_to_recordset(p_requests) as q (decision text, destination text, asset text, got bigint, ends boolean)
-      join reservation r on r.decision_id = q.decision
+      cross join lateral (
+        select r.source, r.held, r.asset from reservation r where r.decision_id = q.decision limit 1
+      ) r
       cross join lateral (values
         (r.held, r.asset, false),
         (case when q.ends then r.source end, r.asset, true),
