@@ -58,7 +58,6 @@ export async function raiseAlarm(
 
 const openAlarm: Statement = {
   name: 'alarm_stops',
-  lanes: 1,
   // The limit keeps the planner from reading the whole table: a batch is always shorter than it expects.
   text: `
     select a.object_id is not null as stops
@@ -68,6 +67,7 @@ const openAlarm: Statement = {
       where a.domain = q.domain and a.object_id = q.object_id and a.resolved_at is null limit 1
     ) a on true
     order by q.ordinality`,
+  lanes: 1,
 }
 
 /** True if the object has an open alarm. */

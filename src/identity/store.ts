@@ -70,7 +70,6 @@ function accountOf(row: AccountRow): Account {
 
 const sessionStatement: Statement = {
   name: 'identity_session',
-  lanes: 1,
   // The limit keeps the planner from joining whole tables: a batch is always shorter than it expects.
   text: `
     select s.*
@@ -83,6 +82,7 @@ const sessionStatement: Statement = {
       where s.id = q.id and s.revoked_at is null and s.expires_at > q.at limit 1
     ) s on true
     order by q.ordinality`,
+  lanes: 1,
 }
 
 interface SessionRow extends Omit<AccountRow, 'mfa_enrolled'> {

@@ -121,7 +121,6 @@ function newOrder(
 
 const insertOne: Statement = {
   name: 'sandbox_order_insert',
-  lanes: 1,
   text: `
     with asked as (
       select *, row_number() over (partition by r.id order by r.ordinality) = 1 as is_first
@@ -140,6 +139,7 @@ const insertOne: Statement = {
     select a.is_first and i.id is not null as is_new
     from asked a left join inserted i on i.id = a.id
     order by a.ordinality`,
+  lanes: 1,
 }
 
 /** @returns false when the order is in the book already. */

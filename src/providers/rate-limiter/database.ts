@@ -8,7 +8,6 @@ import { verdictOf } from './verdict.ts'
 
 const takeOne: Statement = {
   name: 'rate_window_take',
-  lanes: 1,
   // Windows are locked in the order of their keys, whatever the order of the requests.
   text: `
     select w.opened_at, w.count
@@ -20,6 +19,7 @@ const takeOne: Statement = {
     ) q
     cross join lateral rate_window_take(q.key, q.count, q.seconds, q.at, q.restarts) w
     order by q.ordinality`,
+  lanes: 1,
 }
 
 /** $1 key, $2 seconds, $3 now. */
