@@ -42,6 +42,8 @@ const MAX_TRIES = 5
 const statement: Statement = {
   name: 'card_authorize_batch',
   text: 'select verdict, authorization_id, reason, approved, made from card_authorize_batch($1)',
+  // A processor waits for the answer.
+  lanes: 4,
 }
 
 interface Row {

@@ -3,7 +3,7 @@ import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
 import type { Page } from '../base/page.ts'
 import type { AccessKey, Account } from '../base/principal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { AccessKeyTable, Schema } from '../storage/schema.ts'
+import type { AccessKeyTable, Schema, SessionTable } from '../storage/schema.ts'
 
 const accountColumns = [
   'account.id as account_id',
@@ -68,19 +68,38 @@ function accountOf(row: AccountRow): Account {
   }
 }
 
+const sessionStatement: Statement = {
+  name: 'identity_session',
+  // The limit keeps the planner from joining whole tables: a batch is always shorter than it expects.
+  text: `
+    select s.*
+    from rows from (jsonb_to_recordset($1::jsonb) as (id text, at timestamptz)) with ordinality as q
+    left join lateral (
+      select a.id as account_id, a.role, a.status as account_status, a.guest, a.display_name, a.kyc_level,
+        a.created_at as account_created_at, s.method, s.created_at, s.expires_at, s.stepped_up_at,
+        exists (select from mfa m where m.account_id = a.id and m.status = 'active') as mfa_enrolled
+      from session s join account a on a.id = s.account_id
+      where s.id = q.id and s.revoked_at is null and s.expires_at > q.at limit 1
+    ) s on true
+    order by q.ordinality`,
+  lanes: 1,
+}
+
+interface SessionRow extends Omit<AccountRow, 'mfa_enrolled'> {
+  readonly mfa_enrolled: boolean
+  readonly method: Selectable<SessionTable>['method']
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly stepped_up_at: Date | null
+}
+
 /** Finds a valid session with its account. */
 export async function findSession(database: Connection, sessionId: string, now: Date) {
-  const row = await database.kysely
-    .selectFrom('session')
-    .innerJoin('account', 'account.id', 'session.account_id')
-    .select(accountColumns)
-    .select(activeMfa)
-    .select(['session.method', 'session.created_at', 'session.expires_at', 'session.stepped_up_at'])
-    .where('session.id', '=', sessionId)
-    .where('session.revoked_at', 'is', null)
-    .where('session.expires_at', '>', now)
-    .executeTakeFirst()
-  return row === undefined
+  const row = await database.gather<SessionRow | { readonly account_id: null }>(sessionStatement, {
+    id: sessionId,
+    at: now,
+  })
+  return row.account_id === null
     ? undefined
     : {
         account: accountOf(row),

@@ -4,7 +4,7 @@ import { toJson } from '../base/json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+import type { Connection, Statement } from '../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
 import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { lockOrder } from './store.ts'
@@ -97,9 +97,8 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
 }
 
 const bookStatement: Statement = {
-  name: 'investing_order_book',
-  text: `select verdict from order_book_unchanged($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21, $22, $23, $24, $25)`,
+  name: 'order_book_batch',
+  text: 'select verdict from order_book_batch($1)',
 }
 
 /** Moves the filled part of the hold to the broker, credits the proceeds, and records the order's new state. */
@@ -117,32 +116,36 @@ async function bookPart(
   const shares = sharesOf(symbol, qty)
   const isBuy = side === 'buy'
   const [given, got] = isBuy ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
-  const { verdict } = await callForRow<{ verdict: string }>(connection, bookStatement, [
-    order.status,
-    order.filledQty,
-    order.filledCash,
-    order.cancelRequestedAt !== null,
-    id,
-    decisionId,
+  const { verdict } = await connection.gather<{ verdict: 'booked' | 'changed' }>(
+    bookStatement,
+    {
+      was_status: order.status,
+      was_filled_qty: order.filledQty,
+      was_filled_cash: order.filledCash,
+      was_canceling: order.cancelRequestedAt !== null,
+      order: id,
+      decision: decisionId,
+      account: accountId,
+      at,
+      part: `${id}:${ended.filledQty}`,
+      broker: external(BROKER),
+      given,
+      destination: available(accountId, isBuy ? BROKER : BANK),
+      asset: got.asset,
+      got: got.units,
+      change: changeId,
+      symbol,
+      qty: isBuy ? qty : -qty,
+      cash,
+      ends: !isOpenOrder(ended),
+      status: ended.status,
+      reject_reason: ended.rejectReason,
+      filled_qty: ended.filledQty,
+      filled_cash: ended.filledCash,
+      filled_avg_price: ended.filledAvgPrice,
+      filled_at: ended.filledAt,
+    },
     accountId,
-    at,
-    `${id}:${ended.filledQty}`,
-    external(BROKER),
-    given,
-    available(accountId, isBuy ? BROKER : BANK),
-    got.asset,
-    got.units,
-    changeId,
-    symbol,
-    isBuy ? qty : -qty,
-    cash,
-    !isOpenOrder(ended),
-    ended.status,
-    ended.rejectReason,
-    ended.filledQty,
-    ended.filledCash,
-    ended.filledAvgPrice,
-    ended.filledAt,
-  ])
+  )
   return verdict === 'booked'
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { Broker } from '../providers/broker.ts'
+import type { OrderRow } from '../spending/spend-request.ts'
 import type { Database } from '../storage/database.ts'
 
 /** Ledger places of shares and of the cash that pays for them. */
@@ -32,30 +33,17 @@ export type OrderStatus =
   | 'expired'
 
 /** An order as stored. Money in cents, quantities in billionths of a share, prices in nano-dollars. */
-export interface Order {
-  readonly id: string
+export interface Order extends OrderRow {
   readonly accountId: string
   /** Key that placed the order; null for the account's owner. */
   readonly keyId: string | null
   readonly decisionId: string
-  readonly clientOrderId: string | null
-  readonly asked: string
-  readonly symbol: string
-  readonly side: 'buy' | 'sell'
-  readonly type: 'market' | 'limit'
-  readonly notional: bigint
-  /** Maximum quantity to sell. */
-  readonly qty: bigint | null
-  readonly limitPrice: bigint | null
-  /** Share price when the order was placed. */
-  readonly referencePrice: bigint
   readonly status: OrderStatus
   readonly rejectReason: string | null
   readonly filledQty: bigint
   readonly filledCash: bigint
   readonly filledAvgPrice: bigint | null
   readonly cancelRequestedAt: Date | null
-  readonly submittedAt: Date
   readonly filledAt: Date | null
   /** When the order was last read or changed. */
   readonly updatedAt: Date

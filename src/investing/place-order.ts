@@ -1,4 +1,4 @@
-/** One order: row, broker, books. Called with its maximum cost or quantity already held. */
+/** One order: broker, books. Called with its maximum cost or quantity already held. */
 import { Failure } from '../failures/failure.ts'
 import type { PlacementResult } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
@@ -7,22 +7,28 @@ import { bookFirstReport } from './book-report.ts'
 import { brokerageAccountOf } from './brokerage-store.ts'
 import { fundOrder } from './fund-order.ts'
 import type { InvestingDependencies, Order } from './order.ts'
-import { findOrder, insertOrder, type NewOrder } from './store.ts'
+import { findOrder, type NewOrder } from './store.ts'
 
 /**
- * Places an order. If it is unknown whether the broker accepted it, returns its current state, and the settle-orders
- * job resumes it; the broker accepts an id once.
+ * Places an order whose row was written. If it is unknown whether the broker accepted it, returns its current state, and the
+ * settle-orders job resumes it; the broker accepts an id once.
+ * @param isWritten false where no row was written.
  * @throws Failure `order_rejected` when the broker rejected it (everything is released); `conflict` when its client
  * order id belongs to another order.
  */
-export async function placeOrder(
+export async function placeWritten(
   dependencies: InvestingDependencies,
-  asked: Omit<NewOrder, 'id'>,
+  order: NewOrder,
+  isWritten: boolean,
 ): Promise<Order> {
-  const { database, newId } = dependencies
-  const order = { ...asked, id: newId('ord', asked.submittedAt) }
-  if (!(await insertOrder(database, order))) return notInserted(dependencies, order)
-  const placed = await submitOrder(dependencies, { ...order, ...nothingFilled, updatedAt: order.submittedAt })
+  if (!isWritten) return notInserted(dependencies, order)
+  const { row, ...owner } = order
+  const placed = await submitOrder(dependencies, {
+    ...row,
+    ...owner,
+    ...nothingFilled,
+    updatedAt: row.submittedAt,
+  })
   if (placed.status === 'rejected') throw rejectedOrder(placed)
   return placed
 }
@@ -93,7 +99,7 @@ export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
 /** Handles an ended reservation or a reused client order id; releases what was held. */
 async function notInserted(
   { database, clock }: InvestingDependencies,
-  { decisionId, accountId, keyId, clientOrderId, asked }: NewOrder,
+  { decisionId, accountId, keyId, row: { clientOrderId, asked } }: NewOrder,
 ): Promise<Order> {
   await releaseSpend(database, { decisionId, at: clock() })
   const existing =

@@ -1,56 +1,36 @@
 import type { Selectable } from 'kysely'
+import type { Json } from '../base/json.ts'
 import type { Page } from '../base/page.ts'
+import { orderText } from '../spending/reserve-parameters.ts'
+import type { OrderRow } from '../spending/spend-request.ts'
 import type { Connection } from '../storage/database.ts'
 import type { InvestingOrderTable } from '../storage/schema.ts'
 import type { Order } from './order.ts'
 
 /** A new order, without fills. */
-export type NewOrder = Omit<
-  Order,
-  | 'status'
-  | 'rejectReason'
-  | 'filledQty'
-  | 'filledCash'
-  | 'filledAvgPrice'
-  | 'cancelRequestedAt'
-  | 'filledAt'
-  | 'updatedAt'
->
+export interface NewOrder extends OrderOwner {
+  readonly decisionId: string
+  readonly row: OrderRow
+}
 
 /**
  * Inserts an order if its hold is still reserved, so that this insert and a job that releases the hold exclude each
  * other.
  * @returns false when the reservation has ended or the caller used the client order id before.
  */
-export async function insertOrder(database: Connection, order: NewOrder): Promise<boolean> {
-  const rows = await database.call(
+export async function insertOrder(
+  database: Connection,
+  { accountId, keyId, decisionId, row }: NewOrder,
+): Promise<boolean> {
+  const [inserted] = await database.call<{ written: Json }>(
     {
       name: 'investing_insert_order',
-      text: `insert into investing_order
-          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at, reference_price, key_id)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12, $13, $14
-        from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
-        on conflict do nothing
-        returning id`,
+      text: `select order_insert($1, r.decision_id, $3, $4) as written
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
     },
-    [
-      order.id,
-      order.accountId,
-      order.decisionId,
-      order.clientOrderId,
-      order.asked,
-      order.symbol,
-      order.side,
-      order.type,
-      order.notional,
-      order.qty,
-      order.limitPrice,
-      order.submittedAt,
-      order.referencePrice,
-      order.keyId,
-    ],
+    [accountId, decisionId, keyId, orderText(row)],
   )
-  return rows.length === 1
+  return (inserted?.written ?? null) !== null
 }
 
 /**

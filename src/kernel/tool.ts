@@ -56,7 +56,7 @@ export interface AllowedDecision<Facts = unknown> {
 /** A reserved spend: the money is held and the budget counted. */
 export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> &
   AllowedDecision<Facts> & {
-    /** Wallet of the transfer's row that was written with the hold; null: none was. */
+    /** Wallet of the transfer's row that was written with the hold, or true for an order's; null: none was. */
     readonly written: Json | null
   }
 

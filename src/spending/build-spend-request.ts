@@ -12,7 +12,7 @@ import type { AccessKey } from '../base/principal.ts'
 import { decimalOf, type Money } from '../money/money.ts'
 import type { Shares } from '../money/shares.ts'
 import type { UsdValue } from '../money/usd-value.ts'
-import type { SpendRequest, TransferRow } from './spend-request.ts'
+import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
 
 /** An account that spends, by a key and its policy; a person's session has neither. */
 export interface Spender {
@@ -42,6 +42,8 @@ export interface PlannedSpend {
   }
   /** The transfer that the spend is for. @property isWritten the reserve writes its row, with the hold. */
   readonly transfer?: { readonly rowOf: (decisionId: string) => TransferRow; readonly isWritten: boolean }
+  /** The order that the spend is for. @property isWritten the reserve writes its row, with the hold. */
+  readonly order?: { readonly row: OrderRow; readonly isWritten: boolean }
   /** Purse that pays: see {@link SpendRequest}. */
   readonly purse?: NonNullable<SpendRequest['purse']>
   /** Seller of a purchase, and what the account remembers of it. */
@@ -88,6 +90,7 @@ export function buildSpendRequest({
     holding,
     aml,
     transfer,
+    order,
     purse = null,
     seller = null,
     facts: found,
@@ -128,6 +131,7 @@ export function buildSpendRequest({
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
     transfer: transfer?.isWritten === true ? transfer.rowOf(decisionId) : null,
+    order: order?.isWritten === true ? order.row : null,
     purse,
   }
 }

@@ -27,9 +27,9 @@ export async function reserveSpends(
 
 /** Serializes a request as a JSON object. Its JSON members are already text; bigints become digits. */
 function objectOf(request: SpendRequest): string {
-  const { facts, violations, windows, transfer, budgets, purse, ...plain } = parametersOf(request)
+  const { facts, violations, windows, transfer, budgets, purse, order, ...plain } = parametersOf(request)
   const text = JSON.stringify(plain, (_name, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   )
-  return `${text.slice(0, -1)},"facts":${facts},"violations":${violations},"windows":${windows},"transfer":${transfer},"budgets":${budgets},"purse":${purse}}`
+  return `${text.slice(0, -1)},"facts":${facts},"violations":${violations},"windows":${windows},"transfer":${transfer},"budgets":${budgets},"purse":${purse},"order":${order}}`
 }

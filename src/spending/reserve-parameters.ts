@@ -2,7 +2,7 @@
 import type { BudgetRule } from '../../policies/budget.ts'
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
-import type { SpendRequest, TransferRow } from './spend-request.ts'
+import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
 
 /** Parameters of a request by name, without the prefix `p_`. JSON values are text. */
 export function parametersOf(request: SpendRequest) {
@@ -42,6 +42,7 @@ export function parametersOf(request: SpendRequest) {
     transfer:
       request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
     purse: request.purse === undefined || request.purse === null ? null : purseText(request, request.purse),
+    order: request.order === undefined || request.order === null ? null : orderText(request.order),
   }
 }
 
@@ -81,6 +82,23 @@ export function transferText({ authorization, validUntil, intentId, units, ...ro
   })
 }
 
+/** Serializes an order's row as the JSON text that the database functions read. */
+export function orderText({ notional, qty, limitPrice, referencePrice, ...row }: OrderRow): string {
+  return JSON.stringify({
+    id: row.id,
+    client_order_id: row.clientOrderId,
+    asked: row.asked,
+    symbol: row.symbol,
+    side: row.side,
+    type: row.type,
+    notional: notional.toString(),
+    qty: qty?.toString() ?? null,
+    limit_price: limitPrice?.toString() ?? null,
+    reference_price: referencePrice.toString(),
+    submitted_at: row.submittedAt,
+  })
+}
+
 /** Names of {@link parametersOf} in the order of the statement. */
 export const parameterNames = [
   'decision',
@@ -116,4 +134,5 @@ export const parameterNames = [
   'transfer',
   'purse',
   'budgets',
+  'order',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

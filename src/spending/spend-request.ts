@@ -38,6 +38,26 @@ export interface TransferRow {
   readonly at: Date
 }
 
+/**
+ * An order's row, written with the hold of its money or shares. Money in cents, quantities in billionths of a share, prices in
+ * nano-dollars.
+ */
+export interface OrderRow {
+  readonly id: string
+  readonly clientOrderId: string | null
+  readonly asked: string
+  readonly symbol: string
+  readonly side: 'buy' | 'sell'
+  readonly type: 'market' | 'limit'
+  readonly notional: bigint
+  /** Maximum quantity to sell; null for a buy. */
+  readonly qty: bigint | null
+  readonly limitPrice: bigint | null
+  /** Share price when the order was placed. */
+  readonly referencePrice: bigint
+  readonly submittedAt: Date
+}
+
 export interface SpendRequest {
   /** A new `dec_…`. */
   readonly decisionId: string
@@ -81,6 +101,8 @@ export interface SpendRequest {
   readonly review?: { readonly subject: string; readonly released: string | null } | null
   /** Row of the transfer that the spend is for, if it is to be written with the hold. */
   readonly transfer?: TransferRow | null
+  /** Row of the order that the spend is for, if it is to be written with the hold. */
+  readonly order?: OrderRow | null
   /**
    * Purse that pays where it has enough. Otherwise its place holds `chunk` for it, in smallest units, or the money of the
    * spend where it has less.

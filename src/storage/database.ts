@@ -10,6 +10,11 @@ import type { Schema } from './schema.ts'
 export interface Statement {
   readonly name: string
   readonly text: string
+  /**
+   * Batches that {@link Connection.gather} runs side by side on PostgreSQL, 2 by default. With one, batches are largest and
+   * cheapest, but a batch that waits for a lock delays all calls; more answer sooner.
+   */
+  readonly lanes?: number
 }
 
 /** A parameter type that both engines accept. Arrays become PostgreSQL arrays; JSON is passed as text. */

@@ -2,8 +2,8 @@
 import { createBatches } from '../base/batches.ts'
 import type { Connection, Database, Gathered, Statement } from './database.ts'
 
-/** More would only share the server's processors, and make the batches smaller. */
-const MAX_CONCURRENT: Readonly<Record<Database['engine'], number>> = { pglite: 1, postgres: 2 }
+/** One batch that waits for a lock leaves the other. More make the batches smaller. */
+const LANES = 2
 
 /** Runs a statement on a JSON array and returns its rows, one for each element, in their order. */
 type RunBatch = (statement: Statement, elements: string) => Promise<unknown[]>
@@ -21,7 +21,7 @@ export function createGathering(engine: Database['engine'], run: RunBatch): Conn
     const batches =
       gathered.get(statement.name) ??
       createBatches<Call, unknown>({
-        concurrent: MAX_CONCURRENT[engine],
+        concurrent: engine === 'pglite' ? 1 : (statement.lanes ?? LANES),
         isBlocking: engine === 'pglite',
         lineOf: (call) => call.line,
         send: (batch) => run(statement, `[${batch.map((call) => call.element).join()}]`),

@@ -64,6 +64,18 @@ function testBroker(broker: () => Broker, later: () => void): void {
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 2n })
   })
 
+  it('accepts an id once that comes twice at once, and the other orders of the moment', async () => {
+    const placed = buying()
+    const [first, second, other] = await Promise.all([
+      reportOf(placed),
+      reportOf({ ...placed, notional: 2_000n }),
+      reportOf(buying()),
+    ])
+    expect(second).toEqual(first)
+    expect(other).toMatchObject({ status: 'filled' })
+    expect(await broker().find(placed)).toEqual(first)
+  })
+
   it('accepts an id once', async () => {
     const placed = buying()
     const first = await reportOf(placed)

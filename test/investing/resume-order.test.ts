@@ -196,6 +196,61 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '500'])
   })
 
+  /** Sends an order through a process that ends once the database has reserved it. */
+  const placeAndDie = async (idempotencyKey?: string) => {
+    const reserve: Services['reserve'] = async (request) => {
+      await services.reserve(request)
+      throw new Error('the process ended')
+    }
+    const owner = await signInAgain({ ...services, reserve }, investor.accountId, clock())
+    await expect(
+      owner.call(order, buy, { at: clock(), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }),
+    ).rejects.toThrow('the process ended')
+  }
+
+  it('that can be repeated are placed once, although their process died with the hold', async () => {
+    await placeAndDie('a-key')
+    const repeat = async () => {
+      await again()
+      return investor.call(order, buy, { at: clock(), idempotencyKey: 'a-key' })
+    }
+    expect(await repeat()).toMatchObject({ replayed: true, body: { status: 'accepted' } })
+    await later()
+    expect(await repeat()).toMatchObject({ replayed: true, body: { status: 'filled' } })
+    expect(placed).toHaveLength(1)
+    expect(await cash()).toEqual(['400', '400'])
+  })
+
+  it('that cannot be repeated are never placed when their process died with the hold', async () => {
+    await placeAndDie()
+    await later(11_000)
+    await again()
+    expect(placed).toEqual([])
+    expect(await cash()).toEqual(['500', '500'])
+  })
+
+  it('of many people at once are booked once each', { timeout: 60_000 }, async () => {
+    const people = await Promise.all(Array.from({ length: 8 }, () => newInvestor(services)))
+    const outcomes = await Promise.all(
+      people.flatMap((person, at) =>
+        ['10', '20.01', '30'].map((notional, index) =>
+          person.call(
+            order,
+            { symbol: 'VTI', side: index === 1 && at % 2 === 0 ? 'sell' : 'buy', notional },
+            { at: clock(), idempotencyKey: `${at}.${index}` },
+          ),
+        ),
+      ),
+    )
+    for (const { body } of outcomes) expect(body).toMatchObject({ status: 'filled' })
+    expect(new Set(placed.map(({ id }) => id)).size).toBe(24)
+    for (const [at, person] of people.entries()) {
+      const { cash: all, buyingPower } = (await person.call(portfolio, {}, { at: clock() })).body
+      expect([all, buyingPower]).toEqual(at % 2 === 0 ? ['480.01', '480.01'] : ['439.99', '439.99'])
+    }
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+
   it('of one account leave sound books under concurrent orders', { timeout: 60_000 }, async () => {
     const changes = Array.from({ length: 24 }, (_, at) => ({
       symbol: ['VTI', 'AAPL', 'O'][at % 3],

@@ -4,8 +4,8 @@ import { admitOrder } from '../../src/investing/admit-order.ts'
 import { findRepeatedOrder } from '../../src/investing/find-repeated-order.ts'
 import { BANK, BROKER, type Order } from '../../src/investing/order.ts'
 import { orderView, viewOrder } from '../../src/investing/order-view.ts'
-import { orderConflict, placeOrder } from '../../src/investing/place-order.ts'
-import { findOrder, type OrderOwner } from '../../src/investing/store.ts'
+import { orderConflict, placeWritten } from '../../src/investing/place-order.ts'
+import { findOrder, insertOrder, type OrderOwner } from '../../src/investing/store.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
@@ -145,6 +145,23 @@ export default defineTool({
       counterparty: null,
       symbol,
       ...(qty === null ? {} : { holding: sharesOf(symbol, qty) }),
+      order: {
+        row: {
+          id: context.newId('ord', context.now),
+          clientOrderId: clientOrderId ?? null,
+          asked: requestKeyOf(input),
+          symbol,
+          side,
+          type,
+          notional: money.units,
+          qty,
+          limitPrice,
+          referencePrice,
+          submittedAt: context.now,
+        },
+        // A row is placed even if its process ends. It is written with the hold only where a repeat finds it.
+        isWritten: context.idempotencyKey !== null || clientOrderId !== undefined,
+      },
       fundsHint:
         side === 'buy'
           ? 'Buys are paid from USD cash only: tell the owner to add USD.'
@@ -156,23 +173,13 @@ export default defineTool({
       },
     }
   },
-  run: async (context, input, { decisionId, facts, money }) =>
-    viewPlacedOrder(
-      await placeOrder(context, {
-        ...ownerOf(context),
-        decisionId,
-        clientOrderId: input.clientOrderId ?? null,
-        asked: requestKeyOf(input),
-        symbol: input.symbol,
-        side: input.side,
-        type: input.type,
-        notional: money.units,
-        qty: facts.qty === null ? null : BigInt(facts.qty),
-        limitPrice: facts.limitPrice === null ? null : BigInt(facts.limitPrice),
-        referencePrice: BigInt(facts.referencePrice),
-        submittedAt: context.now,
-      }),
-    ),
+  run: async (context, _input, { decisionId, order, written }) => {
+    if (order === undefined) throw new Error('an order has no plan')
+    const { row, isWritten } = order
+    const placed = { ...ownerOf(context), decisionId, row }
+    const inserted = isWritten ? written !== null : await insertOrder(context.database, placed)
+    return viewPlacedOrder(await placeWritten(context, placed, inserted))
+  },
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
     const order = await findRepeatedOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
     return order === null ? null : viewPlacedOrder(order)

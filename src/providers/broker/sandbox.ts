@@ -121,30 +121,49 @@ function newOrder(
 
 const insertOne: Statement = {
   name: 'sandbox_order_insert',
-  text: `insert into sandbox_order
-      (id, symbol, side, notional, qty, limit_price, status, placed_at, expires_at, matched_at, filled_qty, filled_value, filled_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::numeric, $13)
-    on conflict do nothing returning id`,
+  text: `
+    with asked as (
+      select *, row_number() over (partition by r.id order by r.ordinality) = 1 as is_first
+      from rows from (jsonb_to_recordset($1::jsonb) as (
+        id text, symbol text, side text, notional bigint, qty bigint, limit_price bigint, status text, placed_at timestamptz,
+        expires_at timestamptz, matched_at timestamptz, filled_qty bigint, filled_value numeric, filled_at timestamptz
+      )) with ordinality as r
+    ),
+    inserted as (
+      insert into sandbox_order
+        (id, symbol, side, notional, qty, limit_price, status, placed_at, expires_at, matched_at, filled_qty, filled_value, filled_at)
+      select id, symbol, side, notional, qty, limit_price, status, placed_at, expires_at, matched_at, filled_qty, filled_value, filled_at
+      from asked where is_first order by id
+      on conflict do nothing returning id
+    )
+    select a.is_first and i.id is not null as is_new
+    from asked a left join inserted i on i.id = a.id
+    order by a.ordinality`,
+  lanes: 1,
 }
 
 /** @returns false when the order is in the book already. */
-async function insertOrder(database: Connection, order: BookedOrder): Promise<boolean> {
-  const rows = await database.call<{ id: string }>(insertOne, [
+async function insertOrder(database: Database, order: BookedOrder): Promise<boolean> {
+  const { is_new } = await database.gather<{ is_new: boolean }>(
+    insertOne,
+    {
+      id: order.id,
+      symbol: order.symbol,
+      side: order.side,
+      notional: order.notional,
+      qty: order.qty,
+      limit_price: order.limitPrice,
+      status: order.status,
+      placed_at: order.placedAt,
+      expires_at: order.expiresAt,
+      matched_at: order.matchedAt,
+      filled_qty: order.filledQty,
+      filled_value: order.filledValue,
+      filled_at: order.filledAt,
+    },
     order.id,
-    order.symbol,
-    order.side,
-    order.notional,
-    order.qty,
-    order.limitPrice,
-    order.status,
-    order.placedAt,
-    order.expiresAt,
-    order.matchedAt,
-    order.filledQty,
-    order.filledValue.toString(),
-    order.filledAt,
-  ])
-  return rows.length === 1
+  )
+  return is_new
 }
 
 async function lockOrder(connection: Connection, id: string): Promise<BookedOrder | undefined> {

@@ -22,10 +22,11 @@
 --   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
 --   p_purse: {source, held, chunk}: the purse that pays where it has enough. Otherwise the wallet holds a chunk of money for it, or
 --     p_units where it has less; null: none
+--   p_order: the row of the order to be placed, written with the hold; null: none. See order_insert.
 --   p_is_recorded: the caller, spend_reserve_batch, records an allowed spend that no approval overruled: what is held, and the rows of
---     the hold, the reservation, the decision and the transfer. Not for a call that may have an approval, a review, an intent or a
---     purse, and only if no other call of the batch has its idempotency key.
--- Verdicts; written is the wallet of the transfer's row, if one was written
+--     the hold, the reservation, the decision and the transfer. Not for a call that may have an approval, a review, an intent, a
+--     purse or an order, and only if no other call of the batch has its idempotency key.
+-- Verdicts; written is the wallet of the transfer's row, or true for an order's, if one was written
 --   allow: reserved; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
 --   deny: violations lists every failed rule
@@ -43,7 +44,7 @@ create or replace function spend_reserve(
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
   p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
   p_approval text default null, p_transfer jsonb default null, p_nonce text default null, p_nonce_expires_at timestamptz default null,
-  p_budgets jsonb default null, p_purse jsonb default null, p_is_recorded boolean default false,
+  p_budgets jsonb default null, p_purse jsonb default null, p_order jsonb default null, p_is_recorded boolean default false,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out written jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -281,6 +282,8 @@ begin
   -- A process that ends now leaves a row that a job sends or gives up, as it does after any other crash.
   if verdict = 'allow' and p_transfer is not null then
     written := transfer_insert(p_account, p_decision, p_transfer);
+  elsif verdict = 'allow' and p_order is not null then
+    written := order_insert(p_account, p_decision, p_key, p_order);
   end if;
 
   if v_screening is not null then

@@ -59,14 +59,15 @@ begin
   end loop;
 
   with request as materialized (
-    select q.*, q.approval is null and q.released is null and q.purse is null and q.transfer->>'intent' is null
+    select q.*, q.approval is null and q.released is null and q.purse is null and q."order" is null
+      and q.transfer->>'intent' is null
       and (q.idempotency_key is null or count(*) over (partition by q.principal, q.idempotency_key) = 1) as is_recorded
     from rows from (jsonb_to_recordset(p_requests) as (
       decision text, account text, key text, policy_version int, policy_hash text, operation text, facts jsonb,
       violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
       cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
       idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text, approval text,
-      transfer jsonb, nonce text, nonce_expires_at timestamptz, budgets jsonb, purse jsonb
+      transfer jsonb, nonce text, nonce_expires_at timestamptz, budgets jsonb, purse jsonb, "order" jsonb
     )) with ordinality as q
     order by q.ordinality
   ), decided as materialized (
@@ -76,7 +77,7 @@ begin
       q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
       q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
       q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released, q.approval,
-      q.transfer, q.nonce, q.nonce_expires_at, q.budgets, q.purse, q.is_recorded) r
+      q.transfer, q.nonce, q.nonce_expires_at, q.budgets, q.purse, q."order", q.is_recorded) r
   ), allowed as materialized (
     select q.* from request q join decided d on d.ordinality = q.ordinality
     where q.is_recorded and d.verdict = 'allow' and d.violations = '[]'
