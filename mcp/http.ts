@@ -52,8 +52,9 @@ export function mcpHandler(
       ((server, caller, notifier) => registrations.on2026(server, { offer, caller, notifier })),
   })
   const origins = namesOfOrigin(services.settings.origin)
+  const hosts = origins.map((origin) => new URL(origin).host)
   return async ({ request, body, principal, ...from }) => {
-    requireOwnOrigin(request, origins)
+    requireOwnOrigin(request, { origins, hosts })
     if (principal.kind !== 'key') throw keyRequired(principal)
     const caller = { principal, ...from, toolsets: toolsetsIn(request, offer.rooms) }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
@@ -117,11 +118,13 @@ function toolsetsIn(request: Request, rooms: readonly string[]): ReadonlySet<str
 }
 
 /** Rejects DNS rebinding and cross-site requests. @throws Failure `cross_site_request`. */
-function requireOwnOrigin(request: Request, origins: readonly string[]): void {
-  const host = request.headers.get('host') ?? ''
-  const from = request.headers.get('origin')
-  const isOurHost = origins.some((origin) => new URL(origin).host === host.toLowerCase())
-  if (isOurHost && (from === null || origins.includes(from))) return
+function requireOwnOrigin(
+  { headers }: Request,
+  { origins, hosts }: { readonly origins: readonly string[]; readonly hosts: readonly string[] },
+): void {
+  const host = headers.get('host') ?? ''
+  const from = headers.get('origin')
+  if (hosts.includes(host.toLowerCase()) && (from === null || origins.includes(from))) return
   throw new Failure('cross_site_request', 'The Host or Origin header does not name this gateway.', {
     hint: `Connect to ${origins[0]}/mcp.`,
   })

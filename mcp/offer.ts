@@ -140,11 +140,8 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         const { input, idempotencyKey } = splitArguments(tool, given)
         const byOwner = async () => {
           await count(found, caller)
-          const { body, decisionId, replayed } = await run(
-            tool,
-            { ...caller, idempotencyKey, ...services },
-            input,
-          )
+          const facts = callFacts(services, caller, idempotencyKey)
+          const { body, decisionId, replayed } = await run(tool, facts, input)
           decidedBy = decisionId
           const inTerms = Object.fromEntries(
             ['hint', 'next'].flatMap((name) => {
@@ -232,6 +229,15 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     },
     prompts,
   }
+}
+
+/** Members written out before the one spread: beside another spread, or after this one, each takes as long as all others. */
+function callFacts(
+  services: Services,
+  { principal, requestId, clientAddress, now }: McpCaller,
+  idempotencyKey: string | null,
+) {
+  return { principal, requestId, clientAddress, now, idempotencyKey, ...services }
 }
 
 /** The room of a tool: the first part of its name. */

@@ -127,10 +127,9 @@ async function callWithOwner(
   },
 ) {
   const result = await offer.call(caller, name, given, meta)
-  const { envelope, inputResponses, signal } = context.mcpReq
-  if (!opensPages.safeParse(envelope).success) return result
   const pending = approvals.pendingOf(result)
-  if (pending === null) return result
+  const { envelope, inputResponses, signal } = context.mcpReq
+  if (pending === null || !opensPages.safeParse(envelope).success) return result
   const { message, url } = pending
   const answer = inputResponses?.[ANSWER]
   if (answer === undefined)

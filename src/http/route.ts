@@ -1,6 +1,7 @@
 /** Serves a tool as a REST route. */
 import type { Hono } from 'hono'
 import { isStorable } from '../base/json.ts'
+import type { Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -66,7 +67,7 @@ function routePath(
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
     const isStream = wantsStream(c, tool)
     const raw = isStream ? withLastEventId(c, rawInputOf(c, fixed)) : rawInputOf(c, fixed)
-    const { body, replayed, decisionId } = await run(tool, callFacts(services, c, { principal }), raw)
+    const { body, replayed, decisionId } = await run(tool, callFacts(services, c, principal), raw)
     const isHead = c.req.method === 'HEAD'
     if (isStream) return openEventStream(services, { principal, tool, raw, ending, isHead })
     if (decisionId !== null) c.set('decisionId', decisionId)
@@ -113,22 +114,23 @@ async function sell(
   await requireRail(tool, services)
   const { principal } = c.get('caller')
   const { sell: make, input } = call
-  const deliver = () => make(callFacts(services, c, { principal, afterCommit: () => {} }))
+  const deliver = () => make({ ...callFacts(services, c, principal), afterCommit: () => {} })
   const payment = sentPaymentOf(c)
   const route = `${c.req.method} ${c.req.path}`
   return saleResponse(await seller.sell({ route, input, payment, paymentPlace: PAYMENT_HEADERS, deliver }))
 }
 
-/** The services come last: each member after the spread of so many took as long as all before it. */
-function callFacts<Members extends object>(services: Services, c: HttpContext, members: Members) {
-  const request = {
+/** Members written out before the one spread: beside another spread, or after this one, each takes as long as all others. */
+function callFacts(services: Services, c: HttpContext, principal: Principal) {
+  return {
+    principal,
     requestId: c.get('requestId'),
     clientAddress: c.get('clientAddress'),
     now: c.get('now'),
     idempotencyKey: idempotencyKeyOf(c),
     refusal: c.get('caller').refusal,
+    ...services,
   }
-  return Object.assign(request, members, services)
 }
 
 function idempotencyKeyOf(c: HttpContext): string | null {

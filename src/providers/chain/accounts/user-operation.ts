@@ -10,6 +10,7 @@ import {
   keccak256,
   numberToHex,
   pad,
+  prepareEncodeFunctionData,
   slice,
   stringToHex,
 } from 'viem'
@@ -17,6 +18,14 @@ import type { Address, Hex, SignableOperation, TokenAddresses, WalletCall } from
 import { entryPointAbi, safeAbi, tokenAbi } from '../contracts/abi.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
+
+/** Functions that every operation calls: finding one hashes its signature. */
+const transferFunction = prepareEncodeFunctionData({ abi: tokenAbi, functionName: 'transfer' })
+const executeFunction = prepareEncodeFunctionData({
+  abi: safeAbi,
+  functionName: 'executeUserOpWithErrorString',
+})
+const handleOpsFunction = prepareEncodeFunctionData({ abi: entryPointAbi, functionName: 'handleOps' })
 
 /** Members covered by the module's EIP-712 signature. */
 const safeOpTypes = {
@@ -102,15 +111,16 @@ export function safeCallOf(
   const args = [lowerCaseAddress(call.to), call.units] as const
   return {
     to: addressIn(tokens, call.token),
-    data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }),
+    data: encodeFunctionData({ ...transferFunction, args }),
   }
 }
 
 /** Builds the data for the Safe's owner to sign. */
 export function signableOf(contracts: OperatingContracts, plan: OperationPlan): SignableOperation {
+  const nonce = nonceOf(plan.id)
   const message = {
     safe: plan.safe,
-    nonce: nonceOf(plan.id).toString(),
+    nonce: nonce.toString(),
     initCode: '0x',
     callData: callDataOf(plan.call),
     verificationGasLimit: VERIFICATION_GAS[plan.signer].toString(),
@@ -129,7 +139,7 @@ export function signableOf(contracts: OperatingContracts, plan: OperationPlan): 
     ...typedData,
     message: {
       ...message,
-      nonce: nonceOf(plan.id),
+      nonce,
       verificationGasLimit: VERIFICATION_GAS[plan.signer],
       callGasLimit: callGasOf(plan.call),
       preVerificationGas: 0n,
@@ -213,7 +223,7 @@ export function handleOpsCall(
   const args = [operations.map(({ packed }) => packed), beneficiary] as const
   return {
     to: entryPoint,
-    data: encodeFunctionData({ abi: entryPointAbi, functionName: 'handleOps', args }),
+    data: encodeFunctionData({ ...handleOpsFunction, args }),
     gas: operations.reduce((sum, { gas }) => sum + gas, OVERHEAD_GAS),
   }
 }
@@ -224,7 +234,7 @@ function callGasOf({ byDelegate = false }: SafeCall): bigint {
 
 function callDataOf({ to, data, byDelegate = false }: SafeCall): Hex {
   const args = [to, 0n, data, byDelegate ? 1 : 0] as const
-  return encodeFunctionData({ abi: safeAbi, functionName: 'executeUserOpWithErrorString', args })
+  return encodeFunctionData({ ...executeFunction, args })
 }
 
 function secondsOf(moment: Date): number {

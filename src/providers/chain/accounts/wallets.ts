@@ -3,6 +3,7 @@
  * owner, so it is the same before deployment and on every new chain. The owner is the gateway's key (with the 4337
  * module), or a passkey or EVM key (also with the allowance module, through which agents spend).
  */
+import { LRUCache } from 'lru-cache'
 import {
   concat,
   encodeAbiParameters,
@@ -51,6 +52,9 @@ export const DEVELOPMENT_STARTER_MICROS = 1_000_000_000n
 /** Default daily allowance of cards on a development chain, separate from that of agents. */
 export const DEVELOPMENT_CARDS_MICROS = 1_000_000_000n
 
+/** Number of cached accounts: each operation needs its account's address several times, and hashing takes most of it. */
+const MAX_CACHED = 10_000
+
 /** Account whose Safe spends for agents. No person's account can have this id. */
 const DELEGATE = 'bursar:delegate'
 
@@ -89,6 +93,7 @@ export interface Wallets {
 export function createWallets(maker: WalletMaker): Wallets {
   const { contracts, tokens, proxyCode, gatewayOwner, starterMicros, cardsMicros } = maker
   const bytecodeHash = keccak256(concat([proxyCode, pad(contracts.safe, { size: 32 })]))
+  const safes = new LRUCache<string, SafeAccount>({ max: MAX_CACHED })
   const gatewaySetup = setupCall(contracts, gatewayOwner, {
     to: contracts.moduleSetup,
     data: encodeFunctionData({ abi: safeAbi, functionName: 'enableModules', args: [[contracts.module]] }),
@@ -123,16 +128,20 @@ export function createWallets(maker: WalletMaker): Wallets {
   }
 
   function safeOf({ accountId, origin }: Pick<Wallet, 'accountId' | 'origin'>): SafeAccount {
-    const setup = setupOf(origin)
+    const name = JSON.stringify([accountId, origin])
+    const known = safes.get(name)
+    if (known !== undefined) return known
     const saltNonce = BigInt(keccak256(stringToHex(accountId)))
-    const salt = keccak256(concat([keccak256(setup), numberToHex(saltNonce, { size: 32 })]))
-    return {
+    const salt = keccak256(concat([keccak256(setupOf(origin)), numberToHex(saltNonce, { size: 32 })]))
+    const safe = {
       address: getCreate2Address({ from: contracts.proxyFactory, salt, bytecodeHash }),
       get creation() {
-        const args = [contracts.safe, setup, saltNonce] as const
+        const args = [contracts.safe, setupOf(origin), saltNonce] as const
         return encodeFunctionData({ abi: safeAbi, functionName: 'createProxyWithNonce', args })
       },
     }
+    safes.set(name, safe)
+    return safe
   }
 
   function signerOf(owner: WalletOwner) {

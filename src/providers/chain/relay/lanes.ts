@@ -113,13 +113,13 @@ async function broadcast(
     ...developmentFees,
     value: call.value ?? 0n,
   })
-  const hash = keccak256(serializedTransaction)
   try {
-    await client.sendRawTransaction({ serializedTransaction })
+    return await client.sendRawTransaction({ serializedTransaction })
   } catch (error) {
+    const hash = keccak256(serializedTransaction)
     await requireAcceptedByNode(client, hash, error)
+    return hash
   }
-  return hash
 }
 
 interface Pool<Item> {
