@@ -3,13 +3,14 @@
 --
 -- Allowed spends that nothing else in the batch depends on are recorded together, as spend_reserve records one.
 --
--- The plans look rows up by their index, however few rows a table had when the session made them.
+-- The plans look rows up by their index, however few rows a table had when the session made them, and are never compiled: a plan
+-- that has to read a whole table in spite of these settings counts as expensive.
 --
 -- Locks: each level of spend_reserve as a whole before the next, sorted: all pairs, all accounts, all balances.
 create or replace function spend_reserve_batch(p_requests jsonb)
 returns table (verdict text, replayed boolean, decision_id text, violations jsonb, available_units bigint, written jsonb)
 language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
 declare
