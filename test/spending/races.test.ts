@@ -13,8 +13,19 @@ import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
+import { blockedCall, lockBalance } from '../blocked-call.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { capAccount, noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
+import {
+  capAccount,
+  deposit,
+  noon,
+  openAccount,
+  openKey,
+  place,
+  spendOf,
+  unlimited,
+  usageOf,
+} from './scene.ts'
 
 /** Two pools stand for two processes. */
 describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
@@ -292,6 +303,24 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     })
     expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
     expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
+  })
+
+  it('holds money that arrived while its batch waited for a lock', async () => {
+    const [poor = '', rich = ''] = (await many(2, () => openAccount(pool(0), 0n))).sort()
+    await deposit(pool(0), rich, 10n)
+    const batch = await pool(1).transaction(async (connection) => {
+      await lockBalance(connection, available(rich, place))
+      const started = reserveSpends(pool(0), [
+        spendOf({ accountId: poor, keyId: null }, 7n),
+        spendOf({ accountId: rich, keyId: null }, 7n),
+      ])
+      await blockedCall(pool(1))
+      await deposit(pool(1), poor, 10n)
+      return { started }
+    })
+    expect(tally(await batch.started)).toEqual({ allow: 2 })
+    expect(await balances(pool(0), poor)).toMatchObject([{ available: 3n, held: 7n }])
+    expect(await trialBalance(pool(0))).toMatchObject({ balanced: true, drifts: [] })
   })
 
   it('repeats a statement that the server canceled to resolve a deadlock', async () => {

@@ -2,12 +2,17 @@
 import fc from 'fast-check'
 import { beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { newId } from '../../../src/base/ids.ts'
 import { silentLog } from '../../../src/base/log.ts'
+import { createAccount } from '../../../src/identity/accounts.ts'
+import { held } from '../../../src/ledger/accounts.ts'
 import { createSimulatedChain } from '../../../src/providers/chain/simulated/simulated.ts'
 import type { Address } from '../../../src/providers/chain.ts'
+import { openWallet } from '../../../src/wallets/open-wallet.ts'
 import { findTransferOfDecision, insertTransfer } from '../../../src/wallets/store.ts'
 import { finishTransfer } from '../../../src/wallets/transfers/finish-transfer.ts'
 import { planTransfer, type TransferDependencies } from '../../../src/wallets/transfers/send-transfer.ts'
+import { blockedCall, lockBalance } from '../../blocked-call.ts'
 import { onBothEngines } from '../../engines.ts'
 import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
 
@@ -116,5 +121,45 @@ onBothEngines('transfers that end at once', (database) => {
     )
     for (const { accountId } of accounts)
       expect(await usdcBalance(sending, accountId)).toEqual({ available: FUNDS, held: 0n })
+  })
+
+  it('are credited to a wallet that was opened while their batch waited for a lock', async (test) => {
+    test.skip(database().engine === 'pglite', 'one connection')
+    const { accountId } = await openFundedAccount(sending)
+    const at = systemClock()
+    const payee = await createAccount(
+      { database: database(), newId },
+      { displayName: 'New', guest: true, at },
+    )
+    const origin = { kind: 'gateway' } as const
+    const address = await sending.chain.walletAddress({ accountId: payee.id, origin })
+    const requests: object[] = []
+    for (const destination of [address, outsideAddress] as const) {
+      const order = await orderOf(sending, { accountId, units: 7n, destination })
+      const row = planTransfer(sending, order)(order.decisionId)
+      await insertTransfer(database(), { accountId, decisionId: order.decisionId, row })
+      requests.push({
+        transfer: row.id,
+        decision: order.decisionId,
+        chain: sending.chain.name,
+        destination: destination.toLowerCase(),
+        is_confirmed: true,
+        hash: `0x${'3'.repeat(64)}`,
+        at,
+      })
+    }
+    const batch = await database().transaction(async (connection) => {
+      await lockBalance(connection, held(accountId, sending.chain.name))
+      const started = database().call(
+        { name: 'transfer_finish_batch', text: 'select verdict from transfer_finish_batch($1)' },
+        [JSON.stringify(requests)],
+      )
+      await blockedCall(database())
+      await openWallet(sending, { accountId: payee.id, at })
+      return { started }
+    })
+    expect(await batch.started).toEqual([{ verdict: 'settled' }, { verdict: 'settled' }])
+    expect(await usdcBalance(sending, payee.id)).toEqual({ available: 7n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: FUNDS - 14n, held: 0n })
   })
 })

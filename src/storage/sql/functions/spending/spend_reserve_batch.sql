@@ -121,13 +121,13 @@ begin
   into v_verdict, v_replayed, v_decision, v_violations, v_available, v_written, v_held, v_asset, v_units
   from decided d;
 
-  -- By itself, because single calls above may have changed the same balance.
-  update balance b set units = b.units + m.units
-  from (
-    select h.account, h.asset, sum(h.units)::bigint as units from unnest(v_held, v_asset, v_units) as h (account, asset, units)
-    group by h.account, h.asset
-  ) m
-  where b.account = m.account and b.asset = m.asset;
+  -- By itself, because single calls above may have changed the same balance. One whose money arrived after the locks were taken has no
+  -- row yet.
+  insert into balance as b (account, asset, units)
+  select h.account, h.asset, sum(h.units)::bigint from unnest(v_held, v_asset, v_units) as h (account, asset, units)
+  group by h.account, h.asset
+  order by h.account collate "C", h.asset collate "C"
+  on conflict (account, asset) do update set units = b.units + excluded.units;
 
   return query
   select d.verdict, d.replayed, d.decision_id, d.violations, d.available_units, d.written

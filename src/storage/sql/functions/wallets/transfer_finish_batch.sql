@@ -78,18 +78,18 @@ begin
     ), resolved as (
       update reservation r set status = 'settled', resolved_at = s.at, taken = r.units
       from together s where r.decision_id = s.decision
-    ), moved as (
-      update balance b set units = b.units + m.units
-      from (
-        select c.account, c.asset, sum(c.units)::bigint as units
-        from (
-          select s.held as account, s.asset, -s.units as units from together s
-          union all
-          select s.destination, s.asset, s.units from together s where left(s.destination, 5) = 'acct_'
-        ) c
-        group by c.account, c.asset
-      ) m
-      where b.account = m.account and b.asset = m.asset
+    ), debited as (
+      update balance b set units = b.units - h.units
+      from (select s.held, s.asset, sum(s.units)::bigint as units from together s group by s.held, s.asset) h
+      where b.account = h.held and b.asset = h.asset
+    ), credited as (
+      -- A wallet that was opened after the locks were taken has no balance yet.
+      insert into balance as b (account, asset, units)
+      select s.destination, s.asset, sum(s.units)::bigint from together s
+      where left(s.destination, 5) = 'acct_'
+      group by s.destination, s.asset
+      order by s.destination collate "C", s.asset collate "C"
+      on conflict (account, asset) do update set units = b.units + excluded.units
     ), booked as (
       insert into ledger_transaction (id, kind, reference, at)
       select s.decision || ':settle', 'settle', s.decision, s.at from together s
