@@ -12,8 +12,7 @@ import { newAgent } from '../journeys/agent.ts'
 import { startGateway } from '../journeys/gateway.ts'
 
 const REQUESTS = 2_000
-/** As many as are measured: V8 compiles what a request runs during its first thousands. */
-const WARM_UP = 2_000
+const WARM_UP = 400
 /** One caller alone, on the same gateway. */
 const ALONE = 300
 const CONNECTIONS = 64
@@ -39,7 +38,7 @@ export interface TransferLine {
  * Measures the floor and the gateway on each available engine. @param serverUrl a PostgreSQL server, if there is one.
  */
 export async function benchTransfer(serverUrl: string | undefined): Promise<readonly TransferLine[]> {
-  const lines = [await benchBare()]
+  const lines = [...(await benchBare())]
   lines.push(...(await benchGateway('signed transfer, PGlite in memory', EMBEDDED_CONNECTIONS, {})))
   if (serverUrl === undefined) return lines
   const database = await createTestDatabase(serverUrl)
@@ -53,7 +52,7 @@ export async function benchTransfer(serverUrl: string | undefined): Promise<read
   return lines
 }
 
-async function benchBare(): Promise<TransferLine> {
+async function benchBare(): Promise<readonly TransferLine[]> {
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/bare-hono.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -63,7 +62,7 @@ async function benchBare(): Promise<TransferLine> {
     const target = { origin, connections: CONNECTIONS }
     const all = Array.from({ length: REQUESTS }, () => headers)
     await load('warm up', target, all.slice(0, WARM_UP))
-    return await load('bare Hono route', target, all)
+    return [await load('bare Hono route', target, all), await load('bare Hono route, warm', target, all)]
   } finally {
     child.kill()
   }
@@ -88,6 +87,8 @@ async function benchGateway(
     await run(WARM_UP)
     return [
       { ...(await run(REQUESTS)), name },
+      // V8 compiles what a request runs during its first thousands.
+      { ...(await run(REQUESTS)), name: `${name}, warm` },
       { ...(await run(ALONE, 1)), name },
     ]
   } finally {
