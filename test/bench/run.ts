@@ -98,8 +98,8 @@ const [alone, together] = [
 const floorOf = ({ name }: { readonly name: string }) => (name.endsWith('warm') ? bareWarm : bare).rate
 add(
   'Signed transfers a second (simulated chain; 64 connections, PGlite 16), to a bare Hono route with the same body; after 400 others, and warm after 2,400',
-  together.map(({ name, rate, p50, p99 }) => ({
-    what: `${name}; p50 ${p50} ms, p99 ${p99} ms`,
+  together.map(({ name, rate, p50, p99, gatewayMs, databaseMs }) => ({
+    what: `${name}; p50 ${p50} ms, p99 ${p99} ms; processor time ${gatewayMs.toFixed(1)} ms and the database's ${databaseMs.toFixed(1)} ms`,
     ours: perSecond(rate),
     floor: perSecond(floorOf({ name })),
     ratio: rate / floorOf({ name }),

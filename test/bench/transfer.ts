@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import autocannon from 'autocannon'
 import { z } from 'zod'
@@ -25,13 +26,18 @@ const body = JSON.stringify({
   signature: 'sandbox',
 })
 
-/** One measurement. @property rate requests a second. @property p50 milliseconds. */
+/**
+ * One measurement. @property rate requests a second. @property p50 milliseconds. @property gatewayMs and
+ * @property databaseMs processor time of a request; 0 where there is no such process.
+ */
 export interface TransferLine {
   readonly name: string
   readonly callers: number
   readonly rate: number
   readonly p50: number
   readonly p99: number
+  readonly gatewayMs: number
+  readonly databaseMs: number
 }
 
 /**
@@ -112,7 +118,18 @@ export async function openTransfers(
         signed.push(
           await agent.sign({ method: 'POST', url: `${origin}${PATH}`, body, idempotencyKey: randomUUID() }),
         )
-      return load('signed transfer', { origin, connections: callers }, signed)
+      const used = () => [
+        processorMs(gateway.process.pid),
+        env.DATABASE_URL === undefined ? 0 : backendsMs(new URL(env.DATABASE_URL).pathname.slice(1)),
+      ]
+      const [gatewayBefore = 0, databaseBefore = 0] = used()
+      const line = await load('signed transfer', { origin, connections: callers }, signed)
+      const [gatewayAfter = 0, databaseAfter = 0] = used()
+      return {
+        ...line,
+        gatewayMs: (gatewayAfter - gatewayBefore) / count,
+        databaseMs: (databaseAfter - databaseBefore) / count,
+      }
     },
     stop: () => gateway.stop(),
   }
@@ -162,7 +179,31 @@ async function load(
     rate: signed.length / seconds,
     p50: percentile(times, 0.5),
     p99: percentile(times, 0.99),
+    gatewayMs: 0,
+    databaseMs: 0,
   }
+}
+
+/** Processor time of a process since its start, in milliseconds; Linux counts it in hundredths of a second. */
+function processorMs(pid: number | string | undefined): number {
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  const [user = '0', system = '0'] = fields.split(' ').slice(11, 13)
+  return (Number(user) + Number(system)) * 10
+}
+
+/** Processor time of the PostgreSQL sessions on a database. */
+function backendsMs(database: string): number {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .reduce((sum, pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        return /^postgres: /.test(command) && command.includes(` ${database} `) ? sum + processorMs(pid) : sum
+      } catch {
+        // It has ended meanwhile.
+        return sum
+      }
+    }, 0)
 }
 
 /** Milliseconds with a tenth: autocannon's own percentiles are whole. */
@@ -199,5 +240,7 @@ async function shoot({ origin, connections }: Target, requests: readonly autocan
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  for (const { name, callers, rate, p50, p99 } of await benchTransfer(process.env.TEST_DATABASE_URL))
-    process.stdout.write(`${name}, ${callers} callers: ${rate.toFixed(0)}/s, p50 ${p50} ms, p99 ${p99} ms\n`)
+  for (const line of await benchTransfer(process.env.TEST_DATABASE_URL))
+    process.stdout.write(
+      `${line.name}, ${line.callers} callers: ${line.rate.toFixed(0)}/s, p50 ${line.p50} ms, p99 ${line.p99} ms; processor time ${line.gatewayMs.toFixed(2)} ms, of the database ${line.databaseMs.toFixed(2)} ms\n`,
+    )
