@@ -9,7 +9,7 @@ import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { findWritableHost } from './postgres-hosts.ts'
 import { changesRows, type Session, type SessionPool } from './session-pool.ts'
-import { asUnavailable, isConnectionLost, isReadOnly, isSilence } from './unavailable.ts'
+import { asUnavailable, isConnectionLost, isReadOnly } from './unavailable.ts'
 
 /** After a failed statement, a request makes one more query for its outcome; all limits together stay below 10 s. */
 const STATEMENT_TIMEOUT_MS = 5_000
@@ -58,14 +58,14 @@ export async function openPostgres({
           // Transactions orphaned by a lost connection must not keep their locks.
           idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
         })
-      : renewedPool(() => poolOn(poolerUrl, bounds, throughPooler))
+      : poolOn(poolerUrl, bounds, throughPooler)
   return databaseOnPool('postgres', bounded, () => failoverPool(urlsOfHosts(url), { max: 1 }))
 }
 
 /** A pool on the writable one of several hosts; it moves when that host is lost or became a standby. */
 function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPool {
   const [only, second] = urls
-  if (only !== undefined && second === undefined) return renewedPool(() => poolOn(only, config))
+  if (only !== undefined && second === undefined) return poolOn(only, config)
   let current: SessionPool | undefined
   // A host of an earlier timeline is a former primary, even if it is the only one that answers.
   let timeline = ''
@@ -113,48 +113,15 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
   }
 }
 
-/**
- * A pool that is opened anew once a session is silent. Its idle sessions may be as silent, and each would cost the calls that wait
- * for it the whole time limit, one after the other.
- */
-function renewedPool(open: () => SessionPool): SessionPool {
-  let current = open()
-  let isEnded = false
-  const acquireFrom = async (pool: SessionPool) =>
-    watched(await pool.acquire(), (cause) => {
-      if (isEnded || current !== pool || !isSilence(cause)) return
-      current = open()
-      // Its sessions end by their own limits.
-      pool.end().catch(() => {})
-    })
-  return {
-    acquire: async () => {
-      const pool = current
-      try {
-        return await acquireFrom(pool)
-      } catch (error) {
-        // A pool that was left meanwhile gives no session to those who wait for one.
-        if (current === pool) throw error
-        return acquireFrom(current)
-      }
-    },
-    count: () => current.count(),
-    end: () => {
-      isEnded = true
-      return current.end()
-    },
-  }
-}
-
 /** @param leave called when a statement shows that the host is lost or does not accept writes. */
-function watched(session: Session, leave: (cause: unknown) => void): Session {
+function watched(session: Session, leave: () => void): Session {
   return {
     query: async (text, parameters, name) => {
       try {
         return await session.query(text, parameters, name)
       } catch (error) {
         const cause = error instanceof Failure ? error.cause : error
-        if (isConnectionLost(cause) || isReadOnly(cause)) leave(cause)
+        if (isConnectionLost(cause) || isReadOnly(cause)) leave()
         throw error
       }
     },

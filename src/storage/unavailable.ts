@@ -40,11 +40,6 @@ export function isConnectionLost(error: unknown): boolean {
   return error instanceof Error && LOST.test(error.message)
 }
 
-/** True if the server neither answered nor closed the session. */
-export function isSilence(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('Query read timeout')
-}
-
 /** True if the server is a standby, or was demoted: it accepts no writes. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === READ_ONLY_STATE

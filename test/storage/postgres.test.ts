@@ -6,7 +6,6 @@ import { functions } from '../../src/storage/functions.ts'
 import { migrations } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { startTcpProxy, through } from '../faults/tcp-proxy.ts'
 
 const ping = { name: 'ping', text: 'select pg_backend_pid() as pid' }
 
@@ -76,30 +75,6 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
     })
     await expect(cut).rejects.toMatchObject({ code: 'provider_unavailable' })
     expect(await database.transaction(({ call }) => call(ping, []))).toHaveLength(1)
-  })
-
-  it('can lose its route to all connections: calls that wait behind a silent one get new ones', async ({
-    onTestFinished,
-  }) => {
-    const proxy = await startTcpProxy(Number(new URL(url).port))
-    const far = await openPostgres({ url: through(proxy, url), poolSize: 3 })
-    onTestFinished(async () => {
-      await far.close()
-      await proxy.close()
-    })
-    const nap = { name: 'nap', text: 'select pg_sleep(0.3)::text as nap' }
-    await Promise.all([1, 2, 3].map(() => far.call(nap, [])))
-    proxy.forget()
-    const alone = {
-      name: 'alone',
-      text: 'select q.n from jsonb_to_recordset($1::jsonb) as q (n int)',
-      lanes: 1,
-    }
-    const first = far.gather(alone, { n: 1 })
-    await new Promise((resolve) => setImmediate(resolve))
-    const next = far.gather(alone, { n: 2 })
-    await expect(first).rejects.toMatchObject({ code: 'provider_unavailable' })
-    expect(await next).toEqual({ n: 2 })
   })
 
   it('limits statements, lock waits and idle transactions', async () => {
