@@ -67,7 +67,6 @@ const openAlarm: Statement = {
       where a.domain = q.domain and a.object_id = q.object_id and a.resolved_at is null limit 1
     ) a on true
     order by q.ordinality`,
-  lanes: 1,
 }
 
 /** True if the object has an open alarm. */

@@ -82,7 +82,6 @@ const sessionStatement: Statement = {
       where s.id = q.id and s.revoked_at is null and s.expires_at > q.at limit 1
     ) s on true
     order by q.ordinality`,
-  lanes: 1,
 }
 
 interface SessionRow extends Omit<AccountRow, 'mfa_enrolled'> {

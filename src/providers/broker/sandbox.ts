@@ -139,7 +139,6 @@ const insertOne: Statement = {
     select a.is_first and i.id is not null as is_new
     from asked a left join inserted i on i.id = a.id
     order by a.ordinality`,
-  lanes: 1,
 }
 
 /** @returns false when the order is in the book already. */

@@ -19,7 +19,6 @@ const takeOne: Statement = {
     ) q
     cross join lateral rate_window_take(q.key, q.count, q.seconds, q.at, q.restarts) w
     order by q.ordinality`,
-  lanes: 1,
 }
 
 /** $1 key, $2 seconds, $3 now. */
