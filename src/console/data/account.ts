@@ -1,6 +1,6 @@
 /** The person who is signed in, and what this deployment is. */
 import { computed, effect } from '@preact/signals'
-import { bursar, signInAgain } from './gateway.ts'
+import { bursar, leaveSignedOut, signInAgain } from './gateway.ts'
 import { forgetPayments, keepPayments } from './payments.ts'
 import { endOwnPush, readPushState } from './push.ts'
 import { loadedValue, resource } from './resource.ts'
@@ -50,7 +50,7 @@ export async function signOut(): Promise<void> {
   const id = account.peek()?.id
   await bursar.auth.logout()
   if (id !== undefined) forgetPayments(id)
-  location.replace('/sign-in#signed-out')
+  leaveSignedOut()
 }
 
 /** Ends the session and leads back here after a new sign-in by the same person. Messages to this browser go on from then. */

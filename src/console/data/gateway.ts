@@ -85,7 +85,28 @@ export function isShutOut(error: unknown): boolean {
   return isProblem(error, 'unauthenticated') || isProblem(error, 'account_locked')
 }
 
-/** Goes to the sign-in page, which leads back here and says why. */
+/** A visit of the sign-in page that takes longer has failed, or the person stopped it. */
+const LEAVING_MS = 10_000
+let isLeaving = false
+
+/**
+ * Goes to the sign-in page, which leads back here and says why. Many calls may find out at the same time that the session
+ * ended; only the first goes: the page says why once, and a further visit would abandon its answer.
+ */
 export function signInAgain(): void {
-  location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}#ended`)
+  const next = encodeURIComponent(location.pathname + location.search)
+  if (!isLeaving) leave(() => location.assign(`/sign-in?next=${next}#ended`))
+}
+
+/** Goes to the sign-in page after the person ended the session. */
+export function leaveSignedOut(): void {
+  leave(() => location.replace('/sign-in#signed-out'))
+}
+
+function leave(go: () => void): void {
+  isLeaving = true
+  go()
+  setTimeout(() => {
+    isLeaving = false
+  }, LEAVING_MS)
 }

@@ -18,7 +18,7 @@ import { Failed, SkeletonRows, toast, toastFailure } from '../components/message
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { account, deployment, session, signOut } from '../data/account.ts'
-import { bursar, isProblem, sentenceOf, withProof } from '../data/gateway.ts'
+import { bursar, isProblem, sentenceOf, signInAgain, withProof } from '../data/gateway.ts'
 import { agents } from '../data/money.ts'
 import { addPasskey, signWithPasskey } from '../data/passkeys.ts'
 import {
@@ -669,7 +669,7 @@ function Signers() {
 function LockDialog({ close }: { readonly close: () => void }) {
   const lock = async () => {
     await bursar.security.lock()
-    location.assign('/sign-in')
+    signInAgain()
   }
   return (
     <Dialog title="Lock everything?" close={close}>

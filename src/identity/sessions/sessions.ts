@@ -7,6 +7,7 @@ import { errors, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { NewId } from '../../base/ids.ts'
 import type { Account, Principal, Session } from '../../base/principal.ts'
+import { keyedHash } from '../../base/seal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
@@ -234,7 +235,29 @@ export async function authenticateSession(
   return { principal: { kind: 'session', account, session }, renewed }
 }
 
-async function verifyToken(settings: TokenSettings, token: string, now: Date) {
+/** Claims of a token whose signature was verified. @property expiresAt in whole seconds. */
+interface TokenClaims {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly expiresAt: Date
+}
+
+// A token comes with each request of its session, and its signature stays valid; what may change is read each time.
+const verifiedTokens = new LRUCache<string, TokenClaims>({ max: 2_000 })
+
+async function verifyToken(settings: TokenSettings, token: string, now: Date): Promise<TokenClaims> {
+  const name = keyedHash(settings.sessionKey, 'session token', `${settings.origin} ${token}`)
+  const known = verifiedTokens.get(name)
+  if (known !== undefined) {
+    if (known.expiresAt > now) return known
+    throw notSignedIn('The session token has expired.')
+  }
+  const claims = await verifySignature(settings, token, now)
+  verifiedTokens.set(name, claims)
+  return claims
+}
+
+async function verifySignature(settings: TokenSettings, token: string, now: Date): Promise<TokenClaims> {
   try {
     const { payload } = await jwtVerify(token, keyObject(settings.sessionKey), {
       algorithms: ['HS256'],

@@ -130,12 +130,12 @@ onBothEngines('a session', (database) => {
       await refused(given)
   })
 
-  it('is invalid at another gateway with the same secret', async () => {
-    await expect(
-      authenticate(token, noon, { ...settings, origin: 'https://other.example' }),
-    ).rejects.toMatchObject({
-      code: 'unauthenticated',
-    })
+  it('is invalid at another gateway, also where this one has just accepted it', async () => {
+    await authenticate(token)
+    for (const others of [{ origin: 'https://other.example' }, { sessionKey: Buffer.alloc(32, 9) }])
+      await expect(authenticate(token, noon, { ...settings, ...others })).rejects.toMatchObject({
+        code: 'unauthenticated',
+      })
   })
 
   it('expires with its token after 15 minutes, to the second', async () => {
