@@ -1,4 +1,5 @@
 /** Reserves several spends in one round trip and one commit. */
+import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type ReserveRow, type SpendVerdict, verdictOf } from './reserve.ts'
 import { parametersOf } from './reserve-parameters.ts'
@@ -11,7 +12,7 @@ const statement: Statement = {
 
 /**
  * Decides spends in order, with the same verdicts as single calls. All are committed together. A throw means that
- * none was decided, unless the connection was lost.
+ * none was decided, unless it is a Failure: then the outcome is unknown.
  */
 export async function reserveSpends(
   connection: Connection,
@@ -20,7 +21,7 @@ export async function reserveSpends(
   const rows = await connection.call<ReserveRow>(statement, [`[${requests.map(objectOf).join()}]`])
   return requests.map((request, index) => {
     const row = rows[index]
-    if (row === undefined) throw new Error('spend_reserve_batch returned too few rows')
+    if (row === undefined) throw new Failure('internal', 'The batch of spends returned too few rows.')
     return verdictOf(row, request)
   })
 }

@@ -14,7 +14,11 @@ interface Prepared {
   readonly name: string
   /** Types of the parameters. */
   readonly types: readonly number[]
+  /** Describes the rows; undefined if there are none. A statement whose rows would change is refused with 0A000. */
+  readonly rows: Answer | undefined
 }
+
+type Answer = Awaited<ReturnType<PGlite['execProtocolStream']>>[number]
 
 /**
  * Runs one statement with parameters, one call after the other. @param parsers of all types: merging a few into the
@@ -37,12 +41,13 @@ export function createStatements(
       joined([serialize.parse({ name, text }), serialize.describe({ type: 'S', name }), serialize.sync()]),
       { syncToFs: false },
     )
-    const statement = { name, types: parse.parseDescribeStatementResults(answers) }
+    const rows = answers.find((answer) => answer.name === 'rowDescription')
+    const statement = { name, types: parse.parseDescribeStatementResults(answers), rows }
     prepared.set(text, statement)
     return statement
   }
   const execute = async (text: string, parameters: readonly unknown[]): Promise<Results | undefined> => {
-    const { name, types } = prepared.get(text) ?? (await prepare(text))
+    const { name, types, rows } = prepared.get(text) ?? (await prepare(text))
     const values = parameters.map((value, index) => {
       if (value === null || value === undefined) return null
       const ofType = pglite.serializers[types[index] ?? 0]
@@ -53,12 +58,11 @@ export function createStatements(
         joined([
           ...closing.splice(0),
           serialize.bind({ statement: name, values }),
-          serialize.describe({ type: 'P' }),
           serialize.execute({}),
           serialize.sync(),
         ]),
       )
-      return parse.parseResults(answers, parsers)[0]
+      return parse.parseResults(rows === undefined ? answers : [rows, ...answers], parsers)[0]
     } catch (error) {
       // A plan of before a migration may not fit the tables any more: the next call prepares the statement again.
       if (error instanceof messages.DatabaseError && error.code === '0A000') prepared.delete(text)

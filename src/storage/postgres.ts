@@ -15,6 +15,10 @@ import { asUnavailable, isConnectionLost, isReadOnly } from './unavailable.ts'
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 4_000
 const CONNECT_TIMEOUT_MS = 3_000
+/** Sessions that stay open at rest: a new one takes several times as long for its first transfer or purchase. */
+const WARM_SESSIONS = 4
+/** Idle sessions are probed after this long: a firewall forgets a silent one, and a dead one is dropped. */
+const KEEP_ALIVE_MS = 10_000
 /** Above the server's own limit; only ends waits for a silent server. */
 const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000
 
@@ -48,7 +52,7 @@ export async function openPostgres({
   poolerUrl?: string | null
   poolSize?: number
 }): Promise<Database> {
-  const bounds = { max: poolSize, query_timeout: SILENCE_TIMEOUT_MS }
+  const bounds = { max: poolSize, min: Math.min(WARM_SESSIONS, poolSize), query_timeout: SILENCE_TIMEOUT_MS }
   const bounded =
     poolerUrl === null
       ? failoverPool(urlsOfHosts(url), {
@@ -150,6 +154,7 @@ function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessi
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // pg types parsers by the results of pg-types; ours return the types of the port.
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
@@ -196,7 +201,8 @@ function sessionOn(client: pg.PoolClient): Session {
         const affected = changesRows(result.command) ? BigInt(result.rowCount ?? 0) : undefined
         return { rows: result.rows, command: result.command, affected }
       } catch (error) {
-        lost ||= isConnectionLost(error)
+        // A server that was demoted accepts no writes: the next session may be on its successor.
+        lost ||= isConnectionLost(error) || isReadOnly(error)
         throw asUnavailable(error)
       }
     },

@@ -16,17 +16,8 @@ const RETRIABLE_STATES = new Set([
 /** SQLSTATE of a write on a standby. Nothing was done, so another host may do it. */
 const READ_ONLY_STATE = '25006'
 
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-])
+/** Codes of the system, of name resolution and of TLS, where an answer may be lost. No SQLSTATE starts with E. */
+const SYSTEM_CODE = /^(E(?!RR_)[A-Z0-9_]+|ERR_(SSL|TLS|STREAM|SOCKET)_\w+)$/
 
 /** Messages of `pg` errors without a code: connections that end, time out or are silent. */
 const LOST =
@@ -36,7 +27,7 @@ const LOST =
 export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== undefined)
-    return NETWORK_CODES.has(code) || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
+    return SYSTEM_CODE.test(code) || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   return error instanceof Error && LOST.test(error.message)
 }
 

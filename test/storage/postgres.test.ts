@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Database } from '../../src/storage/database.ts'
 import { functions } from '../../src/storage/functions.ts'
 import { migrations } from '../../src/storage/migrations.ts'
@@ -48,6 +48,25 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
   afterAll(async () => {
     await database.close()
     await drop()
+  })
+
+  it('keeps a few sessions at rest, and ends the others', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const several = await openPostgres({ url, poolSize: 8 })
+    try {
+      const busy = { name: 'busy', text: 'select pg_backend_pid() as pid, pg_sleep(0.1)' }
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => several.call<{ pid: number }>(busy, [])),
+      )
+      expect(several.connections()).toEqual({ busy: 0, idle: 8, waiting: 0 })
+      vi.advanceTimersByTime(60_000)
+      expect(several.connections()).toEqual({ busy: 0, idle: 4, waiting: 0 })
+      const [row] = await several.call<{ pid: number }>(ping, [])
+      expect(answers.flat().map(({ pid }) => pid)).toContain(row?.pid)
+    } finally {
+      vi.useRealTimers()
+      await several.close()
+    }
   })
 
   it('is migrated once by several processes that start concurrently', async () => {

@@ -18,6 +18,19 @@ describe('a database error', () => {
     expect(failure).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: 1 } })
   })
 
+  it.each([
+    ...['ECONNRESET', 'EPIPE', 'ENETDOWN', 'ECONNABORTED', 'EPROTO', 'EAI_AGAIN', 'ENOTFOUND', 'EIO'],
+    ...['ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC', 'ERR_STREAM_DESTROYED', 'ERR_SOCKET_CLOSED', '08006'],
+  ])('leaves the outcome unknown, and ends the session: %s', (code) => {
+    expect(asUnavailable(withCode(code))).toBeInstanceOf(Failure)
+    expect(isConnectionLost(withCode(code))).toBe(true)
+  })
+
+  it.each(['23505', 'P0001', 'XX000', 'ERR_INVALID_ARG_TYPE'])('is passed through: %s', (code) => {
+    expect(asUnavailable(withCode(code))).toMatchObject({ code })
+    expect(isConnectionLost(withCode(code))).toBe(false)
+  })
+
   it('is passed through when a statement is wrong', () => {
     const wrong = withCode('42601')
     expect(asUnavailable(wrong)).toBe(wrong)
