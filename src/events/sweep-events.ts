@@ -1,3 +1,4 @@
+import { deleteInPortions } from '../base/portions.ts'
 import type { Connection } from '../storage/database.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -8,6 +9,17 @@ export async function sweepEvents(
   { now, days }: { now: Date; days: number },
 ): Promise<void> {
   const oldest = new Date(now.getTime() - days * DAY_MS)
-  await kysely.deleteFrom('webhook_delivery').where('created_at', '<', oldest).execute()
-  await kysely.deleteFrom('event').where('published_at', '<', oldest).execute()
+  await deleteInPortions(async (limit) => {
+    const old = kysely
+      .selectFrom('webhook_delivery')
+      .select('id')
+      .where('created_at', '<', oldest)
+      .limit(limit)
+    return (await kysely.deleteFrom('webhook_delivery').where('id', 'in', old).executeTakeFirst())
+      .numDeletedRows
+  })
+  await deleteInPortions(async (limit) => {
+    const old = kysely.selectFrom('event').select('id').where('published_at', '<', oldest).limit(limit)
+    return (await kysely.deleteFrom('event').where('id', 'in', old).executeTakeFirst()).numDeletedRows
+  })
 }

@@ -1,6 +1,7 @@
 /** Reads and writes identity rows, mapped to base types. */
 import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
 import type { Page } from '../base/page.ts'
+import { deleteInPortions } from '../base/portions.ts'
 import type { AccessKey, Account } from '../base/principal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { AccessKeyTable, Schema, SessionTable } from '../storage/schema.ts'
@@ -307,9 +308,16 @@ export async function insertKey(
 
 /** Deletes nonces of expired signatures. @returns how many. */
 export async function sweepNonces(database: Connection, now: Date): Promise<bigint> {
-  const result = await database.kysely
-    .deleteFrom('signature_nonce')
-    .where('expires_at', '<', now)
-    .executeTakeFirst()
-  return result.numDeletedRows
+  return deleteInPortions(async (limit) => {
+    const expired = database.kysely
+      .selectFrom('signature_nonce')
+      .select(['key_id', 'nonce'])
+      .where('expires_at', '<', now)
+      .limit(limit)
+    const result = await database.kysely
+      .deleteFrom('signature_nonce')
+      .where(({ eb, refTuple }) => eb(refTuple('key_id', 'nonce'), 'in', expired.$asTuple('key_id', 'nonce')))
+      .executeTakeFirst()
+    return result.numDeletedRows
+  })
 }

@@ -75,17 +75,19 @@ async function filterValid(
     if (!(waits >= 0 && waits <= MAX_WAIT_DAYS)) return 'dividend_paid_at_no_time'
     return perShare > 0n && perShare <= (prices.get(symbol) ?? 0n) ? null : 'dividend_beyond_price'
   }
-  const valid: Dividend[] = []
-  for (const dividend of announced) {
-    const reason = findFault(dividend)
-    const objectId = `${dividend.symbol}:${dividend.recordDate}`
-    const reported = { ...dividend, perShare: dividend.perShare.toString() }
-    if (reason === null && !(await isStopped(database, { domain: 'investing', objectId })))
-      valid.push(dividend)
-    else if (reason !== null)
-      await raiseAlarm({ database, log }, { domain: 'investing', objectId, reason, reported, at })
-  }
-  return valid
+  const found = announced.map((dividend) => ({
+    dividend,
+    reason: findFault(dividend),
+    alarm: { domain: 'investing', objectId: `${dividend.symbol}:${dividend.recordDate}` } as const,
+  }))
+  for (const { dividend, reason, alarm } of found)
+    if (reason !== null) {
+      const reported = { ...dividend, perShare: dividend.perShare.toString() }
+      await raiseAlarm({ database, log }, { ...alarm, reason, reported, at })
+    }
+  // Asked at once, they share a round trip. Those that were stopped just now are among them.
+  const stops = await Promise.all(found.map(({ alarm }) => isStopped(database, alarm)))
+  return found.filter(({ reason }, index) => reason === null && !stops[index]).map(({ dividend }) => dividend)
 }
 
 /**

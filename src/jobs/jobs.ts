@@ -95,7 +95,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile), isOnEachChain: true },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
   { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },
-  { name: 'sweep', everyMs: 60_000, round: sweep },
+  { name: 'sweep', everyMs: 300_000, round: sweep },
   ...(mode === 'sandbox'
     ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints, isOnEachChain: true as const }]
     : []),

@@ -4,6 +4,7 @@
  */
 
 import type { Json } from '../base/json.ts'
+import { deleteInPortions } from '../base/portions.ts'
 import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
 
@@ -78,11 +79,14 @@ const freeStatement: Statement = {
 const sweepStatement: Statement = {
   name: 'idempotency_sweep',
   // Skips locked rows, which are in use, so that a sweep never blocks.
-  text: `delete from idempotency where (principal, key) in (
-    select i.principal, i.key from idempotency i
-    where i.created_at < $1::timestamptz - interval '24 hours'
-      and not spend_is_open(i.decision_id, $1::timestamptz)
-    for update skip locked)`,
+  text: `with deleted as (
+      delete from idempotency where (principal, key) in (
+        select i.principal, i.key from idempotency i
+        where i.created_at < $1::timestamptz - interval '24 hours'
+          and not spend_is_open(i.decision_id, $1::timestamptz)
+        limit $2 for update skip locked)
+      returning 1)
+    select count(*) as count from deleted`,
 }
 
 /** A stored key. @property claimed a call claimed it and has neither answered nor decided. */
@@ -168,5 +172,8 @@ export async function withClaimedIdempotency(
 
 /** Deletes keys older than 24 hours whose spend, if any, is resolved. */
 export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
-  await connection.call(sweepStatement, [at])
+  await deleteInPortions(async (limit) => {
+    const [deleted] = await connection.call<{ count: bigint }>(sweepStatement, [at, limit])
+    return deleted?.count ?? 0n
+  })
 }

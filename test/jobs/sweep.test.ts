@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { publishEvents } from '../../src/events/publish.ts'
 import { sweep } from '../../src/jobs/sweep.ts'
@@ -47,5 +48,18 @@ onBothEngines('the sweep', (database) => {
     ).toEqual(['live'])
     const events = await database().kysely.selectFrom('event').select('sequence').execute()
     expect(events).toEqual([{ sequence: 2n }])
+  })
+
+  it('deletes more than a statement does', async () => {
+    const { kysely } = database()
+    await sql`insert into signature_nonce select 'key_1', 'n' || n, ${hoursAgo(1)} from generate_series(1, 11000) n`.execute(
+      kysely,
+    )
+    await sql`insert into idempotency (principal, key, fingerprint, created_at)
+      select 'acct_1', 'k' || n, '', ${hoursAgo(25)} from generate_series(1, 11000) n`.execute(kysely)
+    await sweep({ database: database(), clock: () => now, settings: { eventDays: 90 } })
+    const nonces = await kysely.selectFrom('signature_nonce').select('nonce').execute()
+    const keys = await kysely.selectFrom('idempotency').select('key').execute()
+    expect([nonces, keys]).toEqual([[{ nonce: 'live' }], []])
   })
 })

@@ -1,5 +1,6 @@
 /** Intents: the text a signer signs and the operation it authorizes. Each is used once. */
 import type { Selectable } from 'kysely'
+import { deleteInPortions } from '../../base/portions.ts'
 import { type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address, Hex } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -163,10 +164,16 @@ export async function endPayoutIntents(
 
 /** Deletes intents that can no longer be used. */
 export async function sweepIntents(database: Connection, now: Date): Promise<void> {
-  await database.kysely
-    .deleteFrom('intent')
-    .where('expires_at', '<', new Date(now.getTime() - RETENTION_MS))
-    .execute()
+  const oldest = new Date(now.getTime() - RETENTION_MS)
+  await deleteInPortions(async (limit) => {
+    const expired = database.kysely
+      .selectFrom('intent')
+      .select('id')
+      .where('expires_at', '<', oldest)
+      .limit(limit)
+    return (await database.kysely.deleteFrom('intent').where('id', 'in', expired).executeTakeFirst())
+      .numDeletedRows
+  })
 }
 
 function intentOf(row: Selectable<IntentTable>): Intent {
