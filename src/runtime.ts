@@ -50,7 +50,12 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
-import { authenticatedReserve, createDecisionAuthenticator } from './spending/authenticate.ts'
+import {
+  authenticatedReserve,
+  createDecisionAuthenticator,
+  storeCodes,
+  type UnstoredCodes,
+} from './spending/authenticate.ts'
 import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
@@ -98,12 +103,17 @@ export async function createRuntime(
   let releaseChainClaim = async () => {}
   const closing = new AbortController()
   const joined: Chain[] = []
+  const unstoredCodes: UnstoredCodes = new Map()
   const close = async () => {
     await tracing.close()
     await releaseChainClaim()
     await closeLimiter()
     closing.abort()
     await Promise.all([...started, ...joined].map((chain) => chain.close()))
+    // Those of the last decisions, which no round of sealing stored.
+    await storeCodes(database, unstoredCodes).catch((err: unknown) => {
+      log.error({ err, decisions: unstoredCodes.size }, 'decisions stay without an authentication code')
+    })
     await database.close()
   }
   try {
@@ -116,7 +126,7 @@ export async function createRuntime(
     const { dataKey } = settings
     const chainOwner = chainOwnerOf(config)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
-    const authenticating = { dataKey, log }
+    const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
     const [first, ...others] = started
     const chain = watch('chain', first)
@@ -158,6 +168,7 @@ export async function createRuntime(
         },
       ),
       vouch: createDecisionAuthenticator(authenticating),
+      unstoredCodes,
       journal,
       settings: { ...settings, rateLimits },
       messages: watch('messages', createConfiguredMessages(config, parts)),

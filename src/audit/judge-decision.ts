@@ -4,8 +4,11 @@ import { isAuthentic } from '../spending/authenticate.ts'
 import type { Connection } from '../storage/database.ts'
 import { type UnsealedDecision, unsealedPages } from './store.ts'
 
-/** The authentication code of a denial is written within a round trip; after this time it is considered missing. */
-const AUTHENTICATED_WITHIN_MS = 60_000
+/**
+ * The authentication code of a denial is written within a round trip, or once the database is back; after this time it is
+ * considered missing.
+ */
+const AUTHENTICATED_WITHIN_MS = 5 * 60_000
 /** Decision ids carry the time of the decision. */
 const ID_TOLERANCE_MS = 5 * 60_000
 /** Decisions are usually sealed within seconds, and later only after an outage. */

@@ -6,6 +6,7 @@
 import { raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { storeCodes, type UnstoredCodes } from '../spending/authenticate.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { chainHash } from './chain.ts'
@@ -36,6 +37,8 @@ export interface SealingDependencies {
   readonly clock: Clock
   readonly log: Pick<Log, 'error'>
   readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
+  /** Stored first: a decision without a code is refused. */
+  readonly unstoredCodes: UnstoredCodes
 }
 
 /** @param signal stops the round early. @returns the number of sealed decisions. */
@@ -50,7 +53,13 @@ interface Signed {
  * Creates the sealing rounds of one process. The first round, and the first after a failure, scans all decisions;
  * every other round starts at the oldest transaction that was open when the last one began.
  */
-export function createSealRound({ database, clock, log, settings }: SealingDependencies): SealRound {
+export function createSealRound({
+  database,
+  clock,
+  log,
+  settings,
+  unstoredCodes,
+}: SealingDependencies): SealRound {
   let seen: Position = beforeFirstDecision
   /** Decisions read before they were authenticated. */
   let waiting: readonly string[] = []
@@ -109,6 +118,7 @@ export function createSealRound({ database, clock, log, settings }: SealingDepen
   }
   const walk = async (signal: AbortSignal): Promise<number> => {
     let sealed = 0
+    await storeCodes(database, unstoredCodes)
     await checkHead()
     const missed: string[] = []
     const sealAll = async (ids: readonly string[]): Promise<boolean> => {

@@ -27,7 +27,7 @@ import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { Approval } from '../spending/approvals.ts'
-import type { AuthenticateDecisions } from '../spending/authenticate.ts'
+import type { AuthenticateDecisions, UnstoredCodes } from '../spending/authenticate.ts'
 import type { Reserve } from '../spending/reserve-queue.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
@@ -91,6 +91,7 @@ export interface Services {
   readonly reserve: Reserve
   /** Authenticates decisions made by database functions. */
   readonly vouch: AuthenticateDecisions
+  readonly unstoredCodes: UnstoredCodes
   /** Writes journal entries within the transaction of the change. */
   readonly journal: WriteJournal
   /** The default chain, for calls without one. Cards, purchases, bank deposits and payouts use no other. */

@@ -2,8 +2,8 @@
  * Authenticity of decisions. The process that makes a decision signs its content with a key the database never holds,
  * so rows written or changed by others never carry a valid code. The code of the expected decision is sent with the
  * request and stored with its row. If a counter or the balance changes the decision, a second write stores the right
- * code before the answer is sent. A process that ends between the two writes leaves a row without a code, which the
- * audit reports.
+ * code before the answer is sent; where the database is lost just then, the next round of sealing does. A process that ends
+ * between the two writes leaves a row without a code, which the audit reports.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, toJson } from '../base/json.ts'
@@ -24,7 +24,11 @@ import type { SpendRequest } from './spend-request.ts'
 export interface AuthenticationDependencies {
   readonly dataKey: Uint8Array
   readonly log: Pick<Log, 'error'>
+  readonly unstoredCodes: UnstoredCodes
 }
+
+/** Authentication codes that this process could not store, by decision id. */
+export type UnstoredCodes = Map<string, string>
 
 /** Authenticates decisions that a database function has just made and returned as rows of `decisions_made`. */
 export type AuthenticateDecisions = (
@@ -49,23 +53,34 @@ const statement: Statement = {
   text: 'select id from decisions_authenticate($1)',
 }
 
-/** Creates the {@link AuthenticateDecisions} of a process. It never throws: a decision without a code is logged and still stands. */
+/** Creates the {@link AuthenticateDecisions} of a process. It never throws: a code that is not stored now is stored later. */
 export function createDecisionAuthenticator({
   dataKey,
   log,
+  unstoredCodes,
 }: AuthenticationDependencies): AuthenticateDecisions {
+  const store = async (connection: Connection, id: string, mac: string) => {
+    try {
+      await connection.gather<{ id: string }>(statement, { id, mac })
+    } catch (err) {
+      unstoredCodes.set(id, mac)
+      log.error({ err, decisionId: id }, 'a decision could not be authenticated yet')
+    }
+  }
   return async (connection, made) => {
     const contents = made.map(contentOf)
     await Promise.all(
-      contents.map((content) =>
-        connection
-          .gather<{ id: string }>(statement, { id: content.decisionId, mac: decisionMac(dataKey, content) })
-          .catch((err: unknown) =>
-            log.error({ err, decisionId: content.decisionId }, 'a decision could not be authenticated'),
-          ),
-      ),
+      contents.map((content) => store(connection, content.decisionId, decisionMac(dataKey, content))),
     )
   }
+}
+
+/** Stores the codes that could not be stored before. @throws Failure `provider_unavailable`, and keeps them. */
+export async function storeCodes(connection: Connection, unstoredCodes: UnstoredCodes): Promise<void> {
+  if (unstoredCodes.size === 0) return
+  const codes = [...unstoredCodes].map(([id, mac]) => ({ id, mac }))
+  await connection.call(statement, [JSON.stringify(codes)])
+  for (const { id } of codes) unstoredCodes.delete(id)
 }
 
 /** Wraps a reserve so that every decision is authenticated. */

@@ -3,7 +3,8 @@ import { beforeAll, expect, it } from 'vitest'
 import { createSealRound } from '../../src/audit/seal-decisions.ts'
 import { newId } from '../../src/base/ids.ts'
 import { canonicalJson } from '../../src/base/json.ts'
-import { createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
+import { Failure } from '../../src/failures/failure.ts'
+import { authenticatedReserve, createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import type { ContentRow } from '../../src/spending/decision-content.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { onBothEngines } from '../engines.ts'
@@ -104,7 +105,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect(await alarmsOf(copy)).toEqual(['not_authentic'])
   })
 
-  it('is awaited, and reported missing after a minute', async () => {
+  it('is awaited, and reported missing after five minutes', async () => {
     const accountId = await openAccount(database(), 1_000_000n)
     const keyId = await openKey(database(), accountId)
     const killed = async () => {
@@ -127,13 +128,43 @@ onBothEngines('the authenticity of decisions', (database) => {
     await createDecisionAuthenticator({
       dataKey: settings.dataKey,
       log: sealingDependencies(database()).log,
+      unstoredCodes: new Map(),
     })(database(), made[0]?.made ?? [])
     await spender.decide()
     await round(never)
     expect([await isSealed(late), await isSealed(lost)]).toEqual([true, false])
-    now = after(61_000)
+    now = after(301_000)
     await round(never)
     expect([await alarmsOf(late), await alarmsOf(lost)]).toEqual([[], ['unauthenticated']])
+  })
+
+  it('is stored by the next round when the database was lost for minutes', async () => {
+    const accountId = await openAccount(database(), 1_000_000n)
+    const keyId = await openKey(database(), accountId)
+    const parts = sealingDependencies(database(), () => after(600_000))
+    const lost = {
+      call: database().call,
+      gather: () => Promise.reject(new Failure('provider_unavailable', 'The database is unreachable.')),
+    }
+    const reserve = authenticatedReserve((request) => reserveSpend(database(), request), {
+      ...parts,
+      ...settings,
+      database: Object.assign(Object.create(database()), lost),
+    })
+    const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
+    const request = spendOf({ accountId, keyId, limits }, 1n)
+    expect(await reserve(request)).toMatchObject({ verdict: 'deny', replayed: false })
+    const { decisionId } = request
+    const [row] = await database()
+      .kysely.selectFrom('decision')
+      .select('mac')
+      .where('id', '=', decisionId)
+      .execute()
+    expect(row?.mac).toBeNull()
+    const round = createSealRound(parts)
+    await round(never)
+    expect([await isSealed(decisionId), await alarmsOf(decisionId)]).toEqual([true, []])
+    expect(parts.unstoredCodes.size).toBe(0)
   })
 
   it('is written once and makes the row final', async () => {

@@ -20,6 +20,7 @@ export const sealingDependencies = (database: Database, clock: Clock = () => noo
   settings,
   clock,
   log: silentLog,
+  unstoredCodes: new Map<string, string>(),
 })
 
 /** A signal that never fires. */
@@ -42,7 +43,12 @@ export async function newSpender(database: Database) {
       })
       const { dataKey } = settings
       const reserve = (authenticated: SpendRequest) => reserveSpend(connection, authenticated)
-      await authenticatedReserve(reserve, { database: connection, dataKey, log: silentLog })(request)
+      await authenticatedReserve(reserve, {
+        database: connection,
+        dataKey,
+        log: silentLog,
+        unstoredCodes: new Map(),
+      })(request)
       return request.decisionId
     },
   }

@@ -34,7 +34,11 @@ const chain = { name: 'base-sepolia' }
 export const dataKey = Buffer.from('a data key of thirty-two letters')
 
 /** Authenticates decisions like a process does. */
-export const authenticateDecision = createDecisionAuthenticator({ dataKey, log: silentLog })
+export const authenticateDecision = createDecisionAuthenticator({
+  dataKey,
+  log: silentLog,
+  unstoredCodes: new Map(),
+})
 
 /** Dependencies of a decision, over a real database. */
 export function cardDependencies(

@@ -46,6 +46,7 @@ export const origin = 'https://bursar.example'
 export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
   const clock = () => noon
   const dataKey = Buffer.from('a data key of thirty-two letters')
+  const unstoredCodes = new Map<string, string>()
   const chain = changes.chain ?? (await createSimulatedChain({ clock, log: silentLog }))
   return {
     settings: {
@@ -75,8 +76,10 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       database,
       dataKey,
       log: silentLog,
+      unstoredCodes,
     }),
-    vouch: createDecisionAuthenticator({ dataKey, log: silentLog }),
+    vouch: createDecisionAuthenticator({ dataKey, log: silentLog, unstoredCodes }),
+    unstoredCodes,
     journal: createJournal({ dataKey, newId }),
     chain,
     chains: createChains([chain]).chains,
