@@ -8,6 +8,9 @@ import { type OperationResult, openTransports, type Transports } from './ways.ts
 
 const payee = '0x000000000000000000000000000000000000dEaD'
 const record = z.record(z.string(), z.unknown())
+const rates = z.looseObject({ ageSec: z.int(), asOf: z.iso.datetime() })
+
+const secondsBetween = (then: string, now: Date) => Math.floor((now.getTime() - Date.parse(then)) / 1000)
 
 describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   let scene: Scene
@@ -64,10 +67,24 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     await expect(old.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow('Unknown resource')
   })
 
-  it.each(['context', 'wallets_get', 'rails_list'])('%s returns the same result', async (operation) => {
+  it.each(['context', 'wallets_get'])('%s returns the same result', async (operation) => {
     const [first, ...others] = (await everywhere(operation, () => ({}))).map(steady)
     expect(first?.isError).toBe(false)
     for (const other of others) expect(other).toEqual(first)
+  })
+
+  it('rails_list returns the same rails and rates, whose age is that of the moment', async () => {
+    const asked = new Date()
+    const results = await everywhere('rails_list', () => ({}))
+    const answered = new Date()
+    const withoutAge = results.map((result) => {
+      const { ageSec, ...fxRates } = rates.parse(result.body.fxRates)
+      expect(ageSec).toBeGreaterThanOrEqual(secondsBetween(fxRates.asOf, asked))
+      expect(ageSec).toBeLessThanOrEqual(secondsBetween(fxRates.asOf, answered))
+      return { ...steady(result), fxRates }
+    })
+    expect(withoutAge[0]?.isError).toBe(false)
+    for (const other of withoutAge) expect(other).toEqual(withoutAge[0])
   })
 
   it('moves the same money, once per key', async () => {
