@@ -11,18 +11,30 @@ import { pathToFileURL } from 'node:url'
 import { createTestDatabase } from '../engines.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
+import { backendsMs, processorMs, shoot } from './load.ts'
 
 const PEOPLE = 16
 const ORDERS_EACH = 40
 /** As many as the transfers' bench sends before it measures: code and statements are compiled by then. */
 const WARM_UP_EACH = 25
+/** Once V8 has compiled what an order runs. */
+const WARM_EACH = 100
 const QUOTES = 40
 const SLOWEST_MS = 50
 
-/** Orders a second, and the overhead of a quote over its slowest aggregator in milliseconds. */
-export async function benchInvesting(
-  serverUrl: string,
-): Promise<{ readonly orders: number; readonly quoteOverheadMs: number }> {
+/**
+ * @property orders a second, and @property warm once a thousand have passed. @property gatewayMs and @property databaseMs
+ * processor time of a warm one. @property quoteOverheadMs of a swap quote, over its slowest aggregator.
+ */
+export interface InvestingFigures {
+  readonly orders: number
+  readonly warm: number
+  readonly gatewayMs: number
+  readonly databaseMs: number
+  readonly quoteOverheadMs: number
+}
+
+export async function benchInvesting(serverUrl: string): Promise<InvestingFigures> {
   const { url, drop } = await createTestDatabase(serverUrl)
   const vendor = createServer(async (_request, response) => {
     await sleep(SLOWEST_MS)
@@ -40,11 +52,19 @@ export async function benchInvesting(
   })
   try {
     const people = await Promise.all(Array.from({ length: PEOPLE }, () => newGuest(gateway.origin)))
-    await Promise.all(people.map((person) => buy(person, WARM_UP_EACH)))
-    const start = performance.now()
-    await Promise.all(people.map((person) => buy(person, ORDERS_EACH)))
-    const orders = (PEOPLE * ORDERS_EACH * 1_000) / (performance.now() - start)
-    return { orders, quoteOverheadMs: await quoteOverhead(await newGuest(quoting.origin)) }
+    await buy(gateway.origin, people, WARM_UP_EACH)
+    const orders = await buy(gateway.origin, people, ORDERS_EACH)
+    const used = () => [processorMs(gateway.process.pid), backendsMs(new URL(url).pathname.slice(1))]
+    const [gatewayBefore = 0, databaseBefore = 0] = used()
+    const warm = await buy(gateway.origin, people, WARM_EACH)
+    const [gatewayAfter = 0, databaseAfter = 0] = used()
+    return {
+      orders,
+      warm,
+      gatewayMs: (gatewayAfter - gatewayBefore) / (PEOPLE * WARM_EACH),
+      databaseMs: (databaseAfter - databaseBefore) / (PEOPLE * WARM_EACH),
+      quoteOverheadMs: await quoteOverhead(await newGuest(quoting.origin)),
+    }
   } finally {
     await quoting.stop()
     await gateway.stop()
@@ -53,16 +73,25 @@ export async function benchInvesting(
   }
 }
 
-async function buy(person: Person, times: number): Promise<void> {
-  for (let count = 0; count < times; count += 1) {
-    const { status, body } = await person.send(
-      'POST',
-      '/api/investing/order',
-      { symbol: 'VTI', side: 'buy', notional: '1' },
-      { 'idempotency-key': randomUUID() },
-    )
-    if (status !== 200) throw new Error(`an order was refused: ${JSON.stringify(body)}`)
-  }
+/** Orders of all people, each person's one after another on a connection of their own. @returns orders a second. */
+async function buy(origin: string, people: readonly Person[], times: number): Promise<number> {
+  const count = people.length * times
+  let client = 0
+  const { seconds } = await shoot('orders', { origin, connections: people.length }, count, () => ({
+    setupClient: (connection) => {
+      const authorization = `Bearer ${people[client]?.token}`
+      client += 1
+      connection.setRequests(
+        Array.from({ length: times }, () => ({
+          method: 'POST',
+          path: '/api/investing/order',
+          headers: { authorization, 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+          body: JSON.stringify({ symbol: 'VTI', side: 'buy', notional: '1' }),
+        })),
+      )
+    },
+  }))
+  return count / seconds
 }
 
 async function quoteOverhead(person: Person): Promise<number> {
@@ -85,10 +114,10 @@ async function quoteOverhead(person: Person): Promise<number> {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { orders, quoteOverheadMs } = await benchInvesting(
+  const { orders, warm, gatewayMs, databaseMs, quoteOverheadMs } = await benchInvesting(
     process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres',
   )
   process.stdout.write(
-    `orders: ${orders.toFixed(0)}/s; a swap quote: ${quoteOverheadMs.toFixed(1)} ms over its aggregator\n`,
+    `orders: ${orders.toFixed(0)}/s, warm ${warm.toFixed(0)}/s; processor time ${gatewayMs.toFixed(2)} ms, of the database ${databaseMs.toFixed(2)} ms; a swap quote: ${quoteOverheadMs.toFixed(1)} ms over its aggregator\n`,
   )
 }

@@ -4,13 +4,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import autocannon from 'autocannon'
 import { z } from 'zod'
 import { createTestDatabase } from '../engines.ts'
 import { newAgent } from '../journeys/agent.ts'
 import { startGateway } from '../journeys/gateway.ts'
+import { backendsMs, percentile, processorMs, shoot } from './load.ts'
 
 const REQUESTS = 2_000
 const WARM_UP = 400
@@ -158,85 +157,30 @@ async function register(origin: string, publicKey: object): Promise<void> {
   if (!registered.ok) throw new Error(`the bench could not register its agent: ${await registered.text()}`)
 }
 
-/** A server and the connections that send to it. */
-interface Target {
-  readonly origin: string
-  readonly connections: number
-}
-
 async function load(
   name: string,
-  target: Target,
+  target: { readonly origin: string; readonly connections: number },
   headers: readonly Record<string, string>[],
 ): Promise<TransferLine> {
-  const signed = headers.map((mine) => ({ method: 'POST' as const, path: PATH, body, headers: mine }))
-  const { result, times, seconds } = await shoot(target, signed)
-  if (result['2xx'] !== signed.length)
-    throw new Error(`${name}: ${signed.length - result['2xx']} of ${signed.length} requests failed`)
+  const { times, seconds } = await shoot(name, target, headers.length, (next) => ({
+    requests: [
+      {
+        setupRequest: (request) => {
+          const mine = headers[next()] ?? {}
+          return { ...request, method: 'POST', path: PATH, body, headers: { ...request.headers, ...mine } }
+        },
+      },
+    ],
+  }))
   return {
     name,
     callers: target.connections,
-    rate: signed.length / seconds,
+    rate: headers.length / seconds,
     p50: percentile(times, 0.5),
     p99: percentile(times, 0.99),
     gatewayMs: 0,
     databaseMs: 0,
   }
-}
-
-/** Processor time of a process since its start, in milliseconds; Linux counts it in hundredths of a second. */
-function processorMs(pid: number | string | undefined): number {
-  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
-  const [user = '0', system = '0'] = fields.split(' ').slice(11, 13)
-  return (Number(user) + Number(system)) * 10
-}
-
-/** Processor time of the PostgreSQL sessions on a database. */
-function backendsMs(database: string): number {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .reduce((sum, pid) => {
-      try {
-        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-        return /^postgres: /.test(command) && command.includes(` ${database} `) ? sum + processorMs(pid) : sum
-      } catch {
-        // It has ended meanwhile.
-        return sum
-      }
-    }, 0)
-}
-
-/** Milliseconds with a tenth: autocannon's own percentiles are whole. */
-function percentile(times: readonly number[], share: number): number {
-  const sorted = times.toSorted((left, right) => left - right)
-  return Math.round((sorted[Math.floor(sorted.length * share)] ?? Number.NaN) * 10) / 10
-}
-
-/** Sends each request once. The time runs to the last answer: autocannon's own ends with its sampling interval. */
-async function shoot({ origin, connections }: Target, requests: readonly autocannon.Request[]) {
-  let next = 0
-  const setupRequest = (request: autocannon.Request) => {
-    const mine = requests[next] ?? {}
-    next += 1
-    return { ...request, ...mine, headers: { ...request.headers, ...mine.headers } }
-  }
-  const options = {
-    url: origin,
-    connections,
-    amount: requests.length,
-    requests: [{ setupRequest }],
-  }
-  const start = performance.now()
-  let end = start
-  const times: number[] = []
-  const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    const run = autocannon(options, (error, done) => (error === null ? resolve(done) : reject(error)))
-    run.on('response', (_client, _status, _bytes, time) => {
-      end = performance.now()
-      times.push(time)
-    })
-  })
-  return { result, times, seconds: (end - start) / 1_000 }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
