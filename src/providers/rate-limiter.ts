@@ -26,7 +26,8 @@ export interface RateVerdict {
 }
 
 /**
- * The rate limiter port. Adapters: `redis`, `database`, `memory`; exact across all processes that share the store.
+ * The rate limiter port. Adapters: `redis`, `database`, `memory`. No limit is exceeded across all processes that share the
+ * store; counts that a busy process has taken ahead are missing to the others for a second.
  */
 export interface RateLimiter {
   /**

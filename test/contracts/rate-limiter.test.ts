@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { createDatabaseRateLimiter } from '../../src/providers/rate-limiter/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
@@ -184,6 +184,50 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     )
     const verdicts = await Promise.all(verdictPromises)
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(15)
+  })
+
+  it('counts each request of a busy client, and gives back within seconds what it took ahead', async () => {
+    const key = freshKey()
+    for (let sent = 1; sent <= 100; sent += 1)
+      expect(await take(key, sent, 1_000)).toEqual({
+        allowed: true,
+        remaining: 1_000 - sent,
+        resetSeconds: 60,
+      })
+    let asked = 0
+    await vi.waitFor(
+      async () => {
+        asked += 1
+        const other = await opened.limiters[1].take(key, { count: 1_000, seconds: 60 }, later(200))
+        expect(other.remaining).toBe(1_000 - 100 - asked)
+      },
+      { timeout: 10_000, interval: 300 },
+    )
+  })
+
+  it('never admits more than the count to busy processes together', async () => {
+    const key = freshKey()
+    const limit = { count: 400, seconds: 60 }
+    const admitted = async (limiter: RateLimiter) => {
+      let allowed = 0
+      for (let round = 0; round < 40; round += 1) {
+        const verdicts = await Promise.all(Array.from({ length: 10 }, () => limiter.take(key, limit, start)))
+        allowed += verdicts.filter((verdict) => verdict.allowed).length
+      }
+      return allowed
+    }
+    const [one, other] = await Promise.all(opened.limiters.map(admitted))
+    // What a process took ahead and did not use in time is lost to the others.
+    expect((one ?? 0) + (other ?? 0)).toBeOneOf(Array.from({ length: 51 }, (_, missing) => 400 - missing))
+  })
+
+  it('takes nothing ahead from the second half of a window, nor from the next window', async () => {
+    const key = freshKey()
+    const limit = { count: 64, seconds: 60 }
+    for (let sent = 1; sent <= 40; sent += 1) await opened.limiters[0].take(key, limit, start)
+    expect(await opened.limiters[1].take(key, limit, start)).toMatchObject({ remaining: 64 - 41 })
+    expect(await opened.limiters[0].take(key, limit, later(60_000))).toMatchObject({ remaining: 63 })
+    expect(await opened.limiters[1].take(key, limit, later(60_000))).toMatchObject({ remaining: 62 })
   })
 })
 

@@ -10,11 +10,9 @@ export function createConfiguredRateLimiter(
   { redisUrl, databaseUrl }: Pick<Config, 'redisUrl' | 'databaseUrl'>,
   database: Database,
 ): { readonly rateLimiter: RateLimiter; readonly close: () => Promise<void> } {
-  if (redisUrl !== null) {
-    const rateLimiter = createRedisRateLimiter(redisUrl)
-    return { rateLimiter, close: () => rateLimiter.close() }
-  }
+  if (redisUrl === null && databaseUrl === null)
+    return { rateLimiter: createMemoryRateLimiter(), close: async () => {} }
   const rateLimiter =
-    databaseUrl === null ? createMemoryRateLimiter() : createDatabaseRateLimiter({ database })
-  return { rateLimiter, close: async () => {} }
+    redisUrl === null ? createDatabaseRateLimiter({ database }) : createRedisRateLimiter(redisUrl)
+  return { rateLimiter, close: () => rateLimiter.close() }
 }

@@ -1,23 +1,19 @@
-/**
- * Rate limits in the database, exact across all processes that share it: one upsert per request, serialized by the
- * row lock.
- */
+/** Windows in the database: one upsert per request or lease, serialized by the row lock. */
 import type { Database, Statement } from '../../storage/database.ts'
-import type { RateLimiter } from '../rate-limiter.ts'
-import { verdictOf } from './verdict.ts'
+import { type LeasedRateLimiter, leasedRateLimiter } from './leased.ts'
 
 const takeOne: Statement = {
   name: 'rate_window_take',
   // Windows are locked in the order of their keys, whatever the order of the requests.
   text: `
-    select w.opened_at, w.count
+    select w.opened_at, w.count, w.taken
     from (
       select *
-      from rows from (jsonb_to_recordset($1::jsonb) as (key text, count int, seconds int, at timestamptz, restarts boolean))
-        with ordinality as r
+      from rows from (jsonb_to_recordset($1::jsonb)
+        as (key text, count int, seconds int, at timestamptz, restarts boolean, lease int)) with ordinality as r
       order by r.key, r.ordinality
     ) q
-    cross join lateral rate_window_take(q.key, q.count, q.seconds, q.at, q.restarts) w
+    cross join lateral rate_window_take(q.key, q.count, q.seconds, q.at, q.restarts, q.lease) w
     order by q.ordinality`,
 }
 
@@ -29,9 +25,18 @@ const giveBack: Statement = {
     where key = $1::text and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
 }
 
+/** $1 key, $2 opened at, $3 unused counts, $4 the limit. */
+const endLease: Statement = {
+  name: 'rate_window_end_lease',
+  text: `
+    update rate_window set count = greatest(count - $3::int, 0)
+    where key = $1::text and opened_at = $2::timestamptz and count <= $4::int`,
+}
+
 interface WindowRow {
   readonly opened_at: Date
   readonly count: number
+  readonly taken: number
 }
 
 /** The rate limiter port over the table `rate_window`. */
@@ -39,19 +44,20 @@ export function createDatabaseRateLimiter({
   database,
 }: {
   readonly database: Pick<Database, 'call' | 'gather'>
-}): RateLimiter {
-  const take: RateLimiter['take'] = async (key, limit, now) => {
-    const { count, seconds } = limit
-    const restarts = limit.restarts !== false
-    const row = await database.gather<WindowRow>(takeOne, { key, count, seconds, at: now, restarts }, key)
-    return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
-  }
-  return {
-    take,
+}): LeasedRateLimiter {
+  return leasedRateLimiter({
     // Calls of the same moment share a round trip.
-    takeAll: (windows, now) => Promise.all(windows.map(({ key, limit }) => take(key, limit, now))),
+    take: async (key, limit, now, lease) => {
+      const { count, seconds } = limit
+      const asked = { key, count, seconds, at: now, restarts: limit.restarts !== false, lease }
+      const row = await database.gather<WindowRow>(takeOne, asked, key)
+      return { openedMs: row.opened_at.getTime(), count: row.count, taken: row.taken }
+    },
     giveBack: async (key, limit, now) => {
       await database.call(giveBack, [key, limit.seconds, now])
     },
-  }
+    endLease: async (key, limit, { openedAt, counts }) => {
+      await database.call(endLease, [key, openedAt, counts, limit.count])
+    },
+  })
 }

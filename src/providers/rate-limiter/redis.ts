@@ -1,27 +1,29 @@
-/** Rate limits in Redis, exact across all processes that share it: one atomic script per request. */
+/** Windows in Redis: one atomic script per request or lease. */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { RateLimiter } from '../rate-limiter.ts'
-import { verdictOf } from './verdict.ts'
+import { type LeasedRateLimiter, leasedRateLimiter } from './leased.ts'
 
 /**
- * KEYS[1] window; ARGV count, window ms, now ms, expiry ms, whether rejected requests restart the window. Returns the
- * window's start and count: limit + 1 means rejected, limit + 2 means that an earlier rejection was ignored.
+ * KEYS[1] window; ARGV count, window ms, now ms, expiry ms, whether rejected requests restart the window, counts to lease.
+ * Returns the window's start and count, where limit + 1 means rejected and limit + 2 that an earlier rejection was ignored,
+ * and the number of counts taken.
  */
 const TAKE = `
-local limit, length, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, length, now, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[6])
 local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
-local opened, count = tonumber(state[1]), tonumber(state[2])
+local opened, count, taken = tonumber(state[1]), tonumber(state[2]), 1
 if not opened or not count or now >= opened + length then
   opened, count = now, 1
+elseif count + lease <= limit / 2 then
+  count, taken = count + lease, lease
 else
   if count > limit and ARGV[5] == 'restarts' then opened = now end
   count = math.min(count, limit + 1) + 1
 end
 redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', count)
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return { opened, count }`
+return { opened, count, taken }`
 
 /** KEYS[1] window; ARGV window ms, now ms. Decrements the count of an open window. */
 const GIVE_BACK = `
@@ -32,7 +34,16 @@ if opened and count and count > 0 and tonumber(ARGV[2]) < opened + tonumber(ARGV
 end
 return { opened or 0, count or 0 }`
 
-const answer = z.tuple([z.number(), z.number()])
+/** KEYS[1] window; ARGV when it opened in ms, unused counts, limit. */
+const END_LEASE = `
+local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
+local opened, count = tonumber(state[1]), tonumber(state[2])
+if opened == tonumber(ARGV[1]) and count and count <= tonumber(ARGV[3]) then
+  redis.call('HSET', KEYS[1], 'count', math.max(count - tonumber(ARGV[2]), 0))
+end
+return 0`
+
+const answer = z.tuple([z.number(), z.number(), z.number()])
 
 /** Time limit per command; a slower limit counts as unreachable. */
 const COMMAND_MS = 1000
@@ -44,7 +55,7 @@ const COMMAND_MS = 1000
 const SILENCE_MS = 2 * COMMAND_MS
 
 /** The rate limiter port over Redis. @param url `redis://` or `rediss://`. */
-export function createRedisRateLimiter(url: string): RateLimiter & { close(): Promise<void> } {
+export function createRedisRateLimiter(url: string): LeasedRateLimiter {
   const redis = new Redis(url, {
     commandTimeout: COMMAND_MS,
     socketTimeout: SILENCE_MS,
@@ -55,23 +66,27 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
   // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
   // error.
   redis.on('error', () => {})
-  const take: RateLimiter['take'] = async (key, limit, now) => {
-    const windowMs = limit.seconds * 1000
-    // Generous, because windows use the gateway's clock and only the expiry uses that of Redis.
-    const expiryMs = 2 * windowMs + 60_000
-    const restarts = limit.restarts === false ? 'stays' : 'restarts'
-    const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
-    const [openedMs, count] = answer.parse(await evaluate(redis, TAKE, given))
-    return verdictOf({ openedMs, count }, limit, now)
-  }
-  return {
-    take,
-    // Commands of one turn share a round trip.
-    takeAll: (windows, now) => Promise.all(windows.map(({ key, limit }) => take(key, limit, now))),
+  const limiter = leasedRateLimiter({
+    take: async (key, limit, now, lease) => {
+      const windowMs = limit.seconds * 1000
+      // Generous, because windows use the gateway's clock and only the expiry uses that of Redis.
+      const expiryMs = 2 * windowMs + 60_000
+      const restarts = limit.restarts === false ? 'stays' : 'restarts'
+      const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts, lease] as const
+      const [openedMs, count, taken] = answer.parse(await evaluate(redis, TAKE, given))
+      return { openedMs, count, taken }
+    },
     giveBack: async (key, limit, now) => {
       await evaluate(redis, GIVE_BACK, [1, key, limit.seconds * 1000, now.getTime()])
     },
+    endLease: async (key, limit, { openedAt, counts }) => {
+      await evaluate(redis, END_LEASE, [1, key, openedAt.getTime(), counts, limit.count])
+    },
+  })
+  return {
+    ...limiter,
     close: async () => {
+      await limiter.close()
       redis.disconnect()
     },
   }

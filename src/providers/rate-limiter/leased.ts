@@ -1,0 +1,146 @@
+/**
+ * Leases of counts. A client that sends many requests a second takes several counts from the store at once and uses
+ * them up in this process, so that most of its requests ask the store nothing. What is leased is already counted, so
+ * no limit is exceeded. Only the first half of a window is leased, and unused counts go back after a second: the last
+ * counts of a window are exact across all processes.
+ */
+import { LRUCache } from 'lru-cache'
+import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
+import { verdictOf, type Window } from './verdict.ts'
+
+/** A window after a request. @property taken counts that were taken: the asked ones, or 1. */
+export interface TakenWindow extends Window {
+  readonly taken: number
+}
+
+/** Counts in windows, exact across all processes that share it. */
+export interface WindowStore {
+  /**
+   * Counts one request; or `lease` requests at once, if the window is open and at most half full after them.
+   * @throws when the store cannot be reached.
+   */
+  take(key: string, limit: RateLimit, now: Date, lease: number): Promise<TakenWindow>
+  /** Reverses one count of an open window. @throws as `take`. */
+  giveBack(key: string, limit: RateLimit, now: Date): Promise<void>
+  /** Reverses unused counts of the window that opened then, unless it has rejected requests since. @throws as `take`. */
+  endLease(key: string, limit: RateLimit, unused: UnusedCounts): Promise<void>
+}
+
+export interface UnusedCounts {
+  readonly openedAt: Date
+  readonly counts: number
+}
+
+const PERIOD_MS = 1_000
+/** Requests in a period from which on counts are leased. */
+const BUSY = 4
+const LARGEST = 256
+/** A lease is at most this part of the limit. */
+const SHARE = 16
+const CLIENTS = 10_000
+
+/** Counts taken from one window. @property left those that are not used. @property until on the monotonic clock. */
+interface Lease {
+  readonly limit: RateLimit
+  readonly window: Window
+  readonly until: number
+  left: number
+}
+
+/** A client in one class. @property seen its requests since `since`. @property before those of the period before. */
+interface Client {
+  since: number
+  seen: number
+  before: number
+  isTaking: boolean
+  lease: Lease | null
+}
+
+/** @property close gives back what is leased. */
+export interface LeasedRateLimiter extends RateLimiter {
+  close(): Promise<void>
+}
+
+/** The rate limiter port over a store. */
+export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
+  const end = async (key: string, client: Client): Promise<void> => {
+    const { lease } = client
+    client.lease = null
+    if (lease === null || lease.left === 0) return
+    const unused = { openedAt: new Date(lease.window.openedMs), counts: lease.left }
+    // A store that is not reached keeps them until the window ends.
+    await store.endLease(key, lease.limit, unused).catch(() => {})
+  }
+  const clients = new LRUCache<string, Client>({
+    max: CLIENTS,
+    dispose: (client, key) => void end(key, client),
+  })
+  let timer: NodeJS.Timeout | undefined
+  const sweep = () => {
+    const now = performance.now()
+    for (const [key, client] of clients) {
+      if (client.lease !== null && client.lease.until <= now) void end(key, client)
+      if (now >= client.since + 2 * PERIOD_MS) clients.delete(key)
+    }
+    timer = clients.size === 0 ? undefined : setTimeout(sweep, PERIOD_MS).unref()
+  }
+  const clientOf = (key: string): Client => {
+    const now = performance.now()
+    const client = clients.get(key) ?? { since: now, seen: 0, before: 0, isTaking: false, lease: null }
+    if (now >= client.since + PERIOD_MS) {
+      client.before = now < client.since + 2 * PERIOD_MS ? client.seen : 0
+      client.since = now
+      client.seen = 0
+    }
+    client.seen += 1
+    if (!clients.has(key)) clients.set(key, client)
+    timer ??= setTimeout(sweep, PERIOD_MS).unref()
+    return client
+  }
+  const takeLease = async (key: string, limit: RateLimit, now: Date, client: Client): Promise<Window> => {
+    client.isTaking = true
+    try {
+      void end(key, client)
+      const { taken, ...window } = await store.take(key, limit, now, sizeOf(client, limit))
+      client.lease = { limit, window, until: performance.now() + PERIOD_MS, left: taken - 1 }
+      if (clients.peek(key) !== client) void end(key, client)
+      return { ...window, count: window.count - taken + 1 }
+    } finally {
+      client.isTaking = false
+    }
+  }
+  const take: RateLimiter['take'] = async (key, limit, now) => {
+    const client = clientOf(key)
+    if (client.lease !== null && isUsable(client.lease, limit, now)) {
+      client.lease.left -= 1
+      const { window, left } = client.lease
+      return verdictOf({ ...window, count: window.count - left }, limit, now)
+    }
+    const isBusy = !client.isTaking && sizeOf(client, limit) > 1
+    const window = isBusy ? await takeLease(key, limit, now, client) : await store.take(key, limit, now, 1)
+    return verdictOf(window, limit, now)
+  }
+  return {
+    take,
+    // Requests of one moment share a round trip.
+    takeAll: (windows, now) => Promise.all(windows.map(({ key, limit }) => take(key, limit, now))),
+    giveBack: (key, limit, now) => store.giveBack(key, limit, now),
+    close: async () => {
+      clearTimeout(timer)
+      await Promise.all([...clients].map(([key, client]) => end(key, client)))
+      clients.clear()
+    },
+  }
+}
+
+function sizeOf({ seen, before }: Client, limit: RateLimit): number {
+  const busy = Math.max(seen, before)
+  return busy < BUSY ? 1 : Math.max(1, Math.min(busy, LARGEST, Math.floor(limit.count / SHARE)))
+}
+
+/** A clock may be set back, and the next configuration may have another limit. */
+function isUsable({ limit, window, until, left }: Lease, asked: RateLimit, now: Date): boolean {
+  const passedMs = now.getTime() - window.openedMs
+  const isSame = limit.count === asked.count && limit.seconds === asked.seconds
+  return left > 0 && isSame && passedMs >= 0 && passedMs < limit.seconds * 1000 && performance.now() < until
+}
