@@ -8,6 +8,7 @@ import { compress } from 'hono/compress'
 import { matchedRoutes, routePath } from 'hono/route'
 import { lazy } from '../base/lazy.ts'
 import { matchOriginName } from '../base/origins.ts'
+import { nextTurn } from '../base/turn.ts'
 import { Failure } from '../failures/failure.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
@@ -76,6 +77,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   routeHealth(app, services, requireOwnHost)
   if (services.settings.mode === 'sandbox') routeSandboxSellers(app, services, requireOwnHost)
   app.use(async (c, next) => {
+    await nextTurn()
     refuseQueryCredentials(rawTargetOf(c))
     requirePlainRequest(c)
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
