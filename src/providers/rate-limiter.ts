@@ -27,7 +27,7 @@ export interface RateVerdict {
 
 /**
  * The rate limiter port. Adapters: `redis`, `database`, `memory`. No limit is exceeded across all processes that share the
- * store; counts that a busy process has taken ahead are missing to the others for a second.
+ * store; counts that a busy process has taken ahead are missing to the others for a second, or for the rest of a short window if it ends.
  */
 export interface RateLimiter {
   /**

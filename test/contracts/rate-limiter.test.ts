@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { connect, createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -79,6 +80,8 @@ const stores: readonly (readonly [string, () => Promise<Opened>])[] = [
   ...(redisUrl === undefined ? [] : [['redis', () => openRedis(redisUrl)] as const]),
 ]
 
+const freshKey = () => `test:${randomBytes(9).toString('hex')}`
+
 describe.each(stores)('rate limiter: %s', (_name, open) => {
   let opened: Opened
   beforeAll(async () => {
@@ -86,7 +89,6 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
   })
   afterAll(() => opened.close())
 
-  const freshKey = () => `test:${randomBytes(9).toString('hex')}`
   const take = (key: string, ms: number, count = 2, seconds = 60): Promise<RateVerdict> =>
     opened.limiters[0].take(key, { count, seconds }, later(ms))
 
@@ -122,6 +124,13 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     await giveBack(60_000)
     expect(await take(key, 60_000)).toMatchObject({ allowed: true, remaining: 1 })
     expect(await take(key, 61_000)).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
+  it('gives nothing back to a window that opened after the request', async () => {
+    const key = freshKey()
+    await take(key, 60_500)
+    await opened.limiters[1].giveBack(key, { count: 2, seconds: 60 }, later(59_900))
+    expect(await take(key, 60_600)).toMatchObject({ allowed: true, remaining: 0 })
   })
 
   it('never extends the window for refused requests when restarts are off', async () => {
@@ -240,10 +249,50 @@ describe('rate limiter: an unreachable store', () => {
 })
 
 describe.skipIf(redisUrl === undefined)('the Redis limiter', () => {
+  it('gives back once, also when the connection is lost before the answer and the command is sent again', async () => {
+    const { hostname, port } = new URL(redisUrl ?? '')
+    let losesAnswers = false
+    let lost = 0
+    const proxy = createServer((client) => {
+      const server = connect(Number(port), hostname)
+      client.on('error', () => {}).on('data', (bytes) => server.write(bytes))
+      server
+        .on('error', () => {})
+        .on('data', (bytes) => {
+          if (losesAnswers) {
+            losesAnswers = false
+            lost += 1
+            client.destroy()
+          } else client.write(bytes)
+        })
+      client.on('close', () => server.destroy())
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const address = proxy.address()
+    const limiter = createRedisRateLimiter(
+      `redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    )
+    const direct = createRedisRateLimiter(redisUrl ?? '')
+    const key = freshKey()
+    const limit = { count: 1_600, seconds: 60 }
+    try {
+      for (let sent = 0; sent < 70; sent += 1) await limiter.take(key, limit, start)
+      losesAnswers = true
+      await vi.waitFor(() => expect(lost).toBe(1), { timeout: 10_000, interval: 50 })
+      // Answered after what is sent again.
+      await vi.waitFor(() => limiter.take(freshKey(), limit, start), { timeout: 10_000 })
+      expect((await direct.take(key, limit, start)).remaining).toBe(1_600 - 70 - 1)
+    } finally {
+      await limiter.close()
+      await direct.close()
+      proxy.close()
+    }
+  })
+
   it('recovers when Redis has lost the script, as after a restart', async () => {
     const limiter = createRedisRateLimiter(redisUrl ?? '')
     const redis = new Redis(redisUrl ?? '')
-    const key = `test:${randomBytes(9).toString('hex')}`
+    const key = freshKey()
     const limit = { count: 2, seconds: 60 }
     expect((await limiter.take(key, limit, later(0))).remaining).toBe(1)
     await redis.script('FLUSH')

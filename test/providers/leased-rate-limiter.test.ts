@@ -79,6 +79,35 @@ describe('a leased rate limit', () => {
     }
   })
 
+  it('refuses no request within the limit, however many come at once, and the first beyond it', async () => {
+    const small = { count: 150, seconds: 60 }
+    let count = 0
+    const limiter = leasedRateLimiter({
+      take: async (_key, { count: most }, _now, lease) => {
+        const taken = count > 0 && count + lease <= most / 2 ? lease : 1
+        count = Math.min(count, most + 1) + taken
+        await Promise.resolve()
+        return { openedMs: opened.getTime(), count, taken }
+      },
+      giveBack: async () => {},
+      endLease: async (_key, { count: most }, { counts }) => {
+        if (count <= most) count -= counts
+      },
+    })
+    const take = () => limiter.take('key', small, opened)
+    for (let sent = 0; sent < 10; sent += 1) expect((await take()).allowed).toBe(true)
+    const verdicts = await Promise.all(Array.from({ length: 140 }, take))
+    expect(verdicts.filter(({ allowed }) => !allowed)).toEqual([])
+    expect(await take()).toEqual({ allowed: false, remaining: 0, resetSeconds: 60 })
+  })
+
+  it('asks for each request of a long window', async () => {
+    const { asked, store } = countingStore()
+    const limiter = leasedRateLimiter(store)
+    for (let sent = 0; sent < 30; sent += 1) await limiter.take('key', { ...limit, seconds: 86_400 }, opened)
+    expect(asked).toEqual({ takes: 30, counts: 30 })
+  })
+
   it('returns what is leased when it closes, and throws once an unreachable store is asked', async () => {
     const { asked, store, fail } = countingStore()
     const limiter = leasedRateLimiter(store)

@@ -22,7 +22,8 @@ const giveBack: Statement = {
   name: 'rate_window_give_back',
   text: `
     update rate_window set count = greatest(count - 1, 0)
-    where key = $1::text and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
+    where key = $1::text and $3::timestamptz >= opened_at
+      and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
 }
 
 /** $1 key, $2 opened at, $3 unused counts, $4 the limit. */

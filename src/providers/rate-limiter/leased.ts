@@ -2,7 +2,7 @@
  * Leases of counts. A client that sends many requests a second takes several counts from the store at once and uses
  * them up in this process, so that most of its requests ask the store nothing. What is leased is already counted, so
  * no limit is exceeded. Only the first half of a window is leased, and unused counts go back after a second: the last
- * counts of a window are exact across all processes.
+ * counts of a window are exact across all processes. While the store cannot be reached, what is leased can be used up.
  */
 import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
@@ -37,6 +37,8 @@ const BUSY = 4
 const LARGEST = 256
 /** A lease is at most this part of the limit. */
 const SHARE = 16
+/** A process that ends takes what it has leased with it, so counts of longer windows are taken one by one. */
+const LONGEST_WINDOW_SECONDS = 60
 const CLIENTS = 10_000
 
 /** Counts taken from one window. @property left those that are not used. @property until on the monotonic clock. */
@@ -47,13 +49,18 @@ interface Lease {
   left: number
 }
 
-/** A client in one class. @property seen its requests since `since`. @property before those of the period before. */
+/**
+ * A client in one class. @property seen its requests since `since`. @property before those of the period before.
+ * @property moving a lease that is being taken or given back; others wait, or the store could refuse them for its counts.
+ * @property fullUntil end of a window that has nothing to lease, in milliseconds.
+ */
 interface Client {
   since: number
   seen: number
   before: number
-  isTaking: boolean
+  moving: Promise<unknown> | null
   lease: Lease | null
+  fullUntil: number
 }
 
 /** @property close gives back what is leased. */
@@ -76,48 +83,68 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     dispose: (client, key) => void end(key, client),
   })
   let timer: NodeJS.Timeout | undefined
-  const sweep = () => {
-    const now = performance.now()
-    for (const [key, client] of clients) {
-      if (client.lease !== null && client.lease.until <= now) void end(key, client)
-      if (now >= client.since + 2 * PERIOD_MS) clients.delete(key)
+  /** Runs work on a client's lease, for which its other requests wait. */
+  const moving = async <Result>(client: Client, work: () => Promise<Result>): Promise<Result> => {
+    const running = work()
+    client.moving = running.catch(() => {})
+    try {
+      return await running
+    } finally {
+      client.moving = null
     }
-    timer = clients.size === 0 ? undefined : setTimeout(sweep, PERIOD_MS).unref()
   }
+  const sweep = async () => {
+    // One after the other: money statements of the same database do not wait for many.
+    for (const [key, client] of [...clients]) {
+      const now = performance.now()
+      const isOver = client.lease !== null && client.lease.until <= now
+      if (isOver && client.moving === null) await moving(client, () => end(key, client))
+      if (now >= client.since + 2 * PERIOD_MS && clients.peek(key) === client) clients.delete(key)
+    }
+    timer = clients.size === 0 ? undefined : sweepLater()
+  }
+  const sweepLater = () => setTimeout(() => void sweep(), PERIOD_MS).unref()
   const clientOf = (key: string): Client => {
     const now = performance.now()
-    const client = clients.get(key) ?? { since: now, seen: 0, before: 0, isTaking: false, lease: null }
+    const known = clients.get(key)
+    const client = known ?? { since: now, seen: 0, before: 0, moving: null, lease: null, fullUntil: 0 }
+    if (known === undefined) clients.set(key, client)
     if (now >= client.since + PERIOD_MS) {
       client.before = now < client.since + 2 * PERIOD_MS ? client.seen : 0
       client.since = now
       client.seen = 0
     }
     client.seen += 1
-    if (!clients.has(key)) clients.set(key, client)
-    timer ??= setTimeout(sweep, PERIOD_MS).unref()
+    timer ??= sweepLater()
     return client
   }
   const takeLease = async (key: string, limit: RateLimit, now: Date, client: Client): Promise<Window> => {
-    client.isTaking = true
-    try {
-      void end(key, client)
-      const { taken, ...window } = await store.take(key, limit, now, sizeOf(client, limit))
-      client.lease = { limit, window, until: performance.now() + PERIOD_MS, left: taken - 1 }
-      if (clients.peek(key) !== client) void end(key, client)
-      return { ...window, count: window.count - taken + 1 }
-    } finally {
-      client.isTaking = false
-    }
+    await end(key, client)
+    const asked = sizeOf(client, limit, now)
+    const { taken, ...window } = await store.take(key, limit, now, asked)
+    if (taken < asked && window.count > 1) client.fullUntil = window.openedMs + limit.seconds * 1000
+    client.lease = { limit, window, until: performance.now() + PERIOD_MS, left: taken - 1 }
+    if (clients.peek(key) !== client) void end(key, client)
+    return { ...window, count: window.count - taken + 1 }
   }
   const take: RateLimiter['take'] = async (key, limit, now) => {
     const client = clientOf(key)
-    if (client.lease !== null && isUsable(client.lease, limit, now)) {
-      client.lease.left -= 1
-      const { window, left } = client.lease
-      return verdictOf({ ...window, count: window.count - left }, limit, now)
+    let hasWaited = false
+    for (;;) {
+      if (client.lease !== null && isUsable(client.lease, limit, now)) {
+        client.lease.left -= 1
+        const { window, left } = client.lease
+        return verdictOf({ ...window, count: window.count - left }, limit, now)
+      }
+      if (client.moving === null) break
+      hasWaited = true
+      await client.moving
     }
-    const isBusy = !client.isTaking && sizeOf(client, limit) > 1
-    const window = isBusy ? await takeLease(key, limit, now, client) : await store.take(key, limit, now, 1)
+    // One that has waited takes a single count: the lease of one would compete with the counts of the others.
+    const isBusy = !hasWaited && sizeOf(client, limit, now) > 1
+    const window = isBusy
+      ? await moving(client, () => takeLease(key, limit, now, client))
+      : await store.take(key, limit, now, 1)
     return verdictOf(window, limit, now)
   }
   return {
@@ -133,9 +160,10 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
   }
 }
 
-function sizeOf({ seen, before }: Client, limit: RateLimit): number {
+function sizeOf({ seen, before, fullUntil }: Client, limit: RateLimit, now: Date): number {
   const busy = Math.max(seen, before)
-  return busy < BUSY ? 1 : Math.max(1, Math.min(busy, LARGEST, Math.floor(limit.count / SHARE)))
+  if (busy < BUSY || limit.seconds > LONGEST_WINDOW_SECONDS || now.getTime() < fullUntil) return 1
+  return Math.max(1, Math.min(busy, LARGEST, Math.floor(limit.count / SHARE)))
 }
 
 /** A clock may be set back, and the next configuration may have another limit. */

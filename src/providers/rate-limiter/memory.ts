@@ -19,7 +19,8 @@ export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
     takeAll: async (taken, now) => taken.map(({ key, limit }) => take(key, limit, now)),
     giveBack: async (key, limit, now) => {
       const window = windows.get(key)
-      if (window === undefined || now.getTime() >= window.openedMs + limit.seconds * 1000) return
+      const passedMs = now.getTime() - (window?.openedMs ?? Number.NaN)
+      if (window === undefined || passedMs < 0 || passedMs >= limit.seconds * 1000) return
       windows.set(key, { ...window, count: Math.max(window.count - 1, 0) })
     },
   }

@@ -1,5 +1,5 @@
 /** Windows in Redis: one atomic script per request or lease. */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
 import { type LeasedRateLimiter, leasedRateLimiter } from './leased.ts'
@@ -25,21 +25,26 @@ redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', coun
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return { opened, count, taken }`
 
-/** KEYS[1] window; ARGV window ms, now ms. Decrements the count of an open window. */
+/**
+ * KEYS[1] window; ARGV window ms, now ms, process, number. Decrements the count of an open window. A command whose answer was
+ * lost is sent again: each process numbers what it gives back, and a number counts once.
+ */
 const GIVE_BACK = `
-local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
-local opened, count = tonumber(state[1]), tonumber(state[2])
-if opened and count and count > 0 and tonumber(ARGV[2]) < opened + tonumber(ARGV[1]) then
-  redis.call('HINCRBY', KEYS[1], 'count', -1)
+local state = redis.call('HMGET', KEYS[1], 'opened', 'count', ARGV[3])
+local opened, count, last = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]) or 0
+local now = tonumber(ARGV[2])
+local isOpen = opened and count and now >= opened and now < opened + tonumber(ARGV[1])
+if isOpen and count > 0 and tonumber(ARGV[4]) > last then
+  redis.call('HSET', KEYS[1], 'count', count - 1, ARGV[3], ARGV[4])
 end
-return { opened or 0, count or 0 }`
+return 0`
 
-/** KEYS[1] window; ARGV when it opened in ms, unused counts, limit. */
+/** KEYS[1] window; ARGV when it opened in ms, unused counts, limit, process, number. */
 const END_LEASE = `
-local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
-local opened, count = tonumber(state[1]), tonumber(state[2])
-if opened == tonumber(ARGV[1]) and count and count <= tonumber(ARGV[3]) then
-  redis.call('HSET', KEYS[1], 'count', math.max(count - tonumber(ARGV[2]), 0))
+local state = redis.call('HMGET', KEYS[1], 'opened', 'count', ARGV[4])
+local opened, count, last = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]) or 0
+if opened == tonumber(ARGV[1]) and count and count <= tonumber(ARGV[3]) and tonumber(ARGV[5]) > last then
+  redis.call('HSET', KEYS[1], 'count', math.max(count - tonumber(ARGV[2]), 0), ARGV[4], ARGV[5])
 end
 return 0`
 
@@ -66,6 +71,8 @@ export function createRedisRateLimiter(url: string): LeasedRateLimiter {
   // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
   // error.
   redis.on('error', () => {})
+  const self = `returns of ${randomUUID()}`
+  let returns = 0
   const limiter = leasedRateLimiter({
     take: async (key, limit, now, lease) => {
       const windowMs = limit.seconds * 1000
@@ -77,10 +84,12 @@ export function createRedisRateLimiter(url: string): LeasedRateLimiter {
       return { openedMs, count, taken }
     },
     giveBack: async (key, limit, now) => {
-      await evaluate(redis, GIVE_BACK, [1, key, limit.seconds * 1000, now.getTime()])
+      returns += 1
+      await evaluate(redis, GIVE_BACK, [1, key, limit.seconds * 1000, now.getTime(), self, returns])
     },
     endLease: async (key, limit, { openedAt, counts }) => {
-      await evaluate(redis, END_LEASE, [1, key, openedAt.getTime(), counts, limit.count])
+      returns += 1
+      await evaluate(redis, END_LEASE, [1, key, openedAt.getTime(), counts, limit.count, self, returns])
     },
   })
   return {
