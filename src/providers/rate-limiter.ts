@@ -27,7 +27,8 @@ export interface RateVerdict {
 
 /**
  * The rate limiter port. Adapters: `redis`, `database`, `memory`. No limit is exceeded across all processes that share the
- * store; counts that a busy process has taken ahead are missing to the others for a second, or for the rest of a short window if it ends.
+ * store. Counts that a busy process has taken ahead are missing for the others for a second, or until the window ends if that
+ * process ends.
  */
 export interface RateLimiter {
   /**

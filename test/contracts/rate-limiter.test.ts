@@ -226,7 +226,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
       return allowed
     }
     const [one, other] = await Promise.all(opened.limiters.map(admitted))
-    // What a process took ahead and did not use in time is lost to the others.
+    // Counts that one process took ahead and did not use may be missing for the other.
     expect((one ?? 0) + (other ?? 0)).toBeOneOf(Array.from({ length: 51 }, (_, missing) => 400 - missing))
   })
 
