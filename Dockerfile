@@ -17,6 +17,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force \
   && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"
 COPY --from=build /bursar/.build/bin ./.build/bin
+COPY --from=build /bursar/.build/console ./.build/console
 COPY --from=build /bursar/.build/src/http/pages/client ./.build/src/http/pages/client
 COPY --from=build /bursar/src/storage/sql ./src/storage/sql
 COPY --from=build /bursar/docs/*.md ./docs/

@@ -22,6 +22,11 @@ export interface ListedTool {
 
 type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
+/** Name of a tool in MCP, such as `wallets_transfer`. */
+export function mcpName({ name }: Tool): string {
+  return name.replaceAll('.', '_')
+}
+
 /** @param untrusted result members written by third parties. */
 export function toListedTool(
   { tool, input, output }: CatalogueEntry,
@@ -39,7 +44,7 @@ export function toListedTool(
     ...(isSpend ? ['idempotency_key'] : []),
   ]
   return {
-    name: tool.name.replaceAll('.', '_'),
+    name: mcpName(tool),
     title: tool.title,
     description:
       inToolTerms([tool.summary, tool.description ?? []].flat().join(' ')) + untrustedNote(untrusted),

@@ -1,9 +1,10 @@
 /**
  * The tools, resources and prompts of `/mcp`, shared by all protocol eras: the REST tools within the key's scopes.
- * JSON Schemas are converted once at startup.
+ * JSON Schemas are converted once, when they are first needed.
  */
 
 import { showDecisions } from '../src/audit/show-decisions.ts'
+import { lazy } from '../src/base/lazy.ts'
 import { Failure } from '../src/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
@@ -15,7 +16,7 @@ import type { Seller } from '../src/x402/sale.ts'
 import { type Buyer, createBuyer } from './buy.ts'
 import type { McpCaller } from './caller.ts'
 import { splitArguments } from './idempotency-key.ts'
-import { type ListedTool, toListedTool } from './listed-tool.ts'
+import { type ListedTool, mcpName, toListedTool } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
@@ -105,13 +106,22 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     catalogue
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
-        const untrusted = untrustedMembers(entry.output)
-        const listed = toListedTool(entry, untrusted, inToolTerms)
+        const untrusted = lazy(() => untrustedMembers(entry.output))
+        const listed = lazy(() => toListedTool(entry, untrusted(), inToolTerms))
         // MCP has no unauthenticated callers: public sold tools are paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'
         const rateClass = isSold ? null : (entry.tool.rate ?? null)
-        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, rateClass, listed, untrusted }
-        return [listed.name, serving] as const
+        const serving: ServedTool = {
+          tool: { ...entry.tool, who: 'account' },
+          rateClass,
+          get listed() {
+            return listed()
+          },
+          get untrusted() {
+            return untrusted()
+          },
+        }
+        return [mcpName(entry.tool), serving] as const
       }),
   )
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * The command line, which joins everything: config → runtime → tools → http, /mcp and jobs. The only src file that
  * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.

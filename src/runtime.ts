@@ -99,7 +99,7 @@ export async function createRuntime(
   const metrics = createPrometheusMetrics({ version: VERSION })
   const watch = <Provider extends object>(name: string, provider: Provider) =>
     observed(provider, name, { metrics, tracing })
-  const { rateLimiter, close: closeLimiter } = createConfiguredRateLimiter(config, database)
+  const { rateLimiter, close: closeLimiter } = await createConfiguredRateLimiter(config, database)
   let releaseChainClaim = async () => {}
   const closing = new AbortController()
   const joined: Chain[] = []
@@ -239,7 +239,7 @@ export { chainOwnerOf } from './providers/chain/configured.ts'
 export const loadChainInspection = () => import('./providers/chain/node/inspect.ts')
 export const loadChainContracts = () => import('./providers/chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
-export { createRedisRateLimiter as countInRedis } from './providers/rate-limiter/redis.ts'
+export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis.ts')
 export { openDatabase } from './storage/configured.ts'
 
 const screeningRules = { listed: screenAddress, sandboxSuffix: screenSandboxSuffix, worst: worstOf }

@@ -10,7 +10,7 @@ import type { ConfiguredChain } from '../config/chains.ts'
 import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { chainFacts } from '../money/chains.ts'
-import { chainOwnerOf, countInRedis, loadChainInspection, openDatabase } from '../runtime.ts'
+import { chainOwnerOf, loadChainInspection, loadRedisRateLimiter, openDatabase } from '../runtime.ts'
 import { dataKeyOf } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
 import { checkVendor, vendorReads } from './doctor-vendors.ts'
@@ -102,7 +102,7 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
       ? warn('limits', 'counted in this process only', 'Set REDIS_URL or DATABASE_URL.')
       : ok('limits', 'counted in this process only')
   const { host } = new URL(redisUrl)
-  const rateLimiter = countInRedis(redisUrl)
+  const rateLimiter = (await loadRedisRateLimiter()).createRedisRateLimiter(redisUrl)
   try {
     await rateLimiter.take('doctor:0', { count: 1_000_000, seconds: 1 }, systemClock())
     return ok('limits', `counted in Redis at ${host}`)

@@ -1,47 +1,74 @@
 /**
  * An empty, migrated PGlite cluster cached as one file in `.cache/`, because creating one takes seconds. The file
- * name covers the versions of PGlite and of this program, and the SQL. It is written under a temporary name and
- * renamed, so it is never partial; without a writable directory, startup is only slower.
+ * name covers the versions of PGlite and of this program, and the SQL.
+ *
+ * The file is an uncompressed tar: its contents are used where they lie, and unpacking was half of a start.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
-import { randomToken } from '../base/ids.ts'
-import { projectRoot } from '../base/project-root.ts'
+import { cachePath, storeInCache } from '../base/cache-files.ts'
 import { VERSION } from '../base/version.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 
+/** A file of the cluster, or a folder. @property path relative to the cluster. @property content null for a folder. */
+export interface ClusterEntry {
+  readonly path: string
+  readonly content: Uint8Array<ArrayBuffer> | null
+}
+
+/** @property entries folders before their files; the caller owns the contents. */
 export interface ClusterSnapshot {
-  readonly content: Blob
+  readonly entries: readonly ClusterEntry[]
   readonly origin: 'cached' | 'made'
 }
 
 /** Loads the snapshot from the cache, or creates and caches it. */
 export async function clusterSnapshot(): Promise<ClusterSnapshot> {
-  const file = fileURLToPath(new URL(`.cache/${snapshotName()}`, projectRoot()))
-  const cached = await readFile(file).catch(() => undefined)
-  if (cached !== undefined) return { content: blobOf(cached), origin: 'cached' }
+  const name = snapshotName()
+  const cached = await readFile(cachePath(name)).catch(() => undefined)
+  if (cached !== undefined) return { entries: readTar(cached), origin: 'cached' }
   const created = await makeSnapshot()
-  // Without a writable directory, the next start creates it again.
-  await store(file, created).catch(() => undefined)
-  return { content: blobOf(created), origin: 'made' }
+  await storeInCache(name, created, /^cluster-\w+\.tar(\.gz)?$/)
+  return { entries: readTar(created), origin: 'made' }
 }
 
-function blobOf(bytes: Uint8Array<ArrayBuffer>): Blob {
-  return new Blob([bytes], { type: 'application/x-gzip' })
+const TAR_BLOCK = 512
+
+/** Reads the members of an archive without copying them. @see https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html#tag_20_94_13_06 */
+function readTar(archive: Uint8Array<ArrayBuffer>): ClusterEntry[] {
+  const entries: ClusterEntry[] = []
+  let at = 0
+  while (at < archive.length) {
+    const field = (start: number, length: number) => {
+      const bytes = archive.subarray(at + start, at + start + length)
+      const end = bytes.indexOf(0)
+      return Buffer.from(end === -1 ? bytes : bytes.subarray(0, end)).toString('latin1')
+    }
+    const name = field(0, 100)
+    // Two empty blocks end the archive.
+    if (name === '') break
+    const isFolder = field(156, 1) === '5'
+    const size = isFolder ? 0 : Number.parseInt(field(124, 12), 8)
+    const start = at + TAR_BLOCK
+    entries.push({
+      path: name.replace(/^\/|\/$/g, ''),
+      content: isFolder ? null : archive.subarray(start, start + size),
+    })
+    at = start + Math.ceil(size / TAR_BLOCK) * TAR_BLOCK
+  }
+  return entries
 }
 
 // PostgreSQL's default of 128 MB is touched page by page and never released; a sandbox ledger is small.
-const settings = ['shared_buffers = 16MB']
+// One process writes it without fsync, so that recycled and zeroed segments of the log would only cost time and space.
+const settings = ['shared_buffers = 16MB', 'wal_recycle = off', 'wal_init_zero = off', 'min_wal_size = 32MB']
 
 const templates = ['template0', 'template1']
 
@@ -52,34 +79,13 @@ async function makeSnapshot(): Promise<Uint8Array<ArrayBuffer>> {
     // The template databases are never used, but make up two thirds of the files to unpack at startup.
     await pglite.exec('UPDATE pg_database SET datistemplate = false')
     for (const template of templates) await pglite.exec(`DROP DATABASE ${template}`)
-    const dump = await pglite.dumpDataDir('none')
-    // Level 1 compresses to an eighth, and takes less time than writing the uncompressed file.
-    return Uint8Array.from(await promisify(gzip)(await dump.arrayBuffer(), { level: 1 }))
+    // Leaves nothing in the log that every start would have to read and replay.
+    for (const statement of ['CHECKPOINT', 'SELECT pg_switch_wal()', 'CHECKPOINT'])
+      await pglite.exec(statement)
+    return new Uint8Array(await (await pglite.dumpDataDir('none')).arrayBuffer())
   } finally {
     await pglite.close()
   }
-}
-
-async function store(file: string, bytes: Uint8Array): Promise<void> {
-  const directory = dirname(file)
-  await mkdir(directory, { recursive: true })
-  const draft = `${file}.${randomToken(9)}`
-  try {
-    const handle = await open(draft, 'wx')
-    try {
-      await handle.writeFile(bytes)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, file)
-  } finally {
-    await rm(draft, { force: true })
-  }
-  const outdated = (await readdir(directory)).filter(
-    (name) => /^cluster-\w+\.tar\.gz$/.test(name) && join(directory, name) !== file,
-  )
-  await Promise.all(outdated.map((name) => rm(join(directory, name), { force: true })))
 }
 
 function snapshotName(): string {
@@ -87,7 +93,7 @@ function snapshotName(): string {
     .update(pgliteVersion())
     .update(JSON.stringify([VERSION, migrations, functions, settings, templates]))
     .digest('hex')
-  return `cluster-${hash.slice(0, 16)}.tar.gz`
+  return `cluster-${hash.slice(0, 16)}.tar`
 }
 
 function pgliteVersion(): string {

@@ -4,23 +4,16 @@
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { PGlite } from '@electric-sql/pglite'
+import { MemoryFS, PGlite } from '@electric-sql/pglite'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { makePrivate } from '../base/private-directory.ts'
-import { clusterSnapshot } from './cluster-snapshot.ts'
+import { type ClusterEntry, clusterSnapshot } from './cluster-snapshot.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 import { createFreeSpaceCheck } from './require-free-space.ts'
-
-/**
- * Only functions of the database that are really hot are compiled a second time. By its own measure V8 optimizes so much
- * in the first seconds that a start costs 4.3 s of CPU instead of 3.2, and 35 MB more.
- */
-setFlagsFromString('--wasm-tiering-budget=100000000')
 
 export interface PgliteOptions {
   /** Directory, created if needed; `memory` stores nothing. */
@@ -36,8 +29,7 @@ export interface PgliteOptions {
 export async function openPglite({ directory, now, log }: PgliteOptions): Promise<Database> {
   const start = now()
   if (directory === 'memory') {
-    const { content, origin } = await clusterSnapshot()
-    const pglite = await PGlite.create({ loadDataDir: content })
+    const { pglite, origin } = await openInMemory()
     log.info(
       { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
       'embedded database opened',
@@ -83,8 +75,34 @@ async function openCluster(directory: string): Promise<{ pglite: PGlite; origin:
   writeFileSync(unfinished, '')
   rmSync(cluster, { recursive: true, force: true })
   mkdirSync(cluster)
-  const { content, origin } = await clusterSnapshot()
-  const pglite = await PGlite.create({ dataDir: cluster, loadDataDir: content })
+  const { entries, origin } = await clusterSnapshot()
+  for (const { path, content } of entries) {
+    if (content === null) mkdirSync(join(cluster, path), { recursive: true })
+    else writeFileSync(join(cluster, path), content)
+  }
+  const pglite = await PGlite.create({ dataDir: cluster })
   rmSync(unfinished)
   return { pglite, origin }
+}
+
+/** Opens a copy of the snapshot in memory. */
+export async function openInMemory(): Promise<{ pglite: PGlite; origin: string }> {
+  const { entries, origin } = await clusterSnapshot()
+  const files = new MemoryFS()
+  const init = files.init.bind(files)
+  files.init = async (pglite, options) => {
+    files.initialSyncFs = async () => placeFiles(pglite.Module.FS, entries)
+    return init(pglite, options)
+  }
+  return { pglite: await PGlite.create({ fs: files }), origin }
+}
+
+function placeFiles(fs: PGlite['Module']['FS'], entries: readonly ClusterEntry[]): void {
+  const root = PGlite.paths.PGDATA
+  fs.mkdirTree(root)
+  for (const { path, content } of entries) {
+    if (content === null) fs.mkdirTree(`${root}/${path}`)
+    // The file system takes the bytes over instead of copying them.
+    else fs.writeFile(`${root}/${path}`, content, { canOwn: true })
+  }
 }

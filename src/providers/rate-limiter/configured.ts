@@ -3,16 +3,17 @@ import type { Database } from '../../storage/database.ts'
 import type { RateLimiter } from '../rate-limiter.ts'
 import { createDatabaseRateLimiter } from './database.ts'
 import { createMemoryRateLimiter } from './memory.ts'
-import { createRedisRateLimiter } from './redis.ts'
 
-/** Rate limits in Redis, else in PostgreSQL; in memory for the embedded database, which one process has to itself. */
-export function createConfiguredRateLimiter(
+/** Rate limits in Redis, whose client is loaded only then, else in PostgreSQL; in memory for the embedded database, which one process has to itself. */
+export async function createConfiguredRateLimiter(
   { redisUrl, databaseUrl }: Pick<Config, 'redisUrl' | 'databaseUrl'>,
   database: Database,
-): { readonly rateLimiter: RateLimiter; readonly close: () => Promise<void> } {
+): Promise<{ readonly rateLimiter: RateLimiter; readonly close: () => Promise<void> }> {
   if (redisUrl === null && databaseUrl === null)
     return { rateLimiter: createMemoryRateLimiter(), close: async () => {} }
   const rateLimiter =
-    redisUrl === null ? createDatabaseRateLimiter({ database }) : createRedisRateLimiter(redisUrl)
+    redisUrl === null
+      ? createDatabaseRateLimiter({ database })
+      : (await import('./redis.ts')).createRedisRateLimiter(redisUrl)
   return { rateLimiter, close: () => rateLimiter.close() }
 }

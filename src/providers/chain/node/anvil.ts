@@ -10,11 +10,12 @@ import { createEvmChain } from '../evm-chain.ts'
 import { newSandboxSeed } from '../keys.ts'
 import { createGate, type Opened } from '../relay/gate.ts'
 import { createNodeClient, localNodeOptions } from '../rpc/client.ts'
-import { silenceNode } from '../rpc/development-node.ts'
+import { mineUniqueBlock, silenceNode } from '../rpc/development-node.ts'
 import { addressesOf, sandboxTokensOn } from '../rpc/networks.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import type { EvmSession } from './evm-session.ts'
+import { findPreparedState, storePreparedState } from './prepared-state.ts'
 
 /** Start options. @property binary by default that of the optional dependency `@foundry-rs/anvil`. */
 export interface AnvilChainOptions {
@@ -49,7 +50,9 @@ export async function startAnvilChain({
 
   async function open(): Promise<Opened<EvmSession>> {
     await anvil?.stop()
-    const started = await spawnAnvil(path, port, 10_000, name).catch((error: unknown) => {
+    const prepared = await findPreparedState(name, tokens)
+    const flags = prepared.isMade ? ['--load-state', prepared.path] : []
+    const started = await spawnAnvil(path, port, 10_000, name, flags).catch((error: unknown) => {
       // If another process has taken the port in the meantime, the next attempt uses any free one.
       port = 0
       throw error
@@ -59,7 +62,10 @@ export async function startAnvilChain({
     if (isClosed) await started.stop()
     const client = createNodeClient(localNodeOptions(name, started.url))
     await silenceNode(client)
-    const session = await openDevelopmentSession(client, seed, tokens)
+    const session = await openDevelopmentSession(client, seed, tokens, prepared.isMade)
+    // Gateways that share a node recognise its chain by the first mined block.
+    if (prepared.isMade) await mineUniqueBlock(client)
+    else await storePreparedState(client, prepared, name)
     log.info({ chain: name, pid: started.pid, url: started.url }, 'chain is up')
     return { session, isFresh: true, lost: started.exited }
   }

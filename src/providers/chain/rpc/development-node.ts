@@ -1,4 +1,5 @@
 /** Methods of development nodes (anvil): place code, fund addresses with native coin, and grant minting rights. */
+import { randomBytes } from 'node:crypto'
 import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
 import type { Address, Hex } from '../../chain.ts'
 import { isTimeout, type NodeClient } from './client.ts'
@@ -37,6 +38,19 @@ export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
 /** Disables the node's request log, which costs time. */
 export async function silenceNode(client: NodeClient): Promise<void> {
   await rpcOf(client)({ method: 'anvil_setLoggingEnabled', params: [false] })
+}
+
+/** Mines an empty block that no other run has: its coinbase is random. */
+export async function mineUniqueBlock(client: NodeClient): Promise<void> {
+  const rpc = rpcOf(client)
+  await rpc({ method: 'anvil_setCoinbase', params: [toHex(randomBytes(20))] })
+  await rpc({ method: 'evm_mine', params: [] })
+}
+
+/** Reads the node's whole state, as anvil's compressed JSON. */
+export async function dumpState(client: NodeClient): Promise<Uint8Array> {
+  const state = await rpcOf(client)({ method: 'anvil_dumpState', params: [] })
+  return Buffer.from(String(state).slice(2), 'hex')
 }
 
 export async function placeCode(client: NodeClient, address: Address, code: Hex): Promise<void> {

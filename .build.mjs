@@ -1,0 +1,167 @@
+/**
+ * Builds `.build/` and warms `.cache/`: the gateway as one file with the code that V8 compiles at a start, the scripts of
+ * the pages, the console, and the published client. Without arguments everything, else the named parts.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+
+const run = promisify(execFile)
+const typescript = (project) => run('node_modules/.bin/tsc', ['-p', project]).catch(({ stdout }) => fail(stdout))
+const browsers = ['es2022', 'safari17.5']
+
+/** Packages that stay outside of the bundle: they resolve own files, or are rarely needed. */
+const installed = [
+  '@electric-sql/pglite',
+  '@account-abstraction/*',
+  '@safe-global/*',
+  'ioredis',
+  'nodemailer',
+  'oidc-provider',
+  'pg',
+  'pino',
+  'pino-pretty',
+  '@opentelemetry/*',
+]
+const dynamicImport = new RegExp(`\\bimport\\((?="(?:${installed.join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
+
+const parts = {
+  /** One file, because V8 keeps compiled code by file: `src/launch.ts` runs it. */
+  async gateway() {
+    rmSync('.build/bin', { recursive: true, force: true })
+    mkdirSync('.build/bin', { recursive: true })
+    const [{ outputFiles }] = await Promise.all([
+      build({
+        entryPoints: ['src/main.ts'],
+        bundle: true,
+        platform: 'node',
+        target: 'node20.12',
+        format: 'cjs',
+        outfile: '.build/bin/main.cjs',
+        sourcemap: 'linked',
+        sourcesContent: false,
+        // Names stay for stack traces.
+        minifySyntax: true,
+        minifyWhitespace: true,
+        external: installed,
+        write: false,
+        define: { 'import.meta.url': 'moduleUrl' },
+        banner: { js: "const moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
+        logLevel: 'warning',
+      }),
+      build({
+        entryPoints: { main: 'src/launch.ts' },
+        platform: 'node',
+        target: 'node20.12',
+        format: 'esm',
+        outdir: '.build/bin',
+        logLevel: 'warning',
+      }),
+    ])
+    // Code that V8 kept has lost its way to import modules: the launcher passes one in.
+    for (const { path, text } of outputFiles) writeFileSync(path, text.replace(dynamicImport, 'Import('))
+    await warmUp()
+  },
+  pages: () => typescript('.tsconfig.page.json'),
+  async client() {
+    const options = { bundle: true, format: 'esm', target: 'es2022', minify: true, logLevel: 'warning' }
+    await Promise.all([
+      typescript('.tsconfig.client.json'),
+      build({ ...options, entryPoints: ['src/client/index.ts'], outfile: '.build/client/index.js' }),
+    ])
+  },
+  async console() {
+    rmSync('.build/console', { recursive: true, force: true })
+    const { metafile } = await build({
+      entryPoints: [
+        'src/console/main.tsx',
+        'src/console/theme.ts',
+        ...['console', 'tokens', 'pages'].map((name) => `src/console/style/${name}.css`),
+      ],
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      target: browsers,
+      minify: true,
+      tsconfig: '.tsconfig.console.json',
+      entryNames: '[name]',
+      chunkNames: '[name]-[hash]',
+      metafile: true,
+      outdir: '.build/console',
+      logLevel: 'warning',
+    })
+    writeFileSync('.build/console/meta.json', JSON.stringify(metafile))
+    await build({
+      entryPoints: ['src/console/push-worker.ts'],
+      bundle: true,
+      minify: true,
+      target: browsers,
+      outdir: '.build/console',
+      logLevel: 'warning',
+    })
+  },
+}
+
+/**
+ * Starts a sandbox once: it makes the files in `.cache/` (database, chain), and leaves the code that V8 compiled for its
+ * start beside the program. Where no chain's binary is installed, it starts without one.
+ */
+async function warmUp() {
+  const failed = await startOnce({})
+  if (failed !== null && (await startOnce({ CHAIN: 'simulated' })) !== null) fail(failed)
+}
+
+/** Time for the first rounds of the jobs, whose code is part of every start. */
+const SETTLE_MS = 3_000
+
+/** @returns what a start that failed said; null if it succeeded. */
+function startOnce(env) {
+  const child = spawn(process.execPath, ['.build/bin/main.js', 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      PORT: '0',
+      DATA_DIR: 'memory',
+      LOG_LEVEL: 'warn',
+      NO_COLOR: '1',
+      BURSAR_WRITE_CODE: '1',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  let isServed = false
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+      const origin = /is up at (\S+)/.exec(output)?.[1]
+      if (origin === undefined || isServed) return
+      isServed = true
+      void serveFirstRequests(origin).finally(() => setTimeout(() => child.kill('SIGTERM'), SETTLE_MS))
+    })
+  return new Promise((resolve) => child.once('close', (code) => resolve(code === 0 ? null : output)))
+}
+
+/** The requests of a first minute, so that their code is compiled too. */
+async function serveFirstRequests(origin) {
+  const { demoApiKey } = await (await fetch(`${origin}/sandbox/credentials`)).json()
+  const headers = { authorization: `Bearer ${demoApiKey}`, 'content-type': 'application/json' }
+  const get = (path) => fetch(`${origin}${path}`, { headers }).then((answer) => answer.text())
+  const post = (path, body) =>
+    fetch(`${origin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) }).then((answer) => answer.text())
+  await post('/api/auth/guest', {})
+  await get('/api/wallets')
+  await get('/readyz')
+  const destination = '0x000000000000000000000000000000000000dEaD'
+  await post('/api/wallets/transfer', { destination, amount: '1', signature: 'sandbox' })
+  await get('/api/activity')
+}
+
+function fail(text) {
+  process.stderr.write(`${text}\n`)
+  process.exit(1)
+}
+
+const asked = process.argv.slice(2)
+await Promise.all(Object.entries(parts).map(([name, part]) => asked.length === 0 || asked.includes(name) ? part() : undefined))
