@@ -6,7 +6,7 @@ import { filesBelow } from './files.ts'
 
 /** The layers, first match wins. */
 const layers: readonly (readonly [layer: string, files: RegExp])[] = [
-  ['root', /^(src\/(main|runtime|sandbox|settings)\.ts|mcp\/stdio\.ts|test\/.*)$/],
+  ['root', /^(src\/(launch|main|runtime|sandbox|settings)\.ts|mcp\/stdio\.ts|test\/.*)$/],
   ['policies', /^policies\//],
   ['failures', /^src\/failures\//],
   ['base', /^src\/base\//],

@@ -21,10 +21,27 @@ async function freshPglite(): Promise<Database> {
   return database
 }
 
-/** Creates an empty database on a server. @returns its URL, and a function that drops it, ending open connections. */
-export async function createTestDatabase(
-  serverUrl: string,
-): Promise<{ url: string; drop: () => Promise<void> }> {
+/** A database of a test. @property drop drops it, ending open connections. */
+export interface TestDatabase {
+  readonly url: string
+  readonly name: string
+  readonly drop: () => Promise<void>
+}
+
+/**
+ * Creates a database on a server: migrated where this run has made a template (see `test/database-template.ts`), because
+ * a copy takes half as long.
+ */
+export function createTestDatabase(serverUrl: string): Promise<TestDatabase> {
+  return createDatabase(serverUrl, process.env.TEST_DATABASE_TEMPLATE)
+}
+
+/** Creates a database without any table. */
+export function createEmptyDatabase(serverUrl: string): Promise<TestDatabase> {
+  return createDatabase(serverUrl)
+}
+
+async function createDatabase(serverUrl: string, template = 'template0'): Promise<TestDatabase> {
   const name = `bursar_test_${randomToken(9).toLowerCase().replace(/\W/g, '_')}`
   const administer = async (text: string): Promise<void> => {
     const client = new pg.Client({ connectionString: serverUrl })
@@ -35,10 +52,10 @@ export async function createTestDatabase(
       await client.end()
     }
   }
-  await administer(`create database ${name} template template0`)
+  await administer(`create database ${name} template ${template}`)
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
-  return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) }
+  return { url: url.href, name, drop: () => administer(`drop database if exists ${name} with (force)`) }
 }
 
 /** Declares a suite once per engine. The database is available within hooks and tests. */

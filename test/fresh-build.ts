@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-const sources = ['src', 'mcp', 'tools', 'policies', 'package.json', 'tsconfig.json']
+const sources = ['src', 'mcp', 'tools', 'policies', '.build.mjs', 'package.json', 'tsconfig.json']
 const built = '.build/bin/main.js'
 
 export function setup(): void {

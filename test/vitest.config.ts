@@ -1,20 +1,57 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { filesOf } from './suites.ts'
 
 /**
- * Suites that are repeated with several gateways behind a balancer (TEST_GATEWAYS): journeys of people and agents, not
- * of processes.
+ * A test's kind is in its name: `*.test.ts` starts nothing, `*.db.test.ts` opens an embedded database (and PostgreSQL
+ * where TEST_DATABASE_URL names one), `*.journey.test.ts` starts processes: gateways, chains, browsers.
  */
-const balanced = [
-  'journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}',
-  'mcp/{eras,http,parity,sessions,x402}',
-  'http/{http,limits}',
-  'surface/bad-input',
+const units = 'test/**/!(*.db|*.journey).test.ts'
+const databases = 'test/**/*.db.test.ts'
+const journeys = 'test/**/*.journey.test.ts'
+
+/** Journeys that a newcomer's `npm test` runs: the first minutes of each kind of user. */
+const firstJourneys = [
+  'test/journeys/{approvals,banking,cards,compliance,gasless,investing,money-path,passkeys}.journey.test.ts',
+  'test/journeys/{signed-transfers,swaps,x402}.journey.test.ts',
+  'test/mcp/{parity,x402}.journey.test.ts',
+  'test/http/http.journey.test.ts',
 ]
 
-const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
-const isLong = process.env.SUITE === 'long'
+/** Tests without a process that take many seconds: storms of faults, and models with many random steps. */
+const slow = [
+  'test/mcp/watch.db.test.ts',
+  'test/faults/providers.test.ts',
+  'test/contracts/identity-review.test.ts',
+  'test/investing/{books.property,false-reports}.db.test.ts',
+  'test/spending/{model.property,races}.db.test.ts',
+  'test/audit/seal-decisions.db.test.ts',
+]
+
+/** Journeys of people and agents, not of processes: repeated with several gateways behind a balancer (TEST_GATEWAYS). */
+const balanced = [
+  'test/journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}.journey.test.ts',
+  'test/mcp/{eras,http,parity,sessions,x402}.journey.test.ts',
+  'test/http/{http,limits}.journey.test.ts',
+  'test/surface/bad-input.journey.test.ts',
+]
+
+interface Suite {
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+}
+
+const suites: Readonly<Record<string, Suite>> = {
+  unit: { include: [units], exclude: slow },
+  quick: { include: [units, databases, ...firstJourneys], exclude: slow },
+  // Exactly what `quick` leaves out.
+  long: { include: [journeys, ...slow], exclude: firstJourneys },
+  all: { include: [units, databases, journeys], exclude: [] },
+  balanced: { include: balanced, exclude: [] },
+}
+
+const suite = Number(process.env.TEST_GATEWAYS ?? 1) > 1 ? 'balanced' : (process.env.SUITE ?? 'all')
+const { include, exclude } = suites[suite] ?? { include: [], exclude: [] }
+const startsProcesses = suite !== 'unit' && suite !== 'quick'
 
 /**
  * The slowest files start first, so that the run does not end with them. A new checkout sorts by size, and the fuzzer is
@@ -37,15 +74,26 @@ class LongestEarly extends BaseSequencer {
 export default defineConfig({
   test: {
     root: '.',
-    include: several ? balanced.map((path) => `test/${path}.test.ts`) : filesOf(process.env.SUITE),
-    globalSetup: process.env.SUITE === 'unit' ? [] : ['test/fresh-build.ts'],
-    // For hanging tests only. Files of the long suite start processes, three files at a time on two cores.
-    testTimeout: several || isLong ? 90_000 : 30_000,
-    hookTimeout: several || isLong ? 180_000 : 60_000,
-    // Of three files of the long suite, one mostly waits: for transactions to expire, for pauses between attempts.
-    maxWorkers: isLong ? 3 : 2,
+    include: [...include],
+    exclude: [...exclude],
+    // A test without an assertion proves nothing.
+    setupFiles: ['test/expect-assertions.ts'],
+    globalSetup: [
+      ...(suite === 'unit'
+        ? []
+        : ['test/fresh-build.ts', 'test/database-template.ts', 'test/shared-gateways.ts']),
+      ...(suite === 'long' || suite === 'all' ? ['test/shared-browser.ts'] : []),
+    ],
+    // For hanging tests only. Files of the long suite start processes, five files at a time on two cores.
+    testTimeout: startsProcesses ? 90_000 : 30_000,
+    hookTimeout: startsProcesses ? 180_000 : 60_000,
+    // Two processors: of five files that start processes, three mostly wait: for transactions to expire, between attempts.
+    maxWorkers: startsProcesses ? 5 : 3,
+    // A poll ends when it is true: its end is for what never becomes true.
+    expect: { poll: { timeout: 15_000 } },
     // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.
-    isolate: process.env.SUITE !== 'unit' && process.env.SUITE !== 'quick',
+    isolate: false,
+    execArgv: ['--wasm-tiering-budget=100000000', '--wasm-lazy-validation'],
     sequence: { sequencer: LongestEarly },
   },
 })

@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     root: '.',
     include: [isPolicies ? 'test/policies/**/*.test.ts' : 'test/{ledger,spending}/**/*.test.ts'],
-    exclude: isPolicies ? [] : ['test/**/*.property.test.ts'],
+    exclude: isPolicies ? [] : ['test/**/*.property*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -21,6 +21,7 @@ import { benchRest } from './rest.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
 import { benchSpend } from './spend.ts'
+import { benchStarts } from './starts.ts'
 import { benchTransfer } from './transfer.ts'
 import { benchX402 } from './x402.ts'
 
@@ -73,6 +74,18 @@ add('MCP in one process, processor time a request, to a bare SDK server with one
       floor: micros(bareServer),
       ratio: (time - microsOf('the operation')) / bareServer,
     })),
+])
+
+progress('starts')
+const starts = await benchStarts()
+add('A new sandbox (database in memory, local chain) until it serves, to Node alone', [
+  {
+    what: 'time',
+    ours: ms(starts.wallMs),
+    floor: ms(starts.floorMs),
+    ratio: starts.wallMs / starts.floorMs,
+  },
+  { what: 'processor time, with the chain', ours: ms(starts.processorMs), floor: '', ratio: null },
 ])
 
 progress('spends')

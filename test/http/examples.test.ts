@@ -64,6 +64,7 @@ describe('the examples', () => {
   })
 
   it('use the tools’ example requests, which match their schemas', () => {
+    expect(catalogue.length).toBeGreaterThan(100)
     for (const { tool, input } of catalogue) {
       const needed = Array.isArray(input.required) ? input.required : []
       if (tool.example === undefined) expect([tool.name, needed]).toEqual([tool.name, []])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { type Gateway, startGateway } from './gateway.ts'
+import { forManyTests, type Gateway, sharedGateway, startGateway } from './gateway.ts'
 
 /** Gateway of a suite. Available within hooks and tests. */
 export interface GatewayFixture {
@@ -26,6 +26,23 @@ export function overBothEngines(
 ): void {
   describe(`${name} on PGlite`, () => over(env, null, suite))
   describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () => over(env, testServerUrl, suite))
+}
+
+/** What a suite needs that neither advances the clock nor changes settings. */
+type PlainFixture = Pick<GatewayFixture, 'databaseUrl'> & { gateway(): Pick<Gateway, 'origin'> }
+
+/**
+ * Declares a suite once per engine: on this worker's gateway, and on one of its own with PostgreSQL. Its tests share
+ * the first with other files.
+ */
+export function overSharedAndPostgres(name: string, suite: (world: PlainFixture) => void): void {
+  describe(`${name} on PGlite`, () => {
+    const origin = sharedGateway()
+    suite({ gateway: () => ({ origin }), databaseUrl: () => null })
+  })
+  describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () =>
+    over(forManyTests, testServerUrl, suite),
+  )
 }
 
 function over(

@@ -1,7 +1,9 @@
 /** A real Chromium with a virtual authenticator, if the machine has one. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import { type Browser, type CDPSession, chromium, type Locator, type Page } from 'playwright-core'
+import { expect, inject } from 'vitest'
+import { lastCodeTo } from './people.ts'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 
@@ -23,9 +25,11 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Starts Chromium without its sandbox: containers often run as root, where Chromium has none. */
-export function openBrowser(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox'] })
+/** Connects to the browser of this run. Closing the connection closes its pages, and leaves the browser running. */
+export function openBrowser(): Promise<Browser> {
+  const endpoint = inject('browser')
+  if (endpoint === '') throw new Error('This suite has no browser.')
+  return chromium.connect(endpoint)
 }
 
 /** Page with its own cookies. @property complaints errors in the browser's console. */
@@ -52,6 +56,23 @@ export async function newVisit(browser: Browser, origin: string): Promise<Visit>
 /** Waits for the console of a person who has just signed in. The rail is hidden on small screens. */
 export async function waitForConsole(page: Page, name = ''): Promise<void> {
   await page.locator('.rail .who', { hasText: name }).waitFor({ state: 'attached' })
+}
+
+/** Waits until it is shown, and asserts that. */
+export async function expectVisible(locator: Locator): Promise<void> {
+  await locator.waitFor()
+  expect(await locator.isVisible()).toBe(true)
+}
+
+/** Signs in on the sign-in page by a code that the sandbox sends to an e-mail address. */
+export async function signInWithCode(page: Page, origin: string, mailbox: string): Promise<void> {
+  await page.getByText('Use a one-time code').click()
+  await page.getByLabel('E-mail address or phone number', { exact: true }).fill(mailbox)
+  await page.getByRole('button', { name: 'Send a code' }).click()
+  await page.getByText('A code is on its way.').waitFor()
+  await page.getByLabel('Six-digit code').fill(await lastCodeTo(origin, mailbox))
+  await page.getByRole('button', { name: 'Sign in with the code' }).click()
+  await waitForConsole(page)
 }
 
 async function addAuthenticator(devtools: CDPSession): Promise<() => Promise<void>> {

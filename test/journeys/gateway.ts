@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { inject } from 'vitest'
 import { testServerUrl } from '../engines.ts'
 import { isBalanceable, startBalanced } from './balanced.ts'
 
@@ -19,6 +20,28 @@ export interface Gateway {
   stop(): Promise<number | null>
 }
 
+/** Settings of a gateway that serves many tests: limits of a client address are raised, because tests share theirs. */
+export const forManyTests: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    'AUTHORIZATIONS',
+    'DEVICES',
+    'FEEDBACK',
+    'FX',
+    'GASLESS',
+    'GUESTS',
+    'MUTATIONS',
+    'OTP_COUNTRY',
+    'OTP_DESTINATION',
+    'OTP_IP',
+    'OTP_RESEND',
+    'OTP_TOTAL',
+    'RAILS',
+    'RECOVERY',
+    'REGISTRATIONS',
+    'REVEALS',
+  ].map((name) => [`RATE_${name}`, '1000000/60']),
+)
+
 /**
  * Starts a gateway on a free port. @param env added to a clean sandbox environment. TEST_GATEWAYS starts that many
  * behind a balancer, unless `env` sets a shared setting.
@@ -28,6 +51,17 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   if (count === 1 || testServerUrl === undefined || !isBalanceable(env)) return startProcess(env)
   const servers = { count, serverUrl: testServerUrl, redisUrl: process.env.TEST_REDIS_URL }
   return startBalanced(servers, env, startProcess)
+}
+
+/**
+ * Origin of this worker's gateway, which all its files use and none stops, floods, kills or configures. Its demo account
+ * belongs to everybody: a test that spends opens a guest or a person of its own.
+ */
+export function sharedGateway(): string {
+  const origins = inject('gateways')
+  const origin = origins[Number(process.env.VITEST_POOL_ID) % origins.length]
+  if (origin === undefined) throw new Error('This suite has no shared gateways.')
+  return origin
 }
 
 async function startProcess(env: Readonly<Record<string, string>>): Promise<Gateway> {

@@ -1,4 +1,5 @@
 /** Test persons over real HTTP: guests, and persons who signed in by a code from the sandbox's outbox. */
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { secretOf, totpOf } from '../identity/signed-in.ts'
 
@@ -72,10 +73,22 @@ export async function signInByEmail(origin: string, destination: string): Promis
     body: { channel: 'email', destination },
   })
   const { challengeId } = started
-  const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
-  const code = messages.find((message) => message.destination === destination && message.code !== '')?.code
+  const code = await lastCodeTo(origin, destination)
   const { body } = await requestJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
   return personFrom(origin, body)
+}
+
+/** Reads the newest code sent to an address from the sandbox's outbox. */
+export async function lastCodeTo(origin: string, destination: string): Promise<string> {
+  const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
+  const found = messages.find((message) => message.destination === destination && message.code !== '')
+  if (found === undefined) throw new Error(`No code was sent to ${destination}.`)
+  return found.code
+}
+
+/** An e-mail address that nobody else uses on a shared gateway. */
+export function newMailbox(name: string): string {
+  return `${name}-${randomUUID()}@example.com`
 }
 
 /** Enrolls and activates a second factor, which steps this session up. @returns its base32 secret. */

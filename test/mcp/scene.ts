@@ -1,4 +1,4 @@
-/** A gateway with an owner and their agent, and the SDK's own clients to call it with. */
+/** An owner and their agent at this worker's gateway, and the SDK's own clients to call it with. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,12 +7,16 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
-import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { type Gateway, sharedGateway } from '../journeys/gateway.ts'
+import { newGuest } from '../journeys/people.ts'
 
-/** The test scene. @property keyFile of a registered agent. @property strangerFile of an unregistered one. */
+/**
+ * The test scene. @property apiKey of another account, with the scopes, limits and card of the sandbox's demo key.
+ * @property keyFile of a registered agent.
+ */
 export interface Scene {
-  readonly gateway: Gateway
-  readonly demoApiKey: string
+  readonly gateway: Pick<Gateway, 'origin'>
+  readonly apiKey: string
   readonly keyFile: string
   readonly unregisteredKeyFile: string
   /** Makes an unregistered key. */
@@ -20,45 +24,64 @@ export interface Scene {
   close(): Promise<void>
 }
 
-/** Starts a gateway and registers an agent that may read and transfer, up to 5 USD per transaction. */
+const demoScopes = [
+  'wallets:read',
+  'wallets:transfer',
+  'investing:read',
+  'investing:trade',
+  'swaps:quote',
+  'cards:read',
+  'cards:write',
+  'banking:read',
+  'banking:write',
+  'banking:pay',
+  'compliance:write',
+  'fx:pay',
+  'purchases:pay',
+  'events:read',
+]
+
+/** Opens two accounts, and registers an agent that may read and transfer, up to 5 USD per transaction. */
 export async function openScene(): Promise<Scene> {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-mcp-'))
-  const gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' })
+  const gateway = { origin: sharedGateway() }
   const newKey = async (name: string) => {
     const path = join(directory, `${name}.json`)
     const { out } = await bursar(['agent', 'new', '--name', name, '--out', path])
     return { path, ...z.object({ publicKey: z.looseObject({ x: z.string() }) }).parse(JSON.parse(out)) }
   }
   const [agent, stranger] = [await newKey('agent'), await newKey('stranger')]
-  const read = async (path: string, init: RequestInit = {}) =>
-    z
-      .object({ sessionToken: z.string().default(''), demoApiKey: z.string().default('') })
-      .parse(await (await fetch(`${gateway.origin}${path}`, init)).json())
-  const { sessionToken } = await read('/api/auth/guest', { method: 'POST' })
-  await read('/api/agents/keys', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${sessionToken}` },
-    body: JSON.stringify({
-      name: 'Bot',
-      publicKey: agent.publicKey,
-      scopes: ['wallets:read', 'wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '12' },
-        categories: { allow: ['transfer'] },
-      },
-    }),
+  const [owner, other] = [await newGuest(gateway.origin), await newGuest(gateway.origin)]
+  await owner.send('POST', '/api/agents/keys', {
+    name: 'Bot',
+    publicKey: agent.publicKey,
+    scopes: ['wallets:read', 'wallets:transfer'],
+    policy: {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '12' },
+      categories: { allow: ['transfer'] },
+    },
   })
+  const { body: made } = await other.send('POST', '/api/developer/keys', {
+    name: 'Demo',
+    scopes: demoScopes,
+    policy: {
+      perTransaction: { max: '25' },
+      dailyBudget: { max: '100' },
+      categories: { allow: ['transfer', 'card', 'invest', 'x402'] },
+    },
+  })
+  const { id: agentId, key: apiKey } = z.object({ id: z.string(), key: z.string() }).parse(made)
+  const { body: listed } = await other.send('GET', '/api/cards')
+  const { cards } = z.object({ cards: z.tuple([z.looseObject({ id: z.string() })]) }).parse(listed)
+  await other.send('PATCH', '/api/cards', { cardId: cards[0].id, agentId })
   return {
     gateway,
-    demoApiKey: (await read('/sandbox/credentials')).demoApiKey,
+    apiKey,
     keyFile: agent.path,
     unregisteredKeyFile: stranger.path,
     newKey,
-    close: async () => {
-      await gateway.stop()
-      rmSync(directory, { recursive: true, force: true })
-    },
+    close: async () => rmSync(directory, { recursive: true, force: true }),
   }
 }
 
@@ -72,15 +95,12 @@ export function stdioTransport(url: string, keyFile: string): StdioClientTranspo
 }
 
 /** A connected client over Streamable HTTP with an API key. */
-export async function httpClient({
-  gateway,
-  demoApiKey,
-}: Pick<Scene, 'gateway' | 'demoApiKey'>): Promise<Client> {
+export async function httpClient({ gateway, apiKey }: Pick<Scene, 'gateway' | 'apiKey'>): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' })
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
-    requestInit: { headers: { authorization: `Bearer ${demoApiKey}` } },
+    requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
   })
-  // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
+  // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
   await client.connect(transport as Parameters<Client['connect']>[0])
   return client
 }

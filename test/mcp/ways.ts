@@ -41,14 +41,14 @@ export interface Transports {
 /** The routes of the registry, by MCP tool name. */
 const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
 
-/** Opens the transports with a scene's demo key. */
+/** Opens the transports with a scene's API key. */
 export async function openTransports(scene: Scene): Promise<Transports> {
   const old = await httpClient(scene)
   const modern = new Client2026(
     { name: 'test', version: '1' },
     { capabilities: {}, versionNegotiation: { mode: 'auto' } },
   )
-  const headers = { authorization: `Bearer ${scene.demoApiKey}` }
+  const headers = { authorization: `Bearer ${scene.apiKey}` }
   await modern.connect(
     new StreamableHTTPClientTransport(new URL('/mcp', scene.gateway.origin), { requestInit: { headers } }),
   )

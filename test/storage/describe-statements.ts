@@ -1,10 +1,9 @@
 /** Describes statements on both engines, without executing them. */
-import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
-import { clusterSnapshot } from '../../src/storage/cluster-snapshot.ts'
 import type { Statement } from '../../src/storage/database.ts'
+import { openInMemory } from '../../src/storage/pglite.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { createTestDatabase } from '../engines.ts'
+import { createEmptyDatabase } from '../engines.ts'
 
 /** An engine's description of a statement: parameter types and columns, with the catalogue's type names. */
 export interface Description {
@@ -22,8 +21,7 @@ const TYPE_NAMES = 'select oid::int4 as oid, format_type(oid, null) as name from
 
 /** By name, on a migrated PGlite. */
 export async function describeOnPglite(statements: readonly Statement[]): Promise<Map<string, Description>> {
-  const { content } = await clusterSnapshot()
-  const pglite = await PGlite.create({ loadDataDir: content })
+  const { pglite } = await openInMemory()
   try {
     const { rows } = await pglite.query<{ oid: number; name: string }>(TYPE_NAMES)
     return await describeAll(statements, rows, async (text) => {
@@ -40,7 +38,7 @@ export async function describeOnPostgres(
   statements: readonly Statement[],
   serverUrl: string,
 ): Promise<Map<string, Description>> {
-  const { url, drop } = await createTestDatabase(serverUrl)
+  const { url, drop } = await createEmptyDatabase(serverUrl)
   const database = await openPostgres({ url })
   await database.migrate()
   await database.close()

@@ -35,7 +35,9 @@ describe('lockDirectory', () => {
 
   it('takes over from a dead process', () => {
     // Above the largest pid that Linux assigns.
-    lockDirectory(owned({ pid: 4_194_305, started: 'boot 1' }), at)
+    const unlock = lockDirectory(owned({ pid: 4_194_305, started: 'boot 1' }), at)
+    expect(unlock).toBeTypeOf('function')
+    unlock()
   })
 
   it.skipIf(process.platform !== 'linux')('detects a reused pid by its start time', () => {

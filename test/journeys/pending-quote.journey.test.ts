@@ -1,0 +1,48 @@
+/** A quote that an agent buys over MCP on a slow chain: nothing is delivered before it is paid. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import { httpClient, problemOf } from '../mcp/scene.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { stableTokens, tokenBalance } from './keyed-owners.ts'
+import { requestJson } from './people.ts'
+
+let node: AnvilProcess
+let gateway: Gateway
+beforeAll(async () => {
+  node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+  gateway = await startGateway({ CHAIN_RPC_URL: node.url })
+}, 90_000)
+afterAll(async () => {
+  await gateway?.stop()
+  await node?.stop()
+})
+
+it('delivers a quote over MCP once the chain has confirmed its payment, and never before', async () => {
+  const rpc = (method: string, params: unknown[] = []) =>
+    fetch(node.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { demoApiKey } = z.looseObject({ demoApiKey: z.string() }).parse(body)
+  const client = await httpClient({ gateway, apiKey: demoApiKey })
+  const buy = (idempotencyKey: string) =>
+    client.callTool({
+      name: 'x402_fx',
+      arguments: { from: 'USD', to: 'EUR', amount: '100', idempotency_key: idempotencyKey },
+    })
+  const received = () => tokenBalance(node.url, 'USDC', stableTokens.payTo)
+  expect((await buy('deploys')).isError).not.toBe(true)
+  const before = await received()
+  await rpc('evm_setAutomine', [false])
+  for (let times = 0; times < 2; times += 1)
+    expect(problemOf(await buy('one'))).toMatchObject({ code: 'settlement_pending' })
+  expect(await received()).toBe(before)
+  await rpc('evm_mine')
+  await rpc('evm_setAutomine', [true])
+  await expect.poll(async () => (await buy('one')).isError, { timeout: 30_000, interval: 500 }).not.toBe(true)
+  expect(await received()).toBe(before + 10_000n)
+  await client.close()
+}, 60_000)

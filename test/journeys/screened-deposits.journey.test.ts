@@ -1,0 +1,166 @@
+/** Deposits from a suspicious sender, over real HTTP: held, listed, released or blocked by an administrator. */
+import { createTestClient, createWalletClient, erc20Abi, http, numberToHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
+import { hasAnvil } from '../x402/world.ts'
+import { overBothEngines } from './both-engines.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { addressOf } from './keyed-owners.ts'
+import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
+
+const reviews = z.object({
+  reviews: z.array(
+    z.looseObject({
+      id: z.string(),
+      accountId: z.string(),
+      direction: z.string(),
+      decisionId: z.string().nullable(),
+    }),
+  ),
+})
+
+overBothEngines('screened deposits', {}, (world) => {
+  let owner: Person
+  let admin: Person
+  let accountId: string
+  beforeAll(async () => {
+    admin = await signInByEmail(world.gateway().origin, `admin-${Date.now()}@bursar.example`)
+    await admin.send('POST', '/sandbox/admin', {})
+  })
+  beforeEach(async () => {
+    owner = await newGuest(world.gateway().origin)
+    accountId = String((await owner.send('POST', '/api/banking', { currency: 'USD' })).body.id)
+  })
+  const payIn = async (from?: string) =>
+    requestJson(world.gateway().origin, 'POST', '/sandbox/deposits', {
+      body: { accountId, amount: '10', ...(from === undefined ? {} : { from }) },
+    })
+  const usdc = async () => {
+    const { body } = await owner.send('GET', '/api/wallets')
+    const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
+    return rows.find(({ token }) => token === 'USDC')?.amount
+  }
+  const listed = async (status = 'open') =>
+    reviews
+      .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
+      .reviews.filter((review) => review.accountId === owner.accountId)
+
+  it('from anybody else arrive', async () => {
+    await payIn()
+    await payIn('Ada Lovelace')
+    expect(await usdc()).toBe('1020')
+  })
+
+  it('from a listed name or a suspicious address wait for an administrator', async () => {
+    for (const [from, decision, after] of [
+      ['LAZARUS GROUP', 'release', '1010'],
+      [`0x${'1'.repeat(36)}8888`, 'block', '1010'],
+    ] as const) {
+      const before = await usdc()
+      expect((await payIn(from)).status).toBe(200)
+      expect(await usdc()).toBe(before)
+      const [review] = await listed()
+      expect(review).toMatchObject({ direction: 'in', decisionId: null, counterparty: from, amount: '10' })
+      const path = `/api/admin/reviews/${review?.id}`
+      const decided = await admin.send('POST', path, { decision, reason: 'The payer was shown.' })
+      expect(decided).toMatchObject({ status: 200, body: { releasedUntil: null } })
+      expect(await usdc()).toBe(after)
+      expect((await admin.send('POST', path, { decision, reason: 'Again.' })).status).toBe(409)
+    }
+    expect(await listed()).toEqual([])
+  })
+
+  it('from a sanctioned address are blocked at once', async () => {
+    await payIn(`0x${'1'.repeat(36)}9999`)
+    expect(await usdc()).toBe('1000')
+    expect(await listed('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])
+  })
+})
+
+describe.skipIf(!hasAnvil())('deposits on the chain', () => {
+  let node: AnvilProcess
+  let gateway: Gateway
+  let owner: Person
+  let admin: Person
+  beforeAll(async () => {
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+    gateway = await startGateway({ CHAIN_RPC_URL: node.url, RATE_MUTATIONS: '100000/60' })
+    owner = await newGuest(gateway.origin)
+    admin = await signInByEmail(gateway.origin, 'admin@bursar.example')
+    await admin.send('POST', '/sandbox/admin', {})
+  }, 90_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    await node?.stop()
+  })
+  const usdcOf = async () => {
+    const { body } = await owner.send('GET', '/api/wallets')
+    const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
+    return rows.find(({ token }) => token === 'USDC')?.amount
+  }
+  /** Pays the owner 7 USDC from a private key. @returns the payer's address. */
+  const payFrom = async (secret: bigint) => {
+    const account = privateKeyToAccount(numberToHex(secret, { size: 32 }))
+    const transport = http(node.url)
+    const nodeClient = createTestClient({ mode: 'anvil', chain: baseSepolia, transport })
+    await nodeClient.setBalance({ address: account.address, value: 10n ** 24n })
+    const funds = { address: account.address, token: 'USDC', amount: '7' }
+    expect(await requestJson(gateway.origin, 'POST', '/sandbox/faucet', { body: funds })).toMatchObject({
+      status: 200,
+    })
+    const wallet = createWalletClient({ account, chain: baseSepolia, transport })
+    const args = [await addressOf(owner), 7_000_000n] as const
+    await wallet.writeContract({
+      address: sandboxTokens.USDC.address,
+      abi: erc20Abi,
+      functionName: 'transfer',
+      args,
+    })
+    return account.address
+  }
+  const listed = async (status: string) =>
+    reviews.parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body).reviews
+
+  it('are credited, wait for an administrator, or are blocked, by their sender', async () => {
+    const destination = '0x00000000000000000000000000000000000c0de5'
+    const pay = (amount: string) =>
+      owner.send('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' })
+    expect(await pay('300')).toMatchObject({ status: 200 })
+    await payFrom(0xb0b5n)
+    await expect.poll(usdcOf, { timeout: 20_000 }).toBe('707')
+    // Keys whose addresses end in 8888 and 9999.
+    const [suspicious, sanctioned] = [await payFrom(26_702n), await payFrom(10_876n)]
+    await expect
+      .poll(() => listed('open'), { timeout: 20_000 })
+      .toMatchObject([
+        {
+          accountId: owner.accountId,
+          direction: 'in',
+          operation: 'deposit',
+          amount: '7',
+          asset: 'USDC',
+          chain: 'base-sepolia',
+          counterparty: suspicious.toLowerCase(),
+        },
+      ])
+    await expect
+      .poll(() => listed('blocked'), { timeout: 20_000 })
+      .toMatchObject([{ counterparty: sanctioned.toLowerCase(), decidedBy: null }])
+    expect(await usdcOf()).toBe('707')
+    expect(await pay('708')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
+    const path = `/api/admin/reviews/${(await listed('open'))[0]?.id}`
+    const decision = { decision: 'release', reason: 'The payer was shown.' }
+    expect(await admin.send('POST', path, decision)).toMatchObject({
+      status: 200,
+      body: { status: 'released', releasedUntil: null },
+    })
+    expect(await usdcOf()).toBe('714')
+    expect((await admin.send('POST', path, decision)).status).toBe(409)
+    const { body: drift } = await admin.send('GET', '/api/admin/drift')
+    expect(JSON.stringify(drift)).not.toContain(owner.accountId)
+  }, 90_000)
+})

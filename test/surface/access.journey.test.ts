@@ -1,0 +1,546 @@
+/**
+ * Access control: every route of the OpenAPI document with every kind of credential, over real HTTP. Rows come from the
+ * document, expectations from the registry; the whole table is kept as a readable snapshot next to this file.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { scopes } from '../../policies/scopes.ts'
+import type { Tool } from '../../src/kernel/tool.ts'
+import { tools } from '../../tools/index.ts'
+import { newAuthenticator } from '../identity/authenticator.ts'
+import { type Agent, newAgent } from '../journeys/agent.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
+
+const SECRET = 'a session secret shared with this test'
+const generous = '100000/60'
+
+/** Kinds of caller, in the order of the columns. */
+const kinds = [
+  'none',
+  'guest',
+  'person',
+  'stale person',
+  'admin',
+  'locked person',
+  'expired session',
+  'ended session',
+  'forged session',
+  'key without scopes',
+  'key with all scopes',
+  'locked key',
+  'expired key',
+  'agent without scopes',
+  'agent with all scopes',
+  'locked agent',
+  'expired agent',
+  'expired signature',
+] as const
+type Kind = (typeof kinds)[number]
+
+type Send = (request: { method: string; target: string; body?: string }) => Promise<Response>
+
+const policy = {
+  perTransaction: { max: '1000' },
+  dailyBudget: { max: '100000' },
+  categories: { allow: ['transfer', 'x402'] },
+}
+const allScopes = Object.keys(scopes)
+
+let gateway: Gateway
+let people = 0
+const newPerson = () => {
+  people += 1
+  return signInByEmail(gateway.origin, `person-${people}@example.com`)
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    CHAIN: 'simulated',
+    SESSION_SECRET: SECRET,
+    ...Object.fromEntries(
+      [
+        'MUTATIONS',
+        'GASLESS',
+        'FX',
+        'RAILS',
+        'FEEDBACK',
+        'OTP_RESEND',
+        'OTP_DESTINATION',
+        'OTP_IP',
+        'RECOVERY',
+        'REVEALS',
+      ].map((name) => [`RATE_${name}`, generous]),
+    ),
+  })
+})
+afterAll(() => gateway?.stop())
+
+const document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string() }))),
+})
+
+/** Every served route, with its tool. */
+async function served(): Promise<{ route: string; tool: Tool }[]> {
+  const { paths } = document.parse((await requestJson(gateway.origin, 'GET', '/api/openapi.json')).body)
+  // Providers authenticate by their signatures, whatever else they send: webhooks have tests of their own.
+  const forCallers = Object.entries(paths).filter(([path]) => !path.startsWith('/api/webhooks/'))
+  return forCallers.flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => {
+      const tool = tools.find(({ name }) => operationId === name || operationId.startsWith(`${name}.`))
+      if (tool === undefined) throw new Error(`${operationId} is in no tool`)
+      return { route: `${method.toUpperCase()} ${path}`, tool }
+    }),
+  )
+}
+
+const bearer =
+  (token: string): Send =>
+  ({ method, target, body }) =>
+    fetch(`${gateway.origin}${target}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body }),
+    })
+
+const signedBy =
+  (agent: Agent, parameters: Record<string, Date> = {}): Send =>
+  ({ method, target, body }) =>
+    agent.fetch({
+      method,
+      url: `${gateway.origin}${target}`,
+      parameters,
+      ...(body === undefined ? {} : { body }),
+    })
+
+const keyOf = async (owner: Person, more: Record<string, unknown>) => {
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
+  return bearer(z.string().parse(body.key))
+}
+
+const agentOf = async (owner: Person, more: Record<string, unknown>) => {
+  const agent = await newAgent()
+  const grant = { name: 'Agent', policy, publicKey: agent.jwk, ...more }
+  const { body } = await owner.send('POST', '/api/agents/keys', grant)
+  z.string().parse(body.agentId)
+  return agent
+}
+
+async function expiredToken({ token }: Person): Promise<string> {
+  const claims = z
+    .record(z.string(), z.unknown())
+    .parse(JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()))
+  const past = Math.floor(Date.now() / 1000) - 60
+  return new SignJWT({ ...claims, iat: past - 900, exp: past })
+    .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt' })
+    .sign(Buffer.from(SECRET))
+}
+
+/**
+ * A key and an agent that expire in a moment. On a busy machine, creating them may take longer: then they are created
+ * again with a longer life.
+ */
+async function soonExpired(owner: Person) {
+  for (let lifeMs = 400; ; lifeMs *= 2) {
+    const endsAt = Date.now() + lifeMs
+    const grant = { scopes: allScopes, expiresAt: new Date(endsAt).toISOString() }
+    try {
+      const [expiredKey, expiredAgent] = [await keyOf(owner, grant), await agentOf(owner, grant)]
+      return { expiredKey, expiredAgent, endsAt }
+    } catch (error) {
+      if (lifeMs > 5_000) throw error
+    }
+  }
+}
+
+/** A cast of callers, new for each route that changes anything, so that its effect on a caller does not affect the next row. */
+async function newCast(): Promise<Record<Kind, Send>> {
+  const [guest, owner, person, admin, locked] = await Promise.all([
+    newGuest(gateway.origin),
+    newGuest(gateway.origin),
+    newPerson(),
+    newPerson(),
+    newPerson(),
+  ])
+  await admin.send('POST', '/sandbox/admin', {})
+  const address = `stale-${people}@example.com`
+  await enrollMfa(await signInByEmail(gateway.origin, address))
+  const stale = await signInByEmail(gateway.origin, address)
+  const ended = await newGuest(gateway.origin)
+  await ended.send('POST', '/api/auth/logout', {})
+  const { expiredKey, expiredAgent, endsAt } = await soonExpired(owner)
+  const [lockedKey, lockedAgent, bareKey, fullKey, bareAgent, fullAgent] = [
+    await keyOf(locked, { scopes: allScopes }),
+    await agentOf(locked, { scopes: allScopes }),
+    await keyOf(owner, { scopes: [] }),
+    await keyOf(owner, { scopes: allScopes }),
+    await agentOf(owner, { scopes: [] }),
+    await agentOf(owner, { scopes: allScopes }),
+  ]
+  await locked.send('POST', '/api/security/lock', {})
+  await sleep(Math.max(0, endsAt - Date.now()))
+  const hourAgo = { created: new Date(Date.now() - 3_600_000), expires: new Date(Date.now() - 3_500_000) }
+  const [header, , signature] = person.token.split('.')
+  const claims = Buffer.from(JSON.stringify({ sub: admin.accountId, sid: 'sess_x', exp: 9e9 })).toString(
+    'base64url',
+  )
+  return {
+    none: ({ method, target, body }) =>
+      fetch(`${gateway.origin}${target}`, {
+        method,
+        ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+      }),
+    guest: bearer(guest.token),
+    person: bearer(person.token),
+    'stale person': bearer(stale.token),
+    admin: bearer(admin.token),
+    'locked person': bearer(locked.token),
+    'expired session': bearer(await expiredToken(person)),
+    'ended session': bearer(ended.token),
+    'forged session': bearer(`${header}.${claims}.${signature}`),
+    'key without scopes': bareKey,
+    'key with all scopes': fullKey,
+    'locked key': lockedKey,
+    'expired key': expiredKey,
+    'agent without scopes': signedBy(bareAgent),
+    'agent with all scopes': signedBy(fullAgent),
+    'locked agent': signedBy(lockedAgent),
+    'expired agent': signedBy(expiredAgent),
+    'expired signature': signedBy(fullAgent, hourAgo),
+  }
+}
+
+/** The expected status and code; undefined if the tool itself decides. */
+function expectedOf(tool: Tool, kind: Kind): string | undefined {
+  if (tool.who === 'public') return undefined
+  if (kind === 'none' || /session$/.test(kind)) return '401 unauthenticated'
+  if (kind === 'expired signature') return '401 signature_expired'
+  if (kind.startsWith('expired')) return '401 unknown_key'
+  if (kind.startsWith('locked')) return '423 account_locked'
+  const isKey = /^(key|agent)/.test(kind)
+  if (isKey && tool.who !== 'account') return '403 insufficient_scope'
+  if (/without scopes$/.test(kind) && tool.scopes.length > 0) return '403 insufficient_scope'
+  if (tool.who === 'admin' && kind !== 'admin') return '403 insufficient_scope'
+  // Identity data comes from the person only; a key can only read the status.
+  if (isKey && tool.name === 'compliance.kyc') return '403 insufficient_scope'
+  // The example asks for fewer mails, which needs a proof.
+  const needsProof = tool.stepUp !== undefined || tool.name === 'notifications.settings.update'
+  if (needsProof && kind === 'stale person') return '401 step_up_required'
+  return undefined
+}
+
+/** The authorization failures. A tool that decides itself never answers with one of these. */
+const refusals =
+  /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
+/** Sign-in tools that answer 401 because of their input, not of the caller. */
+const judgesItsInput = ({ opensSession, name }: Tool) => opensSession === true || name === 'approvals.request'
+
+async function cellOf(response: Response): Promise<string> {
+  const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
+  return response.status < 300 || body.code === undefined
+    ? String(response.status)
+    : `${response.status} ${body.code}`
+}
+
+function requestOf(route: string, tool: Tool) {
+  const [method = '', template = ''] = route.split(' ')
+  const example = z.record(z.string(), z.unknown()).parse(tool.example ?? {})
+  const inPath = [...(tool.route.match(/\{(\w+)\}/g) ?? [])].map((name) => name.slice(1, -1))
+  const target = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(example[name]))
+  const rest = Object.entries(example).filter(([name]) => !inPath.includes(name))
+  if (method === 'GET') {
+    const query = new URLSearchParams(
+      Object.fromEntries(rest.map(([name, value]) => [name, String(value)])),
+    ).toString()
+    return { method, target: query === '' ? target : `${target}?${query}` }
+  }
+  return rest.length === 0
+    ? { method, target }
+    : { method, target, body: JSON.stringify(Object.fromEntries(rest)) }
+}
+
+describe('access control', () => {
+  it('matches the registry, for every route and every credential', { timeout: 900_000 }, async () => {
+    const routes = await served()
+    const lines: string[] = []
+    const wrong: string[] = []
+    const readers = await newCast()
+    for (const { route, tool } of routes.sort((one, other) => (one.route < other.route ? -1 : 1))) {
+      const cast = tool.effect === 'read' ? readers : await newCast()
+      const cells = new Map<string, Kind[]>()
+      for (const kind of kinds) {
+        const cell = await cellOf(await cast[kind](requestOf(route, tool)))
+        cells.set(cell, [...(cells.get(cell) ?? []), kind])
+        const expected = expectedOf(tool, kind)
+        const isWrong =
+          expected === undefined ? refusals.test(cell) && !judgesItsInput(tool) : cell !== expected
+        if (isWrong)
+          wrong.push(`${route} as ${kind}: ${cell}, expected ${expected ?? 'the tool’s own decision'}`)
+      }
+      lines.push(
+        `${route}  (${tool.who}${tool.stepUp !== undefined ? ', step-up' : ''})`,
+        ...[...cells].map(([cell, who]) => `  ${cell}: ${who.join(', ')}`),
+      )
+    }
+    expect(wrong).toEqual([])
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('__snapshots__/access.snap')
+  })
+
+  it('is equal at /mcp, which accepts keys only', async () => {
+    const cast = await newCast()
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const statuses = new Map<Kind, string>()
+    for (const kind of kinds)
+      statuses.set(kind, await cellOf(await cast[kind]({ method: 'POST', target: '/mcp', body })))
+    const [locked, expired] = [/^locked/, /^expired (key|agent)$/].map((pattern) =>
+      kinds.filter((name) => pattern.test(name)),
+    )
+    expect([locked?.length, expired?.length]).toEqual([3, 2])
+    for (const kind of locked ?? []) expect([kind, statuses.get(kind)]).toEqual([kind, '423 account_locked'])
+    for (const kind of expired ?? []) expect([kind, statuses.get(kind)]).toEqual([kind, '401 unknown_key'])
+    for (const kind of ['none', 'guest', 'person', 'admin', 'forged session'] as const)
+      expect([kind, statuses.get(kind)]).toEqual([kind, '401 unauthenticated'])
+    // The protocol requires an Accept header; this tests only that the key is accepted.
+    for (const kind of ['key with all scopes', 'agent without scopes'] as const)
+      expect([kind, statuses.get(kind)]).toEqual([kind, '406'])
+  })
+
+  it('covers every tool that the sandbox serves', async () => {
+    const covered = new Set((await served()).map(({ tool }) => tool.name))
+    expect(tools.filter(({ name }) => !covered.has(name)).map(({ name }) => name)).toEqual([])
+  })
+})
+
+async function newAgentOf(owner: Person) {
+  const { jwk } = await newAgent()
+  const { body } = await owner.send('POST', '/api/agents/keys', { name: 'Bot', publicKey: jwk, scopes: [] })
+  const path = `/api/agents/keys/${String(body.agentId)}`
+  return {
+    id: String(body.agentId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'active',
+  }
+}
+
+async function newApprovalOf(owner: Person) {
+  const agent = await newAgent()
+  await owner.send('POST', '/api/agents/keys', {
+    name: 'Bot',
+    publicKey: agent.jwk,
+    scopes: ['wallets:transfer'],
+    policy: { ...policy, approval: { above: '1' } },
+  })
+  const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '2', signature: 'x' }
+  const response = await signedBy(agent)({
+    method: 'POST',
+    target: '/api/wallets/transfer',
+    body: JSON.stringify(transfer),
+  })
+  const { approvalId: id } = z.object({ approvalId: z.string() }).parse(await response.json())
+  const isThere = async () => (await owner.send('GET', `/api/approvals/${id}`)).body.status === 'pending'
+  return { id, isThere }
+}
+
+async function newApiKeyOf(owner: Person) {
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
+  const isThere = async () =>
+    JSON.stringify((await owner.send('GET', '/api/developer/keys')).body).includes(
+      `"${String(body.id)}","name":"Key","status":"active"`,
+    )
+  return { id: String(body.id), isThere }
+}
+
+async function newPurchaseOf(owner: Person) {
+  const url = `${gateway.origin}/sandbox/sellers/weather`
+  const { body } = await owner.send('POST', '/api/purchases', { url, maxAmount: '0.1' })
+  const path = `/api/purchases/${String(body.purchaseId)}`
+  return {
+    id: String(body.purchaseId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'delivered',
+  }
+}
+
+async function newEndpointOf(owner: Person) {
+  const url = 'http://127.0.0.1:9/events'
+  const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
+  const path = `/api/webhook-endpoints/${String(body.id)}`
+  return {
+    id: String(body.id),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'active',
+  }
+}
+
+/** For each route that names an object: creates one, with its id and a check that it still exists. */
+const objects: Readonly<
+  Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
+> = {
+  'DELETE /api/auth/sessions/{id}': async (owner) => {
+    const { body } = await owner.send('GET', '/api/auth/sessions')
+    const [first] = z.array(z.object({ id: z.string() })).parse(body.sessions)
+    return {
+      id: first?.id ?? '',
+      isThere: async () => (await owner.send('GET', '/api/auth/session')).status === 200,
+    }
+  },
+  ...Object.fromEntries(
+    [
+      'GET /api/agents/keys/{id}',
+      'PATCH /api/agents/keys/{id}',
+      'DELETE /api/agents/keys/{id}',
+      'POST /api/agents/keys/{id}/pause',
+      'GET /api/agents/keys/{id}/usage',
+    ].map((route) => [route, newAgentOf] as const),
+  ),
+  'GET /api/wallets/transfers/{id}': async (owner) => {
+    const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
+    const { body } = await owner.send('POST', '/api/wallets/transfer', transfer)
+    const path = `/api/wallets/transfers/${String(body.transferId)}`
+    return {
+      id: String(body.transferId),
+      isThere: async () => (await owner.send('GET', path)).body.state === 'confirmed',
+    }
+  },
+  'DELETE /api/investing/orders/{id}': async (owner) => {
+    const waiting = { symbol: 'VTI', side: 'buy', notional: '1', type: 'limit', limitPrice: '1' }
+    const { body } = await owner.send('POST', '/api/investing/order', waiting)
+    return {
+      id: String(body.id),
+      isThere: async () =>
+        JSON.stringify((await owner.send('GET', '/api/investing/orders?status=open')).body).includes(
+          String(body.id),
+        ),
+    }
+  },
+  'POST /api/cards/{id}/reveal': async (owner) => {
+    const { body } = await owner.send('GET', '/api/cards')
+    const [card] = z.array(z.looseObject({ id: z.string() })).parse(body.cards)
+    return { id: card?.id ?? '', isThere: async () => card !== undefined }
+  },
+  'DELETE /api/notifications/subscriptions/{id}': async (owner) => {
+    const keys = {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    }
+    const subscription = { endpoint: 'https://push.example.com/send/abc', keys }
+    const path = '/api/notifications/subscriptions'
+    const { body } = await owner.send('POST', path, subscription)
+    return {
+      id: String(body.id),
+      isThere: async () => JSON.stringify((await owner.send('GET', path)).body).includes(String(body.id)),
+    }
+  },
+  'GET /api/cards/{id}/transactions': async (owner) => {
+    const { body } = await owner.send('GET', '/api/cards')
+    const [first] = z.array(z.object({ id: z.string() })).parse(body.cards)
+    return {
+      id: first?.id ?? '',
+      isThere: async () => (await owner.send('GET', '/api/cards')).body.cards !== undefined,
+    }
+  },
+  'GET /api/compliance/travel-rule/{id}': async (owner) => {
+    const { body } = await owner.send('POST', '/api/compliance/travel-rule', {
+      amount: '1500',
+      destination: `0x${'1'.repeat(40)}`,
+      beneficiary: { name: 'Grace Hopper' },
+    })
+    const path = `/api/compliance/travel-rule/${String(body.id)}`
+    return {
+      id: String(body.id),
+      isThere: async () => (await owner.send('GET', path)).body.status === 'required',
+    }
+  },
+  'GET /api/banking/payouts/{id}': async (owner) => {
+    const { body } = await owner.send('POST', '/api/banking/payouts', {
+      recipientId: (await newRecipientOf(owner)).id,
+      amount: '10',
+    })
+    const path = `/api/banking/payouts/${String(body.id)}`
+    return {
+      id: String(body.id),
+      isThere: async () => (await owner.send('GET', path)).body.amount === '10',
+    }
+  },
+  'GET /api/banking/recipients/{id}': newRecipientOf,
+  'DELETE /api/banking/recipients/{id}': newRecipientOf,
+  'GET /api/purchases/{id}': newPurchaseOf,
+  'GET /api/purchases/{id}/evidence': newPurchaseOf,
+  'GET /api/approvals/{id}': newApprovalOf,
+  'POST /api/approvals/{id}': newApprovalOf,
+  'DELETE /api/approvals/{id}': newApprovalOf,
+  'DELETE /api/security/passkeys/{id}': async (owner) => {
+    const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
+    const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(registration.publicKey)
+    await owner.send('POST', '/api/auth/webauthn', { action: 'register', credential })
+    const passkeysOf = async () => {
+      const { body } = await owner.send('GET', '/api/security/passkeys')
+      return z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
+    }
+    return { id: (await passkeysOf())[0]?.id ?? '', isThere: async () => (await passkeysOf()).length === 1 }
+  },
+  ...Object.fromEntries(
+    ['DELETE /api/developer/keys/{id}', 'PATCH /api/developer/keys/{id}'].map(
+      (route) => [route, newApiKeyOf] as const,
+    ),
+  ),
+  ...Object.fromEntries(
+    [
+      'GET /api/webhook-endpoints/{id}',
+      'PATCH /api/webhook-endpoints/{id}',
+      'DELETE /api/webhook-endpoints/{id}',
+      'POST /api/webhook-endpoints/{id}/rotate',
+      'POST /api/webhook-endpoints/{id}/test',
+      'GET /api/webhook-endpoints/{id}/deliveries',
+      'POST /api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
+    ].map((route) => [route, newEndpointOf] as const),
+  ),
+}
+
+async function newRecipientOf(owner: Person) {
+  const { body } = await owner.send('POST', '/api/banking/recipients', {
+    currency: 'USD',
+    name: 'Grace Hopper',
+    country: 'US',
+    account: { routingNumber: '021000021', accountNumber: '123456789' },
+  })
+  const path = `/api/banking/recipients/${String(body.id)}`
+  return {
+    id: String(body.id),
+    isThere: async () => (await owner.send('GET', path)).body.last4 === '6789',
+  }
+}
+
+/** A valid body, if the route needs one. */
+const bodies: Readonly<Record<string, object>> = {
+  'PATCH /api/agents/keys/{id}': { name: 'Mine' },
+  'PATCH /api/developer/keys/{id}': { status: 'paused' },
+  'POST /api/approvals/{id}': { decision: 'reject' },
+  'PATCH /api/webhook-endpoints/{id}': { status: 'disabled' },
+}
+
+describe('another account’s object', () => {
+  it('is not found, and stays unchanged', async () => {
+    const withObject = tools.filter(
+      ({ route, who, pathValues }) =>
+        route.includes('{') &&
+        // A registration or a program's sign-in belongs to nobody yet: the first person with its code decides it.
+        !route.includes('/registrations/') &&
+        !route.includes('/devices/') &&
+        (who === 'person' || who === 'account') &&
+        pathValues === undefined,
+    )
+    expect(withObject.map(({ route }) => route).sort()).toEqual(Object.keys(objects).sort())
+    for (const [route, make] of Object.entries(objects)) {
+      const [owner, stranger] = [await newGuest(gateway.origin), await newPerson()]
+      const { id, isThere } = await make(owner)
+      const [method = '', path = ''] = route.split(' ')
+      const answer = await stranger.send(method, path.replace(/\{\w+\}/, id), bodies[route])
+      expect([route, answer.status, answer.body.code]).toEqual([route, 404, 'not_found'])
+      expect([route, await isThere()]).toEqual([route, true])
+    }
+  })
+})
