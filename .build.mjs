@@ -3,7 +3,16 @@
  * the pages, the console, and the published client. Without arguments everything, else the named parts.
  */
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 
@@ -70,6 +79,7 @@ const parts = {
       typescript('.tsconfig.client.json'),
       build({ ...options, entryPoints: ['src/client/index.ts'], outfile: '.build/client/index.js' }),
     ])
+    await packClient()
   },
   async console() {
     rmSync('.build/console', { recursive: true, force: true })
@@ -103,6 +113,21 @@ const parts = {
   },
 }
 
+/** Packs the client by itself: the gateway serves the package, which depends on nothing. */
+async function packClient() {
+  const { version, license, engines } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const entry = { types: './index.d.ts', default: './index.js' }
+  const description = 'The client of a Bursar gateway: wallets, payouts, cards, orders and purchases, with types.'
+  const manifest = { name: 'bursar-client', version, description, license, type: 'module', engines, exports: entry }
+  writeFileSync('.build/client/package.json', JSON.stringify({ ...manifest, files: ['*.js', '*.d.ts'] }))
+  copyFileSync('LICENSE', '.build/client/LICENSE')
+  copyFileSync('docs/client.md', '.build/client/README.md')
+  // Packing is wanted even where the build runs within a trial of packing.
+  const packing = ['pack', '--silent', '--ignore-scripts', '--dry-run=false', '--pack-destination=..']
+  await run('npm', packing, { cwd: '.build/client' })
+  renameSync(`.build/bursar-client-${version}.tgz`, '.build/bursar-client.tgz')
+}
+
 /**
  * Starts a sandbox once: it makes the files in `.cache/` (database, chain), and leaves the code that V8 compiled for its
  * start beside the program. Where no chain's binary is installed, it starts without one.
@@ -110,6 +135,10 @@ const parts = {
 async function warmUp() {
   const failed = await startOnce({})
   if (failed !== null && (await startOnce({ CHAIN: 'simulated' })) !== null) fail(failed)
+  // A gateway writes for its own user only, and often another one runs what is built here: these files hold no secret.
+  chmodSync('.cache', 0o755)
+  const prepared = readdirSync('.cache', { withFileTypes: true }).filter((entry) => entry.isFile())
+  for (const path of ['.build/bin/main.cjs.code', ...prepared.map(({ name }) => `.cache/${name}`)]) chmodSync(path, 0o644)
 }
 
 /** Time for the first rounds of the jobs, whose code is part of every start. */

@@ -5,6 +5,8 @@ export interface McpCaller {
   readonly requestId: string
   readonly now: Date
   readonly clientAddress: string
+  /** Refunds what the request was counted in, once. */
+  readonly refundCounts: () => Promise<void>
   /** Rooms whose tools are offered; null: all. */
   readonly toolsets: ReadonlySet<string> | null
 }

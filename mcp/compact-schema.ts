@@ -6,7 +6,10 @@
 type Schema = Readonly<Record<string, unknown>>
 
 /** Longer patterns cost more than they tell: the description says the form. */
-const MAX_PATTERN = 24
+const MAX_PATTERN = 20
+
+/** More alternatives than this, such as a shape for each type of event, are described by what they have in common. */
+const MAX_ALTERNATIVES = 6
 
 /** A shape that is repeated at this length or more is written once. */
 const MIN_SHARED = 120
@@ -14,10 +17,13 @@ const MIN_SHARED = 120
 /** Keywords that limit sizes. Numbers beyond the safe integers are no limits of ours. */
 const dropped = new Set(['maxLength', 'minLength', 'maxItems', 'minItems', 'exclusiveMinimum'])
 
-/** Shortens a schema. @param schema of an object, whose `additionalProperties` stays. */
-export function compactSchema(schema: Schema): Record<string, unknown> {
+/**
+ * Shortens a schema. @param schema of an object, whose `additionalProperties` stays.
+ * @param side of the call. An input leaves out null, which some hosts cannot write: a member without a value is left out.
+ */
+export function compactSchema(schema: Schema, side: 'input' | 'output'): Record<string, unknown> {
   const { additionalProperties } = schema
-  const compacted = compact(schema)
+  const compacted = compact(schema, side === 'output')
   return { ...compacted, ...(additionalProperties === undefined ? {} : { additionalProperties }) }
 }
 
@@ -56,8 +62,9 @@ function shapeOf({ description, ...shape }: Schema): { shape: string; descriptio
   return { shape: JSON.stringify(shape), description }
 }
 
-function compact(schema: Schema): Record<string, unknown> {
-  const { anyOf, additionalProperties, pattern, properties, items, ...rest } = schema
+function compact(schema: Schema, hasNull: boolean): Record<string, unknown> {
+  const { anyOf: either, oneOf, additionalProperties, pattern, properties, items, ...rest } = schema
+  const anyOf = either ?? oneOf
   const kept = Object.fromEntries(
     Object.entries(rest).filter(
       ([keyword, value]) =>
@@ -68,30 +75,34 @@ function compact(schema: Schema): Record<string, unknown> {
     ...kept,
     ...(typeof pattern === 'string' && pattern.length <= MAX_PATTERN ? { pattern } : {}),
     ...(isSchema(additionalProperties) && Object.keys(additionalProperties).length > 0
-      ? { additionalProperties: compact(additionalProperties) }
+      ? { additionalProperties: compact(additionalProperties, hasNull) }
       : {}),
     ...(isSchema(properties)
       ? {
           properties: Object.fromEntries(
-            Object.entries(properties).map(([name, one]) => [name, member(one)]),
+            Object.entries(properties).map(([name, one]) => [name, member(one, hasNull)]),
           ),
         }
       : {}),
-    ...(items === undefined ? {} : { items: member(items) }),
-    ...(Array.isArray(anyOf) ? alternatives(anyOf) : {}),
+    ...(items === undefined ? {} : { items: member(items, hasNull) }),
+    ...(Array.isArray(anyOf) ? alternatives(anyOf, hasNull) : {}),
   }
 }
 
-function member(schema: unknown): unknown {
-  return isSchema(schema) ? compact(schema) : schema
+function member(schema: unknown, hasNull: boolean): unknown {
+  return isSchema(schema) ? compact(schema, hasNull) : schema
 }
 
 /**
  * Amounts and limits are accepted as text and as numbers: the first form is enough. Null is written into the type of a plain
  * value.
  */
-function alternatives(anyOf: readonly unknown[]): Record<string, unknown> {
-  const all = anyOf.filter(isSchema).map(compact)
+function alternatives(anyOf: readonly unknown[], hasNull: boolean): Record<string, unknown> {
+  if (anyOf.length > MAX_ALTERNATIVES) return commonOf(anyOf.filter(isSchema), hasNull)
+  const all = anyOf
+    .filter(isSchema)
+    .filter(({ type }) => hasNull || type !== 'null')
+    .map((one) => compact(one, hasNull))
   const isNullable = all.some(({ type }) => type === 'null')
   const [first, ...others] = all.filter(({ type }) => type !== 'null')
   if (first === undefined) return { anyOf: all }
@@ -103,6 +114,21 @@ function alternatives(anyOf: readonly unknown[]): Record<string, unknown> {
   if (!isPlain(first)) return { anyOf: [first, { type: 'null' }] }
   const values = Array.isArray(first.enum) ? { enum: [...first.enum, null] } : {}
   return { ...first, ...values, type: [first.type, 'null'] }
+}
+
+/** An object with the members that all shapes have, without the texts that differ. */
+function commonOf(shapes: readonly Schema[], hasNull: boolean): Record<string, unknown> {
+  const [first = {}, ...others] = shapes.map((shape) => (isSchema(shape.properties) ? shape.properties : {}))
+  const isSame = (name: string) =>
+    others.every((other) => JSON.stringify(other[name]) === JSON.stringify(first[name]))
+  const typeOf = (name: string) => {
+    const one = first[name]
+    return isSchema(one) ? { type: one.type } : {}
+  }
+  const properties = Object.keys(first)
+    .filter((name) => others.every((other) => name in other))
+    .map((name) => [name, isSame(name) ? member(first[name], hasNull) : typeOf(name)])
+  return { type: 'object', properties: Object.fromEntries(properties) }
 }
 
 /** A text, number or truth value without a structure of its own. */

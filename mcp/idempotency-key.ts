@@ -8,11 +8,9 @@ import type { Tool } from '../src/kernel/tool.ts'
 /** Schema of the argument, 1 to 255 visible ASCII characters; null for reads. */
 export function idempotencyKeySchema({ effect }: Pick<Tool, 'effect'>): object | null {
   if (effect === 'read') return null
-  const description =
-    effect === 'spend'
-      ? 'A new key for each new payment, the same key to repeat a call. It never pays twice.'
-      : 'The same key repeats the first answer without a second effect, for 24 hours.'
-  return { type: 'string', description }
+  return effect === 'spend'
+    ? { type: 'string', description: 'New for each payment, the same to repeat a call.' }
+    : { type: 'string' }
 }
 
 /**

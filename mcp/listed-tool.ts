@@ -33,16 +33,13 @@ export function toListedTool(
   untrusted: readonly string[],
   inToolTerms: (text: string) => string,
 ): ListedTool {
-  const { properties, required, ...rest } = compactSchema(input)
+  const { restOnly = [], requiredOverMcp = [] } = tool
+  const { properties, required, ...rest } = compactSchema(without(input, restOnly), 'input')
   const key = idempotencyKeySchema(tool)
-  const { restOnly = [] } = tool
-  const offered = Object.entries(asRecord(properties)).filter(([name]) => !restOnly.includes(name))
-  const members = { ...Object.fromEntries(offered), ...(key === null ? {} : { idempotency_key: key }) }
+  const offered = asRecord(properties)
+  const members = { ...offered, ...(key === null ? {} : { idempotency_key: key }) }
   const isSpend = tool.effect === 'spend'
-  const needed = [
-    ...asNames(required).filter((name) => !restOnly.includes(name)),
-    ...(isSpend ? ['idempotency_key'] : []),
-  ]
+  const needed = [...asNames(required), ...requiredOverMcp, ...(isSpend ? ['idempotency_key'] : [])]
   return {
     name: mcpName(tool),
     title: tool.title,
@@ -65,6 +62,21 @@ export function toListedTool(
   }
 }
 
+/** A schema without some members. @param members by path, such as `permit.v`. */
+function without(schema: JsonSchema, members: readonly string[]): JsonSchema {
+  const { properties, required, ...rest } = schema
+  if (members.length === 0 || properties === undefined) return schema
+  const kept = Object.entries(asRecord(properties)).filter(([name]) => !members.includes(name))
+  const within = (name: string) =>
+    members.flatMap((path) => (path.startsWith(`${name}.`) ? path.slice(name.length + 1) : []))
+  const needed = asNames(required).filter((name) => !members.includes(name))
+  return {
+    ...rest,
+    properties: Object.fromEntries(kept.map(([name, one]) => [name, without({ ...one }, within(name))])),
+    ...(needed.length > 0 ? { required: needed } : {}),
+  }
+}
+
 /** True if repeating a call has no further effect: spends have their key, and other writes follow their HTTP method. */
 function isIdempotent({ effect, route }: Tool): boolean {
   return effect !== 'write' || !route.startsWith('POST ')
@@ -72,14 +84,17 @@ function isIdempotent({ effect, route }: Tool): boolean {
 
 /** The answer of a tool that writes says whether it is the stored one of an earlier call. */
 function outputOf({ effect }: Tool, output: JsonSchema): object {
-  if (effect === 'read') return shareShapes(compactSchema(output))
+  if (effect === 'read') return shareShapes(compactSchema(output, 'output'))
   const replayed = { type: 'boolean', description: 'True for the stored answer of an earlier call.' }
   return shareShapes(
-    compactSchema({
-      ...output,
-      properties: { ...asRecord(output.properties), replayed },
-      required: [...asNames(output.required), 'replayed'],
-    }),
+    compactSchema(
+      {
+        ...output,
+        properties: { ...asRecord(output.properties), replayed },
+        required: [...new Set([...asNames(output.required), 'replayed'])],
+      },
+      'output',
+    ),
   )
 }
 

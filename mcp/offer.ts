@@ -5,6 +5,7 @@
 
 import { showDecisions } from '../src/audit/show-decisions.ts'
 import { lazy } from '../src/base/lazy.ts'
+import { nearestTo } from '../src/base/nearest.ts'
 import { Failure } from '../src/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
@@ -20,7 +21,7 @@ import { type ListedTool, mcpName, toListedTool } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
-import { createToolTerms } from './tool-terms.ts'
+import { advisedInToolTerms, createToolTerms } from './tool-terms.ts'
 import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn } from './x402.ts'
 
@@ -128,8 +129,14 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   const buyer = createBuyer(services, seller)
   const call: Offer['call'] = async (caller, name, given, meta) => {
     const found = served.get(name)
-    if (found === undefined || !isOffered(caller, name))
-      throw protocolError(`Unknown tool "${name.slice(0, 64)}"; tools/list returns all tools.`)
+    if (found === undefined || !isOffered(caller, name)) {
+      const nearest = nearestTo(
+        name.slice(0, 64),
+        [...served.keys()].filter((one) => isOffered(caller, one)),
+      )
+      const meant = nearest === null ? '' : ` Did you mean ${nearest}?`
+      throw protocolError(`Unknown tool "${name.slice(0, 64)}".${meant} tools/list returns all tools.`)
+    }
     const { tool, untrusted } = found
     const isWrite = tool.effect !== 'read'
     const startedAt = performance.now()
@@ -153,13 +160,8 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           const facts = callFacts(services, caller, idempotencyKey)
           const { body, decisionId, replayed } = await run(tool, facts, input)
           decidedBy = decisionId
-          const inTerms = Object.fromEntries(
-            ['hint', 'next'].flatMap((name) => {
-              const text = body[name]
-              return typeof text === 'string' ? [[name, inToolTerms(text)]] : []
-            }),
-          )
-          return resultOf({ ...body, ...inTerms }, { untrusted, replayed: isWrite ? replayed : null })
+          const inTerms = advisedInToolTerms(body, inToolTerms, tool.verbatim)
+          return resultOf(inTerms, { untrusted, replayed: isWrite ? replayed : null })
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
@@ -167,6 +169,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         return result
       } catch (error) {
         const failure = error instanceof Failure ? error : null
+        if (failure?.code === 'rate_limited') await caller.refundCounts()
         recordOutcome(failure?.code ?? 'internal', failure?.members.decisionId)
         const terms = sold !== null && isUnpaid(error) ? await buyer.terms(sold) : {}
         return failureResult(error, {
@@ -199,7 +202,8 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         accountId: account.id,
         keyId: key.id,
         verdict: null,
-        decisionId: null,
+        id: null,
+        object: null,
         page,
       })
       return { decisions }

@@ -2,6 +2,7 @@
 
 import type { Log } from '../src/base/log.ts'
 import { Failure } from '../src/failures/failure.ts'
+import { advisedInToolTerms } from './tool-terms.ts'
 
 /** The result of a call in both protocol eras. */
 export interface ToolResult {
@@ -60,11 +61,10 @@ export function failureResult(
 ): ToolResult {
   const failure = error instanceof Failure ? error : internal(error)
   if (failure.code === 'internal') log.error({ err: error, requestId, tool: name }, 'unexpected error')
-  const { hint, ...told } = failure.toProblem()
-  const inTerms = typeof hint === 'string' ? { hint: inToolTerms(hint) } : {}
+  const told = advisedInToolTerms(failure.toProblem(), inToolTerms)
   const isReplayed = failure.members.isReplayed === true
   const replayed = isWrite ? { replayed: isReplayed } : {}
-  const problem = { ...terms, ...told, ...inTerms, ...replayed, instance: `/mcp#${name}`, requestId }
+  const problem = { ...terms, ...told, ...replayed, instance: `/mcp#${name}`, requestId }
   return {
     content: [{ type: 'text', text: JSON.stringify(problem) }],
     isError: true,

@@ -3,9 +3,33 @@ import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 /** A REST route in a text, with its query. */
 const MENTION = /\b(GET|POST|PUT|PATCH|DELETE) (\/api\/[\w{}/-]*[\w}])/g
 
+/** Members that say what to do, at any depth: an approval holds the problem of its call. */
+const ADVICE: ReadonlySet<string> = new Set(['hint', 'next', 'detail', 'message'])
+
+/** Rewrites what an answer or a problem advises. @param verbatim members of third parties, which stay as they are. */
+export function advisedInToolTerms(
+  body: Record<string, unknown>,
+  inToolTerms: (text: string) => string,
+  verbatim: readonly string[] = [],
+): Record<string, unknown> {
+  const rewrite = (name: string, value: unknown): unknown => {
+    if (typeof value === 'string') return ADVICE.has(name) ? inToolTerms(value) : value
+    if (Array.isArray(value)) return value.map((member) => rewrite('', member))
+    if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, rewrite(key, member)]))
+  }
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      verbatim.includes(name) ? value : rewrite(name, value),
+    ]),
+  )
+}
+
 /**
  * Rewrites the REST routes that a hint or description names as the tools that do the same: agents have no routes. An id in
- * the path becomes the tool's argument. Routes without a tool, such as the owner's, stay as they are.
+ * the path becomes the tool's argument, the header Idempotency-Key the argument of a tool. Routes without a tool, such as
+ * the owner's, stay as they are.
  */
 export function createToolTerms(catalogue: readonly CatalogueEntry[]): (text: string) => string {
   const tools = catalogue
@@ -27,15 +51,17 @@ export function createToolTerms(catalogue: readonly CatalogueEntry[]): (text: st
     return found
   }
   return (text) =>
-    text.replaceAll(MENTION, (mention, method: string, path: string) => {
-      for (const tool of tools) {
-        const found = tool.method === method ? argumentsOf(tool, path) : null
-        if (found === null) continue
-        const concrete = Object.entries(found).filter(([, value]) => !value.startsWith('{'))
-        return concrete.length === 0
-          ? tool.name
-          : `${tool.name} ${JSON.stringify(Object.fromEntries(concrete))}`
-      }
-      return mention
-    })
+    text
+      .replaceAll('Idempotency-Key', 'idempotency_key')
+      .replaceAll(MENTION, (mention, method: string, path: string) => {
+        for (const tool of tools) {
+          const found = tool.method === method ? argumentsOf(tool, path) : null
+          if (found === null) continue
+          const concrete = Object.entries(found).filter(([, value]) => !value.startsWith('{'))
+          return concrete.length === 0
+            ? tool.name
+            : `${tool.name} ${JSON.stringify(Object.fromEntries(concrete))}`
+        }
+        return mention
+      })
 }

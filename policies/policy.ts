@@ -4,6 +4,7 @@
  * what it does not allow; deny beats allow; an empty list allows nothing.
  */
 import { z } from 'zod'
+import { isSellerName, normalizeSeller } from './seller-names.ts'
 import { timeWindow } from './time-windows.ts'
 import { policyAmount, usdMicrosOf } from './usd.ts'
 
@@ -47,15 +48,16 @@ const tickers = z
   )
   .max(1000)
 
-/** An origin as browsers write it, or every host below a domain. */
+/** An origin, or every host below a domain, as {@link normalizeSeller} writes it. */
 const sellerName = z
   .string()
   .max(300)
-  .toLowerCase()
   .regex(
-    /^(https?:\/\/[^/?#@\s]+|\*\.[a-z0-9-]+(\.[a-z0-9-]+)+)$/,
+    /^(https?:\/\/[^/?#@\\\s]+|\*\.[^/?#@:\\\s]+)$/i,
     'must be an origin such as https://api.example.com, or *.example.com',
   )
+  .overwrite(normalizeSeller)
+  .refine(isSellerName, 'must name a host that a URL can have; http only on this machine')
 
 const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as 2026-11-20T09:00:00Z' })
 
@@ -94,6 +96,24 @@ const limits = {
   monthlyBudget: longerBudget('UTC calendar month', 'on the first at 00:00 UTC'),
 }
 
+function sellersOf<Name extends z.ZodType<string>>(name: Name) {
+  return z
+    .strictObject({
+      allow: z
+        .array(name)
+        .max(1000)
+        .optional()
+        .describe('Sellers that may be paid. Absent: all that are not denied.'),
+      deny: z
+        .array(name)
+        .max(1000)
+        .optional()
+        .describe('Sellers that are never paid, even if `allow` names them.'),
+    })
+    .optional()
+    .describe('Sellers of purchases: origins such as `https://api.example.com`, or `*.example.com`.')
+}
+
 const lists = {
   categories: z
     .strictObject({
@@ -126,21 +146,7 @@ const lists = {
     })
     .optional()
     .describe('Payees.'),
-  sellers: z
-    .strictObject({
-      allow: z
-        .array(sellerName)
-        .max(1000)
-        .optional()
-        .describe('Sellers that may be paid. Absent: all that are not denied.'),
-      deny: z
-        .array(sellerName)
-        .max(1000)
-        .optional()
-        .describe('Sellers that are never paid, even if `allow` names them.'),
-    })
-    .optional()
-    .describe('Sellers of purchases: origins such as `https://api.example.com`, or `*.example.com`.'),
+  sellers: sellersOf(sellerName),
   assets: z
     .array(z.enum(policyAssets))
     .max(16)
@@ -187,21 +193,26 @@ const approval = z
   .optional()
   .describe('Spends that need the owner’s approval. Absent: none.')
 
+const members = {
+  currency: z.literal('USD').default('USD').describe('Currency of all amounts of the policy: USD.'),
+  ...limits,
+  ...lists,
+  approval,
+  notBefore: moment.optional().describe('The policy allows nothing before this time, ISO 8601 UTC.'),
+  expiresAt: moment.optional().describe('The policy allows nothing from this time on, ISO 8601 UTC.'),
+}
+
 /**
  * The spend policy of a key, with amounts in USD. Unknown members are rejected, so that a misspelt limit is never
  * ignored.
  */
-export const spendPolicy = z
-  .strictObject({
-    currency: z.literal('USD').default('USD').describe('Currency of all amounts of the policy: USD.'),
-    ...limits,
-    ...lists,
-    approval,
-    notBefore: moment.optional().describe('The policy allows nothing before this time, ISO 8601 UTC.'),
-    expiresAt: moment.optional().describe('The policy allows nothing from this time on, ISO 8601 UTC.'),
-  })
-  .superRefine(refuseContradictions)
+export const spendPolicy = z.strictObject(members).superRefine(refuseContradictions)
 spendPolicy.register(z.globalRegistry, { id: 'Policy' })
+
+/** A policy that was stored, perhaps before its sellers were written in one form: a name that no URL can have matches none. */
+export const storedPolicy = z
+  .strictObject({ ...members, sellers: sellersOf(z.string().overwrite(normalizeSeller)) })
+  .superRefine(refuseContradictions)
 
 /** A spend policy with every amount as a canonical decimal string and every address in lower case. */
 export type Policy = z.output<typeof spendPolicy>

@@ -11,6 +11,7 @@ export const rateClasses = {
   mutations: { count: 150, seconds: 60, env: 'RATE_MUTATIONS' },
   key: { count: 600, seconds: 60, env: 'RATE_KEY' },
   account: { count: 1_200, seconds: 60, env: 'RATE_ACCOUNT' },
+  stops: { count: 150, seconds: 60, env: 'RATE_STOPS' },
   gasless: { count: 12, seconds: 60, env: 'RATE_GASLESS' },
   rails: { count: 60, seconds: 60, env: 'RATE_RAILS' },
   reveals: { count: 10, seconds: 60, env: 'RATE_REVEALS' },
@@ -27,6 +28,7 @@ export const rateClasses = {
   otp_ip: { count: 5, seconds: 3600, env: 'RATE_OTP_IP' },
   otp_country: { count: 500, seconds: 86_400, env: 'RATE_OTP_COUNTRY' },
   otp_total: { count: 5_000, seconds: 86_400, env: 'RATE_OTP_TOTAL' },
+  messages: { count: 10, seconds: 3600, env: 'RATE_MESSAGES' },
   recovery: { count: 5, seconds: 3600, env: 'RATE_RECOVERY' },
 } as const satisfies Record<string, Limit & { env: `RATE_${string}` }>
 

@@ -35,7 +35,17 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'chain':
       return exit(await (await import('./commands/chain.ts')).chain(rest, values, process.env))
     case 'admin':
-      return (await import('./commands/admin.ts')).admin(rest, process.env)
+      return (await import('./commands/admin.ts')).admin(rest, values, process.env)
+    case 'backup':
+      noArguments(command, rest)
+      return (await import('./commands/backup.ts')).backup(required(values.out, '--out'), process.env)
+    case 'restore': {
+      const [file, ...others] = rest
+      noArguments(command, others)
+      return (await import('./commands/backup.ts')).restore(required(file, 'FILE'), process.env)
+    }
+    case 'keys':
+      return (await import('./commands/keys.ts')).keys(rest, process.env)
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'login':

@@ -61,6 +61,7 @@ import { createReserveQueue } from './spending/reserve-queue.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
+import { hasSigner } from './wallets/signing/signer-store.ts'
 
 export interface Runtime {
   readonly services: Services
@@ -132,7 +133,11 @@ export async function createRuntime(
     const chain = watch('chain', first)
     const watchOther = (one: Chain) => watch(`chain_${one.name}`, one)
     const absent = late.map(({ name }) => name)
-    const { chains, join } = createChains([chain, ...others.map(watchOther)], absent)
+    const { chains, join } = createChains(
+      [chain, ...others.map(watchOther)],
+      absent,
+      settings.mode === 'sandbox',
+    )
     for (const one of late)
       void connectLate(one, { log, signal: closing.signal }).then((connected) => {
         if (connected === null) return
@@ -198,6 +203,7 @@ export async function createRuntime(
           : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
       runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
       askOwner: createAskOwner(tools),
+      hasSigner,
     }
     return {
       services,
@@ -240,6 +246,7 @@ export const loadChainInspection = () => import('./providers/chain/node/inspect.
 export const loadChainContracts = () => import('./providers/chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
 export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis.ts')
+export const loadBackup = () => import('./storage/backup.ts')
 export { openDatabase } from './storage/configured.ts'
 
 const screeningRules = { listed: screenAddress, sandboxSuffix: screenSandboxSuffix, worst: worstOf }

@@ -11,7 +11,7 @@ import { openVirtualAccount, orderVirtualAccount } from './banking/open-account.
 import type { Clock } from './base/clock.ts'
 import { type NewId, randomToken } from './base/ids.ts'
 import type { Log } from './base/log.ts'
-import { type IssueParts, issueCard, newCard } from './cards/issue-card.ts'
+import { demoCard, type IssueParts, issueCard } from './cards/issue-card.ts'
 import { orderCard } from './cards/order-card.ts'
 import { createAccount } from './identity/accounts.ts'
 import { policyHashOf } from './identity/keys/agent-keys.ts'
@@ -26,6 +26,7 @@ import type { Chain, Hex } from './providers/chain.ts'
 import type { Chains } from './providers/chains.ts'
 import { levelPurses } from './purchases/purse-books.ts'
 import type { Connection, Database } from './storage/database.ts'
+import { levelEscrows } from './wallets/escrow/escrow-books.ts'
 import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 import { adoptChain, findCursor, readHead } from './wallets/reconcile/chain-cursor.ts'
 import { levelChain } from './wallets/reconcile/level-chain.ts'
@@ -195,7 +196,7 @@ async function prepareDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
     await openPortfolio({ ...parts, database: connection }, { accountId: account.id, at })
-    const wanted = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
+    const wanted = { ...demoCard, accountId: account.id, keyId, cardholderName: account.displayName }
     const settings = { mode: 'sandbox', accountsPerCurrency: 1 } as const
     const destination = { token: 'USDC', chain: parts.chain.name, address } as const
     return {
@@ -225,7 +226,8 @@ async function restoreChainBalances({ database, chain, chains, clock, log }: San
     if (cursor?.identity === (await chain.identity())) return 0
     const parts = { database: connection, chain }
     // Purses are on the default chain only.
-    const purses = chain.name === chains.all[0].name ? await levelPurses(parts) : 0
+    const isDefault = chain.name === chains.all[0].name
+    const purses = isDefault ? (await levelPurses(parts)) + (await levelEscrows(parts)) : 0
     const shortfalls = (await levelChain(parts)) + purses
     await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })
     return shortfalls

@@ -9,6 +9,7 @@ import {
 } from '../policies/aml/limits.ts'
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
+import { openDataKey } from './audit/data-key.ts'
 import { namesOfOrigin } from './base/origins.ts'
 import type { Config } from './config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
@@ -30,7 +31,10 @@ export async function settingsOf(
     x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
     trustedProxies: config.trustedProxies,
     sessionKey: Buffer.from(secret),
-    dataKey: Buffer.from(config.dataKey ?? (await sandboxSecret(database, 'data'))),
+    dataKey: await openDataKey(database, {
+      current: config.dataKey ?? (await sandboxSecret(database, 'data')),
+      previous: config.dataKeyPrevious,
+    }),
     ...webOf(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
@@ -41,6 +45,8 @@ export async function settingsOf(
     metricsToken: config.metricsToken,
     eventDays: config.eventDays,
     cardSpreadBps: config.cards.spreadBps,
+    cardFloatMicros: config.cards.floatMicros,
+    cardPullMs: config.cards.pullMs,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }

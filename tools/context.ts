@@ -9,9 +9,9 @@ import { signerView, viewEoa } from '../src/wallets/signing/signer-view.ts'
 export default defineTool({
   name: 'context',
   title: 'Caller and spending limits',
-  summary: 'Read who you are here: scopes, spend policy, and what is left of the budgets.',
-  description:
-    'Call this first, and again after `policy_denied`. Free, and it works while the key is paused. Amounts are USD decimal strings; other assets count at the current rate.',
+  summary: 'Read who you are here: scopes, spend policy, and what is left of the budgets, in USD.',
+  description: 'Call this first, and again after `policy_denied`. It works while the key is paused.',
+  restDescription: 'Assets other than USD count at the current rate.',
   route: 'GET /api/agents/self',
   who: 'account',
   scopes: [],

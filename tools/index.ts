@@ -62,6 +62,7 @@ import bankingPayoutsCreate from './banking/payouts/create.ts'
 import bankingPayoutsGet from './banking/payouts/get.ts'
 import bankingPayoutsIntent from './banking/payouts/intent.ts'
 import bankingPayoutsList from './banking/payouts/list.ts'
+import bankingPayoutsQuote from './banking/payouts/quote.ts'
 import bankingRecipientsCreate from './banking/recipients/create.ts'
 import bankingRecipientsGet from './banking/recipients/get.ts'
 import bankingRecipientsList from './banking/recipients/list.ts'
@@ -101,6 +102,7 @@ import policySimulate from './policy/simulate.ts'
 import purchasesBuy from './purchases/buy.ts'
 import purchasesEvidence from './purchases/evidence.ts'
 import purchasesGet from './purchases/get.ts'
+import purchasesIntent from './purchases/intent.ts'
 import purchasesList from './purchases/list.ts'
 import purchasesQuote from './purchases/quote.ts'
 import railsControlsGet from './rails/controls/get.ts'
@@ -204,6 +206,7 @@ export const tools: readonly Tool[] = [
   bankingPayoutsGet,
   bankingPayoutsIntent,
   bankingPayoutsList,
+  bankingPayoutsQuote,
   bankingRecipientsCreate,
   bankingRecipientsGet,
   bankingRecipientsList,
@@ -243,6 +246,7 @@ export const tools: readonly Tool[] = [
   purchasesBuy,
   purchasesEvidence,
   purchasesGet,
+  purchasesIntent,
   purchasesList,
   purchasesQuote,
   railsControlsGet,

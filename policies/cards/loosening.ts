@@ -1,4 +1,5 @@
 /** Detects changes of a card that let it pay more than before, which a key may not make to its own card. */
+import { type Directions, looserMembers } from '../directions.ts'
 import type { CardControls } from './controls.ts'
 
 /** Controls that can be loosened. @property priority assets that may fund purchases. */
@@ -7,19 +8,30 @@ export interface LoosenableControls extends CardControls {
   readonly priority: readonly string[]
 }
 
+/** The direction in which each control loosens. */
+export const controlDirections = {
+  status: (before: unknown, after: unknown) => before !== 'active' && after === 'active',
+  dailyMax: 'higher',
+  purchaseMax: 'higher',
+  channels: 'wider',
+  mccAllow: 'wider',
+  mccDeny: 'narrower',
+  priority: 'wider',
+} as const satisfies Directions<LoosenableControls>
+
+/** Names that callers know. */
+const names: Readonly<Record<keyof LoosenableControls, string>> = {
+  status: 'freeze',
+  dailyMax: 'limits.daily',
+  purchaseMax: 'limits.perPurchase',
+  channels: 'channels',
+  mccAllow: 'mcc.allow',
+  mccDeny: 'mcc.deny',
+  priority: 'priority',
+}
+
 /** Lists the controls that are looser after a change, by name. */
 export function loosenedControls(before: LoosenableControls, after: LoosenableControls): readonly string[] {
-  const isRaised = (from: bigint | null, to: bigint | null) => from !== null && (to === null || to > from)
-  const isLonger = (from: readonly string[], to: readonly string[]) => to.some((each) => !from.includes(each))
-  const loosened = {
-    freeze: before.status !== 'active' && after.status === 'active',
-    'limits.daily': isRaised(before.dailyMax, after.dailyMax),
-    'limits.perPurchase': isRaised(before.purchaseMax, after.purchaseMax),
-    channels: isLonger(before.channels, after.channels),
-    'mcc.allow':
-      before.mccAllow !== null && (after.mccAllow === null || isLonger(before.mccAllow, after.mccAllow)),
-    'mcc.deny': isLonger(after.mccDeny, before.mccDeny),
-    priority: isLonger(before.priority, after.priority),
-  }
-  return Object.entries(loosened).flatMap(([name, isLoosened]) => (isLoosened ? [name] : []))
+  const loosened = looserMembers(controlDirections, before, after)
+  return Object.entries(names).flatMap(([member, name]) => (loosened.includes(member) ? [name] : []))
 }

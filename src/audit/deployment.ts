@@ -2,8 +2,8 @@
  * Binds a database to its deployment. A gateway with other values would sign unverifiable receipts, or pay from other
  * wallets.
  */
-import { keyedHash } from '../base/seal.ts'
 import type { Connection } from '../storage/database.ts'
+import { deploymentMark } from './data-key.ts'
 
 /** @property chainOwner address of the key that owns the wallets; null if none is configured. */
 export interface Deployment {
@@ -29,7 +29,7 @@ export async function deploymentFaults(database: Connection, deployment: Deploym
   const values = valuesOf(deployment)
   const rows = await database.kysely.selectFrom('deployment').select(['name', 'value']).execute()
   return rows.flatMap(({ name, value }) =>
-    values.has(name) && values.get(name) !== value ? [remedies[name]] : [],
+    name !== 'root_key' && values.has(name) && values.get(name) !== value ? [remedies[name]] : [],
   )
 }
 
@@ -48,7 +48,7 @@ export async function claimDeployment(database: Connection, deployment: Deployme
 
 function valuesOf({ dataKey, chainId, chainOwner }: Deployment): ReadonlyMap<Name, string> {
   const values: Readonly<Record<Name, string | null>> = {
-    data_key: dataKey === null ? null : keyedHash(dataKey, 'deployment', 'data key'),
+    data_key: dataKey === null ? null : deploymentMark(dataKey),
     chain_id: chainId === null ? null : String(chainId),
     chain_owner: chainOwner?.toLowerCase() ?? null,
   }

@@ -2,8 +2,9 @@
  * Receipts: a decision's content as a compact JWS. Ed25519 is deterministic, so a receipt can be created at any time
  * and is always identical. @see https://www.rfc-editor.org/rfc/rfc7515
  */
-import { CompactSign } from 'jose'
-import { canonicalJson, type Json } from '../base/json.ts'
+import { CompactSign, compactVerify, createLocalJWKSet } from 'jose'
+import { z } from 'zod'
+import { canonicalJson, type Json, toJson } from '../base/json.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 import { contentHash } from './chain.ts'
 import type { SigningKey } from './signing-key.ts'
@@ -25,6 +26,22 @@ export async function signReceipt(
     .setProtectedHeader({ alg: 'EdDSA', kid: keyId, typ: RECEIPT_TYPE })
     .sign(privateKey)
 }
+
+/** Verifies that a receipt has a signature of this gateway and says what the decision says. */
+export async function isReceiptOf(
+  { keySet }: Pick<SigningKey, 'keySet'>,
+  content: DecisionContent,
+  receipt: string,
+): Promise<boolean> {
+  const verified = await compactVerify(receipt, createLocalJWKSet(keySet), { algorithms: ['EdDSA'] }).catch(
+    () => null,
+  )
+  if (verified === null) return false
+  const { iss: _issuer, ...claims } = said.parse(JSON.parse(Buffer.from(verified.payload).toString()))
+  return canonicalJson(toJson(claims)) === canonicalJson(toJson(receiptClaims(content)))
+}
+
+const said = z.looseObject({ iss: z.string() })
 
 function withoutNotes(facts: DecisionContent['facts']): Json {
   if (typeof facts !== 'object' || facts === null || Array.isArray(facts)) return facts

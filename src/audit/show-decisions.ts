@@ -7,7 +7,7 @@ import { untrustedTextOrNull } from '../base/untrusted-text.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { signReceipt } from './receipt.ts'
+import { isReceiptOf, signReceipt } from './receipt.ts'
 import { signingKeyOf } from './signing-key.ts'
 
 export const decisionView = z.strictObject({
@@ -37,17 +37,19 @@ export const decisionView = z.strictObject({
     .describe(
       'JWS signed by the gateway; its keys are at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated.',
     ),
+  verified: z.boolean().describe('True if the receipt is ours and says the same.'),
   sequence: z.int().nullable().describe('Position in the decision chain; null until the decision is sealed.'),
   hash: z.string().nullable().describe('Hash in the decision chain, hex.'),
 })
 decisionView.register(z.globalRegistry, { id: 'Decision' })
 
-/** Filter of decisions; null matches any. */
+/** Filter of decisions; null matches any. @property object id of the transfer, purchase, payout, order or card purchase. */
 export interface DecisionQuery {
   readonly accountId: string
   readonly keyId: string | null
   readonly verdict: string | null
-  readonly decisionId: string | null
+  readonly id: string | null
+  readonly object: string | null
   readonly page: Page
 }
 
@@ -66,6 +68,11 @@ const statement: Statement = {
       where account_id = $1 and id < coalesce($2, '~')
         and ($3::text is null or key_id = $3) and ($4::text is null or verdict = $4)
         and ($6::text is null or id = $6)
+        and ($7::text is null or id in (
+          select decision_id from transfer where id = $7 union all select decision_id from relay where id = $7
+          union all select decision_id from purchase where id = $7 union all select decision_id from payout where id = $7
+          union all select decision_id from investing_order where id = $7
+          union all select decision_id from card_authorization where id = $7 and decision_id is not null))
       order by id desc limit $5
     ) d left join decision_seal s on s.decision_id = d.id
     order by d.id desc`,
@@ -77,7 +84,7 @@ export async function showDecisions(
     database,
     settings,
   }: { database: Connection; settings: { readonly dataKey: Uint8Array; readonly origin: string } },
-  { accountId, keyId, verdict, decisionId, page }: DecisionQuery,
+  { accountId, keyId, verdict, id, object, page }: DecisionQuery,
 ): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
   const found = await database.call<Row>(statement, [
     accountId,
@@ -85,19 +92,20 @@ export async function showDecisions(
     keyId,
     verdict,
     page.limit + 1,
-    decisionId,
+    id,
+    object,
   ])
   const { rows, nextCursor } = cutPage(found, page)
   const key = await signingKeyOf(settings.dataKey)
   const decisions = rows.map(async (row) => {
     const content = contentOf(row)
+    const isOurs = isAuthentic(settings.dataKey, content, row.mac)
+    const receipt =
+      row.receipt ?? (isOurs ? await signReceipt(key, { issuer: settings.origin, content }) : null)
     return {
       ...viewOf(content),
-      receipt:
-        row.receipt ??
-        (isAuthentic(settings.dataKey, content, row.mac)
-          ? await signReceipt(key, { issuer: settings.origin, content })
-          : null),
+      receipt,
+      verified: isOurs && receipt !== null && (await isReceiptOf(key, content, receipt)),
       sequence: row.sequence === null ? null : Number(row.sequence),
       hash: row.hash,
     }

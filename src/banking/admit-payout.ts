@@ -1,4 +1,4 @@
-/** Admission checks of a payout: its terms, AML and the Travel Rule. Read-only; runs before anything is reserved. */
+/** Admission checks of a payout on its terms: AML and the Travel Rule. Read-only; runs before anything is reserved. */
 import { screenCountry } from '../../policies/aml/embargo.ts'
 import type { AmlLimits } from '../../policies/aml/limits.ts'
 import { type OutflowWindow, outflowRules, outflowWindows } from '../../policies/aml/outflow-windows.ts'
@@ -9,7 +9,7 @@ import { screenTravelRule } from '../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../policies/travel-rule.ts'
 import { Failure, type FailureMembers } from '../failures/failure.ts'
 import { assetDecimals, decimalOf, type Money } from '../money/money.ts'
-import type { BankingProvider, PayoutQuote } from '../providers/banking.ts'
+import type { PayoutQuote } from '../providers/banking.ts'
 import { type Rates, valueInUsd } from '../providers/rates.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import { exceededOutflows } from '../spending/outflows.ts'
@@ -21,7 +21,6 @@ const MICRO_DECIMALS = 6
 
 export interface PayoutAdmission {
   readonly database: Connection
-  readonly bankingProvider: Pick<BankingProvider, 'quotePayout'>
   readonly sanctions: Sanctions
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
@@ -31,7 +30,7 @@ export interface PayoutAdmission {
 /**
  * A payout that is asked for.
  * @property keyId key that asks; null for a person. @property payer name of the account's holder.
- * @property payerCountry country of the account; null when unknown. @property agreed terms that the owner signed.
+ * @property payerCountry country of the account; null when unknown. @property terms what leaves, and what arrives.
  */
 export interface PayoutRequest {
   readonly accountId: string
@@ -39,17 +38,15 @@ export interface PayoutRequest {
   readonly payer: string
   readonly payerCountry: string | null
   readonly place: string
-  readonly money: Money & { readonly asset: 'USD' | 'USDC' }
+  readonly terms: Pick<PayoutQuote, 'money' | 'fee' | 'recipientUnits'>
   readonly recipient: Recipient
-  readonly agreed?: PayoutQuote | undefined
 }
 
 /**
- * Terms and verdicts of a payout. One that AML does not clear must be denied.
+ * Verdicts on a payout. One that AML does not clear must be denied.
  * @property travelRule `required`: the law asks for the data that is recorded with every payout.
  */
 export interface AdmittedPayout {
-  readonly quote: PayoutQuote
   readonly travelRule: 'required' | 'not_required'
   readonly aml: {
     readonly screening: Screening
@@ -64,22 +61,17 @@ export interface AdmittedPayout {
 }
 
 /**
- * Quotes and screens a payout: both names against the sanctions list, the recipient's country, and recent outflows.
- * @throws Failure `payout_rejected`, `screening_unavailable`, `rates_unavailable`, `provider_unavailable`.
+ * Screens a payout: both names against the sanctions list, the recipient's country, and recent outflows.
+ * @throws Failure `payout_rejected`, `screening_unavailable`, `rates_unavailable`.
  */
 export async function admitPayout(
-  { database, bankingProvider, sanctions, rates, settings, now }: PayoutAdmission,
-  { accountId, keyId, payer, payerCountry, place, money, recipient, agreed }: PayoutRequest,
+  { database, sanctions, rates, settings, now }: PayoutAdmission,
+  { accountId, keyId, payer, payerCountry, place, terms, recipient }: PayoutRequest,
 ): Promise<AdmittedPayout> {
-  const { id, currency, country, details } = recipient
+  const { id, country, details } = recipient
   if (details === null) throw new Error(`the data of ${id} was erased`)
-  const quote = agreed ?? (await bankingProvider.quotePayout({ money, currency }, now))
-  if (quote.recipientUnits <= 0n || quote.fee >= money.units)
-    throw new Failure(
-      'payout_rejected',
-      `The fee of ${decimalOf({ asset: money.asset, units: quote.fee })} ${money.asset} leaves nothing of ${decimalOf(money)}. Nothing was sent.`,
-      { reason: 'amount_too_small', isFinal: true, hint: 'Pay out more.' },
-    )
+  const { money } = terms
+  requireArrival(terms)
   const { usdMicros } = await valueInUsd(rates, money, now)
   const micros = money.units * 10n ** BigInt(MICRO_DECIMALS - assetDecimals[money.asset])
   const { velocity, structuring, thresholds } = settings.aml
@@ -118,7 +110,6 @@ export async function admitPayout(
   const review = await findReviewVerdict(database, { accountId, subject, at: now })
   const reviewed = applyReview(found, review)
   return {
-    quote,
     travelRule: isRequired ? 'required' : 'not_required',
     aml: {
       ...reviewed,
@@ -127,6 +118,20 @@ export async function admitPayout(
       refusal: (screening, recorded) => blockedBy(screening, { recipientId: id, money, recorded }),
     },
   }
+}
+
+/** @throws Failure `payout_rejected` when nothing of a payout arrives. */
+export function requireArrival({
+  money,
+  fee,
+  recipientUnits,
+}: Pick<PayoutQuote, 'money' | 'fee' | 'recipientUnits'>): void {
+  if (recipientUnits > 0n && fee < money.units) return
+  throw new Failure(
+    'payout_rejected',
+    `The fee of ${decimalOf({ asset: money.asset, units: fee })} ${money.asset} leaves nothing of ${decimalOf(money)}. Nothing was sent.`,
+    { reason: 'amount_too_small', isFinal: true, hint: 'Pay out more.' },
+  )
 }
 
 function isJudged(windows: readonly OutflowWindow[], rule: OutflowWindow['rule']): boolean {

@@ -36,6 +36,7 @@ export interface BankingEventDependencies<Owed = unknown> extends SenderScreenin
   readonly database: Database
   readonly rates: Rates
   readonly chain: { readonly name: string }
+  readonly chains: { readonly all: readonly { readonly name: string }[] }
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
   readonly isBookedHere: boolean

@@ -28,7 +28,7 @@ import {
 
 export const virtualAccountView = z.strictObject({
   id: z.string().describe('`va_…`'),
-  currency: z.enum(bankCurrencies).describe('Currency the account receives deposits in.'),
+  currency: z.enum(bankCurrencies).describe('Currency of its deposits.'),
   status: z
     .enum(['pending', 'active', 'deactivated'])
     .describe('Only an `active` account receives deposits.'),

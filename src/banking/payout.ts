@@ -57,7 +57,10 @@ export type PayoutTerms = Pick<
   | 'createdAt'
 >
 
-export type NewPayout = Omit<Payout, 'providerId' | 'status' | 'state' | 'rank' | 'reason' | 'updatedAt'>
+/** @property quoteId quote that the payout uses up; null: none. */
+export type NewPayout = Omit<Payout, 'providerId' | 'status' | 'state' | 'rank' | 'reason' | 'updatedAt'> & {
+  readonly quoteId: string | null
+}
 
 export const payoutView = z.strictObject({
   id: z.string().describe('`out_…`'),
@@ -76,13 +79,14 @@ export const payoutView = z.strictObject({
   eta: z.string().describe('When it is expected to arrive, ISO 8601 UTC.'),
   decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
   reference: untrustedTextOrNull('Reference that the recipient sees; null if there is none.'),
+  memo: untrustedTextOrNull('Memo of the payer; null without one.'),
   reason: z.string().nullable().describe('Machine-readable reason of a failure; null without one.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
 payoutView.register(z.globalRegistry, { id: 'Payout' })
 
-export function viewPayout(payout: Payout): z.input<typeof payoutView> {
+export function viewPayout(payout: Payout, memo: string | null): z.input<typeof payoutView> {
   const { id, status, recipientId, money, fee, currency, recipientUnits, rate, decisionId } = payout
   return {
     id,
@@ -97,6 +101,7 @@ export function viewPayout(payout: Payout): z.input<typeof payoutView> {
     eta: payout.eta.toISOString(),
     decisionId,
     reference: payout.reference,
+    memo,
     reason: payout.reason,
     createdAt: payout.createdAt.toISOString(),
     updatedAt: payout.updatedAt.toISOString(),
@@ -110,7 +115,7 @@ interface Keeping {
 
 /**
  * Inserts a payout if its hold is still reserved and its recipient still there, so that this insert excludes a job that
- * releases the hold and a removal of the recipient. @returns false when one of them came first.
+ * releases the hold and a removal of the recipient. @returns false when one of them came first, or its quote is used.
  */
 export async function insertPayout({ database, settings }: Keeping, payout: NewPayout): Promise<boolean> {
   const { id, reference } = payout
@@ -119,8 +124,8 @@ export async function insertPayout({ database, settings }: Keeping, payout: NewP
       name: 'banking_insert_payout',
       text: `insert into payout
           (id, account_id, decision_id, recipient_id, key_id, status, state, rank, place, asset, units, fee_units, currency,
-            recipient_units, rate, eta, sealed, created_at, updated_at, tried_at)
-        select $1, $2, r.decision_id, p.id, $5, 'pending', 'new', 0, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15
+            recipient_units, rate, eta, sealed, created_at, updated_at, tried_at, quote_id)
+        select $1, $2, r.decision_id, p.id, $5, 'pending', 'new', 0, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $16
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r,
           (select id from payout_recipient where id = $4 and account_id = $2 and status <> 'removed' for share) p
         on conflict do nothing
@@ -144,6 +149,7 @@ export async function insertPayout({ database, settings }: Keeping, payout: NewP
         ? null
         : seal(settings.dataKey, { purpose: REFERENCE_PURPOSE, owner: id }, reference),
       payout.createdAt,
+      payout.quoteId,
     ],
   )
   return rows.length === 1

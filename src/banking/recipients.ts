@@ -182,6 +182,22 @@ export async function listRecipients(
   return rows.map((row) => recipientOf(settings.dataKey, row))
 }
 
+/** @param ids null: all of the account. @returns names by id, without those that were erased. */
+export async function recipientNames(
+  { database, settings }: Keeping,
+  { accountId, ids }: { accountId: string; ids: readonly string[] | null },
+): Promise<ReadonlyMap<string, string>> {
+  if (ids?.length === 0) return new Map()
+  const query = database.kysely
+    .selectFrom('payout_recipient')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('sealed', 'is not', null)
+  const rows = await (ids === null ? query : query.where('id', 'in', ids)).execute()
+  const named = rows.map((row) => recipientOf(settings.dataKey, row))
+  return new Map(named.flatMap(({ id, details: said }) => (said === null ? [] : [[id, said.name] as const])))
+}
+
 /**
  * Registers a recipient at the banking provider, once. @returns its id there.
  * @throws Failure `payout_rejected` when the provider does not accept it; `provider_unavailable` when that is unknown.

@@ -10,14 +10,15 @@ export const pageMembers = {
       z.int(),
       z
         .string()
-        .regex(/^\d{1,3}$/, 'must be a whole number')
+        .regex(/^\d{1,9}$/, 'must be a whole number')
         .transform(Number),
     ])
     .refine((limit) => limit >= 1 && limit <= 100, 'must be from 1 to 100')
     .optional()
-    .describe('Maximum number of items: 1 to 100, default 50.'),
+    .describe('1 to 100, default 50.'),
   cursor: z
     .string()
+    .max(128)
     .transform((cursor, context) => {
       const id = Buffer.from(cursor, 'base64url').toString()
       if (ID.test(id)) return id
@@ -25,7 +26,7 @@ export const pageMembers = {
       return z.NEVER
     })
     .optional()
-    .describe('`nextCursor` of the previous page.'),
+    .describe('From `nextCursor`.'),
 }
 
 export const nextCursor = z.string().nullable().describe('Cursor of the next page; null on the last page.')

@@ -10,6 +10,8 @@ export interface Account {
   /** True if a second factor is active. */
   readonly mfaEnrolled: boolean
   readonly createdAt: Date
+  /** Proof that a command made it the administrator of production; see `roleOf`. */
+  readonly founderMac?: string | null
 }
 
 export interface Session {
@@ -67,3 +69,9 @@ export type Principal =
     }
 
 export type AccountPrincipal = Exclude<Principal, { kind: 'public' }>
+
+/** Browser that an account signed in with before. It is no credential. @property id of the browser and the account. */
+export interface KnownBrowser {
+  readonly id: string
+  readonly accountId: string
+}

@@ -16,15 +16,35 @@ import { randomToken } from './ids.ts'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
+/**
+ * Key of a deployment. Its bytes are the root, which keyed hashes and derived keys come from: they stay for the life of a
+ * database. @property sealing keys of sealed data, after the root was replaced for it: the first seals, each opens.
+ */
+export interface DataKey extends Uint8Array {
+  readonly sealing?: readonly Uint8Array[]
+}
+
 /** @param purpose such as `mfa`. @param owner id bound to the ciphertext, so that it cannot be moved to another row. */
-export function seal(dataKey: Uint8Array, { purpose, owner }: Seal, text: string): Uint8Array {
+export function seal(dataKey: DataKey, { purpose, owner }: Seal, text: string): Uint8Array {
+  const [key = dataKey] = dataKey.sealing ?? []
   const iv = Buffer.from(randomToken(IV_BYTES), 'base64url')
-  const cipher = createCipheriv('aes-256-gcm', keyFor(dataKey, purpose), iv).setAAD(Buffer.from(owner))
+  const cipher = createCipheriv('aes-256-gcm', keyFor(key, purpose), iv).setAAD(Buffer.from(owner))
   return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
 /** @throws Error when the bytes were changed, or belong to another owner or data key. */
-export function unseal(dataKey: Uint8Array, { purpose, owner }: Seal, sealed: Uint8Array): string {
+export function unseal(dataKey: DataKey, of: Seal, sealed: Uint8Array): string {
+  const keys = dataKey.sealing ?? [dataKey]
+  for (const key of keys.slice(0, -1))
+    try {
+      return unsealWith(key, of, sealed)
+    } catch {
+      // Sealed under another one of the keys.
+    }
+  return unsealWith(keys.at(-1) ?? dataKey, of, sealed)
+}
+
+function unsealWith(dataKey: Uint8Array, { purpose, owner }: Seal, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed)
   const decipher = createDecipheriv('aes-256-gcm', keyFor(dataKey, purpose), bytes.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
@@ -56,7 +76,7 @@ export function derivedSigningKey(dataKey: Uint8Array, purpose: string): KeyObje
   return createPrivateKey({ key, format: 'der', type: 'pkcs8' })
 }
 
-interface Seal {
+export interface Seal {
   readonly purpose: string
   readonly owner: string
 }

@@ -17,7 +17,8 @@ export function bindToKey<Kind extends Limited>(card: Kind, keyId: string | null
   return {
     ...card,
     keyId,
-    dailyMax: card.dailyMax ?? DEFAULT_DAILY_CENTS,
+    dailyMax:
+      card.dailyMax === null || card.dailyMax > DEFAULT_DAILY_CENTS ? DEFAULT_DAILY_CENTS : card.dailyMax,
     channels: card.channels.filter((channel) => !OWNER_CHANNELS.has(channel)),
   }
 }

@@ -27,8 +27,8 @@ export interface CardTransactionDependencies {
 /** Event kinds that take money and therefore need funding sources. */
 const takers: ReadonlySet<string> = new Set<CardEvent['kind']>(['clearing', 'return_reversal'])
 
-/** Maximum settlements per event: each asset once from held and once from available money. */
-const MAX_SETTLEMENTS = 10
+/** Maximum settlements per event: each asset from held and from available money, in the wallet and in the escrow. */
+const MAX_SETTLEMENTS = 20
 
 /**
  * Takes the same advisory lock as card_authorize, so that no other process opens the transaction between the lookup
@@ -49,15 +49,15 @@ const statement: Statement = {
 }
 
 interface Row {
-  readonly verdict: 'applied' | 'repeated' | 'unknown'
+  readonly verdict: 'applied' | 'repeated' | 'unknown' | 'waiting'
   readonly shortfall: bigint
   readonly made: readonly MadeRow[]
 }
 
 /**
  * Applies all events of a transaction.
- * @returns `early` for an out-of-order event whose authorization is not stored yet, `unknown` when the card is
- * unknown or not the transaction's own.
+ * @returns `early` for an out-of-order event whose authorization is not stored yet, and for an event that waits for the
+ * chain: apply the transaction again. `unknown` when the card is unknown or not the transaction's own.
  */
 export async function applyTransaction(
   parts: CardTransactionDependencies,
@@ -88,7 +88,7 @@ export async function applyTransaction(
             chain: chain.name,
             spreadBps: parts.settings.cardSpreadBps,
           })
-    const { shortfall } = await apply(parts, {
+    const { verdict, shortfall } = await apply(parts, {
       ...event,
       event: event.token,
       token,
@@ -96,6 +96,7 @@ export async function applyTransaction(
       fundings,
       at: clock(),
     })
+    if (verdict === 'waiting') return 'early'
     if (shortfall > 0n)
       log.error(
         { token, accountId: card.accountId, cents: shortfall.toString() },

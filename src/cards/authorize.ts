@@ -9,7 +9,7 @@ import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
 import { latestOrDollars } from '../providers/rates.ts'
 import { type AuthenticateDecisions, expectedMac } from '../spending/authenticate.ts'
-import { coverageParameters } from '../spending/coverage.ts'
+import { type Coverage, coverageParameters, type Pull, type WantedPulls } from '../spending/coverage.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
 import type { SpendRequest } from '../spending/spend-request.ts'
@@ -30,8 +30,16 @@ export interface CardAuthorizationDependencies
   readonly clock: Clock
   readonly log: Log
   readonly vouch: AuthenticateDecisions
-  readonly settings: CardRefusalDependencies['settings'] & { readonly dataKey: Uint8Array }
+  readonly settings: CardRefusalDependencies['settings'] & {
+    readonly dataKey: Uint8Array
+    /** The most that open purchases may promise of a wallet that its owner can empty, in millionths of a USD. */
+    readonly cardFloatMicros: bigint
+    /** How long a purchase waits for money on its way to the escrow. */
+    readonly cardPullMs: number
+  }
   readonly knownCards: KnownCards
+  /** Pulls money to the account's escrow. @returns whether all of it has arrived in time. */
+  readonly pull: (wanted: WantedPulls, withinMs: number) => Promise<boolean>
 }
 
 /** The processor declines after six seconds, so an approval later than this is voided. */
@@ -41,17 +49,18 @@ const MAX_TRIES = 5
 
 const statement: Statement = {
   name: 'card_authorize_batch',
-  text: 'select verdict, authorization_id, reason, approved, made from card_authorize_batch($1)',
+  text: 'select verdict, authorization_id, reason, approved, made, pulls from card_authorize_batch($1)',
   // A processor waits for the answer.
   lanes: 4,
 }
 
 interface Row {
-  readonly verdict: 'decided' | 'repeated' | 'other' | 'stale'
+  readonly verdict: 'decided' | 'repeated' | 'other' | 'stale' | 'pull'
   readonly authorization_id: string
   readonly reason: CardReason
   readonly approved: bigint
   readonly made: readonly MadeRow[]
+  readonly pulls: readonly Pull[] | null
 }
 
 /**
@@ -98,13 +107,22 @@ async function authorize(
 ): Promise<CardAnswer> {
   const { token, units: asked } = request
   if (request.type === 'inquiry') return answerInquiry(parts, request, now)
+  const pullUntil = performance.now() + parts.settings.cardPullMs
+  let isUnsecured = false
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const known = tries === 0 && unitsOf(request) > 0n ? parts.knownCards.get(request.cardToken) : undefined
     const card = known ?? (await findJudgedCard(parts.database, request.cardToken))
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     parts.knownCards.set(request.cardToken, card)
-    const row = await decide(parts, card, request, { webhookId, now, isRemembered: known !== undefined })
+    const asking = { webhookId, now, isRemembered: known !== undefined, isUnsecured }
+    const row = await decide(parts, card, request, asking)
     if (row.verdict === 'stale') continue
+    if (row.verdict === 'pull') {
+      const { pulls, coverage } = row
+      const wanted = { accountId: card.accountId, token, pulls: pulls ?? [], coverage }
+      isUnsecured = !(await parts.pull(wanted, Math.max(0, pullUntil - performance.now())))
+      continue
+    }
     if (row.verdict === 'other') {
       parts.log.error({ token, webhookId }, 'a different request used the token of a decided one')
       return { token, reason: 'unavailable', asked, approved: 0n }
@@ -130,9 +148,10 @@ async function decide(
   parts: CardAuthorizationDependencies,
   card: CardWithPolicies,
   request: CardAuthorization,
-  { webhookId, now, isRemembered }: { webhookId: string; now: Date; isRemembered: boolean },
-): Promise<Row | { readonly verdict: 'stale' }> {
+  asked: { webhookId: string; now: Date; isRemembered: boolean; isUnsecured: boolean },
+): Promise<(Row & { readonly coverage: Coverage | null }) | { readonly verdict: 'stale' }> {
   const { database, rates, chain, newId } = parts
+  const { webhookId, now, isRemembered, isUnsecured } = asked
   const { merchant, channel } = request
   const units = unitsOf(request)
   const { isWalletOurs } = card
@@ -145,6 +164,7 @@ async function decide(
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
   const refusal =
     (await findRefusal(parts, card, { ...request, units }, now)) ??
+    (isUnsecured ? 'unavailable' : null) ??
     (isDenied ? 'policy_denied' : noFunding(all, units))
   // A remembered card may only approve: what refuses it may have changed.
   if (isRemembered && (refusal !== null || spend.violations.length > 0)) return { verdict: 'stale' }
@@ -185,6 +205,7 @@ async function decide(
       prices,
       on_chain: onChain,
       booked,
+      float: parts.settings.cardFloatMicros,
       ask: buildApprovalRequest(newId, spend, {
         cardId: card.id,
         policy: card.key === null ? null : parts.policyOf(card.key),
@@ -195,7 +216,7 @@ async function decide(
     card.accountId,
   )
   await parts.vouch(database, row.made)
-  return row
+  return { ...row, coverage }
 }
 
 function noFunding(fundings: readonly Funding[], units: bigint): CardReason | null {

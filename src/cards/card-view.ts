@@ -1,6 +1,8 @@
 /** Views of a card and the schema of its controls. Card numbers and codes never appear. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
+import { controlDirections } from '../../policies/cards/loosening.ts'
+import type { Directions } from '../../policies/directions.ts'
 import { untrustedText, untrustedTextOrNull } from '../base/untrusted-text.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../money/money.ts'
 import { type Card, fundingAssets } from './store.ts'
@@ -90,39 +92,50 @@ const codes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(10
 export const controlMembers = {
   limits: z
     .strictObject({
-      daily: dollars.describe('Maximum per UTC calendar day, in USD; null: no limit.'),
-      perPurchase: dollars.describe('Maximum per purchase, in USD; null: no limit.'),
+      daily: dollars.describe('USD a UTC day; null: none.'),
+      perPurchase: dollars.describe('USD; null: none.'),
     })
     .optional()
-    .describe('Limits to change.'),
-  channels: channelsView.partial().optional().describe('Payment channels to switch on or off.'),
+    .describe('Limits.'),
+  channels: z
+    .strictObject({
+      ecommerce: z.boolean(),
+      contactless: z.boolean(),
+      atm: z.boolean(),
+      magstripe: z.boolean(),
+    })
+    .partial()
+    .optional()
+    .describe('Ways of paying, on or off.'),
   mcc: z
     .strictObject({
-      allow: codes
-        .nullable()
-        .optional()
-        .describe('Allowed merchant categories; null: all that are not denied.'),
-      deny: codes.optional().describe('Denied merchant categories.'),
+      allow: codes.nullable().optional().describe('Null: all that are not denied.'),
+      deny: codes.optional(),
     })
     .optional()
-    .describe('Merchant category codes (ISO 18245), four digits each.'),
+    .describe('Merchant category codes, ISO 18245.'),
   priority: z
     .array(z.enum(fundingAssets))
     .min(1)
+    .max(fundingAssets.length)
     .refine((assets) => new Set(assets).size === assets.length, 'names an asset twice')
     .optional()
-    .describe('Assets that pay for purchases, in this order; other assets are never used.'),
-  nickname: z
-    .string()
-    .trim()
-    .min(1)
-    .max(60)
-    .nullable()
-    .optional()
-    .describe('Name for the card; null removes it.'),
+    .describe('Assets that pay, in this order; no others do.'),
+  nickname: z.string().trim().min(1).max(60).nullable().optional().describe('Null removes it.'),
 }
 
 const controls = z.strictObject(controlMembers)
+
+const { dailyMax, purchaseMax, mccAllow, mccDeny, priority } = controlDirections
+
+/** The direction in which each member loosens: that of the control that it sets. */
+export const memberDirections: Directions<z.output<typeof controls>> = {
+  limits: { daily: dailyMax, perPurchase: purchaseMax },
+  channels: { ecommerce: 'on', contactless: 'on', atm: 'on', magstripe: 'on' },
+  mcc: { allow: mccAllow, deny: mccDeny },
+  priority,
+  nickname: 'never',
+}
 
 export function withControls<Kind extends Pick<Card, ControlName>>(
   card: Kind,

@@ -1,15 +1,15 @@
 /** Funding of card purchases: the owner's assets in order, each at the current rate. */
 import type { RateTable } from '../money/rate-table.ts'
 import { type Coverage, coverageParameters } from '../spending/coverage.ts'
-import { allAssets, isStablecoin, type Source, sourcesOf } from '../spending/sources.ts'
+import { allAssets, type Source, sourcesOf, withEscrow } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 import type { CardWithPolicies, FundingAsset } from './store.ts'
 
 export type Funding = Source<FundingAsset>
 
 /**
- * Lists a card's funding assets in the owner's order. Skips assets without a rate, and stablecoins of an owner-held
- * wallet when the chain could not be read.
+ * Lists a card's funding assets in the owner's order: each stablecoin first in the escrow, then in the wallet. Skips
+ * assets without a rate, and stablecoins of an owner-held wallet when the chain could not be read.
  */
 export function fundingsOf(
   { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
@@ -20,8 +20,10 @@ export function fundingsOf(
     spreadBps,
   }: { table: RateTable; chain: string; coverage: Coverage | null; spreadBps: number },
 ): readonly Funding[] {
-  const assets = priority.filter((asset) => isWalletOurs || coverage !== null || !isStablecoin(asset))
-  return sourcesOf(assets, { table, currency: 'USD', chain, spreadBps })
+  const sources = sourcesOf(priority, { table, currency: 'USD', chain, spreadBps })
+  return isWalletOurs
+    ? sources
+    : withEscrow(sources).filter(({ place }) => coverage !== null || place !== chain)
 }
 
 /**
@@ -32,12 +34,8 @@ export function clearingSources(
   priority: readonly FundingAsset[],
   { table, chain, spreadBps }: { table: RateTable; chain: string; spreadBps: number },
 ): readonly Source[] {
-  return sourcesOf(allAssets(priority), {
-    table: { ...table, lost: undefined },
-    currency: 'USD',
-    chain,
-    spreadBps,
-  })
+  const par = { ...table, lost: undefined }
+  return withEscrow(sourcesOf(allAssets(priority), { table: par, currency: 'USD', chain, spreadBps }))
 }
 
 /** Sums the currently available funding in cents, rounded down. */

@@ -1,5 +1,5 @@
-/** Issues virtual cards. A new card has every channel on and no limits by default. */
-import { cardChannels } from '../../policies/cards/controls.ts'
+/** Issues virtual cards. A new card is limited, without cash withdrawals and without the magnetic stripe. */
+import { type CardChannel, cardChannels } from '../../policies/cards/controls.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Json } from '../base/json.ts'
 import { Failure } from '../failures/failure.ts'
@@ -9,16 +9,24 @@ import { cardState } from './card-state.ts'
 import { type CardOrder, type CardRequester, endCardOrder, forgetCardOrder } from './order-card.ts'
 import { type Card, findAnyCard, fundingAssets, insertCard } from './store.ts'
 
-/** Default controls of a new card. */
+/** Default controls of a new card: 100 USD a purchase, 250 USD a day. */
 export const newCard = {
   nickname: null,
-  dailyMax: null,
-  purchaseMax: null,
-  channels: cardChannels,
+  dailyMax: 250_00n,
+  purchaseMax: 100_00n,
+  channels: ['ecommerce', 'contactless'] as readonly CardChannel[],
   mccAllow: null,
   mccDeny: [],
   // Stablecoins come before cash, so that purchases use the wallet first.
   priority: fundingAssets,
+} satisfies Partial<Card>
+
+/** Controls of the sandbox's own cards, which move nothing of value. */
+export const demoCard = {
+  ...newCard,
+  dailyMax: null,
+  purchaseMax: null,
+  channels: cardChannels,
 } satisfies Partial<Card>
 
 export interface IssueParts {

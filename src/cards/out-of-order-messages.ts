@@ -1,4 +1,5 @@
 /** Out-of-order messages: transaction messages that arrive before their authorization. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
 
@@ -19,7 +20,10 @@ export async function storeOutOfOrderMessage(
     .execute()
 }
 
-/** Finds messages whose authorization has arrived, and those received before a moment. */
+/**
+ * Finds messages whose authorization has arrived, and those received before a moment. In random order: messages that wait for
+ * the chain must not hold up all others, and each names all events of its transaction.
+ */
 export async function dueOutOfOrderMessages(
   database: Connection,
   { before, limit }: { before: Date; limit: number },
@@ -31,7 +35,7 @@ export async function dueOutOfOrderMessages(
     .where(({ eb, or }) =>
       or([eb('card_authorization.id', 'is not', null), eb('card_early.received_at', '<', before)]),
     )
-    .orderBy('card_early.received_at')
+    .orderBy(sql`random()`)
     .limit(limit)
     .execute()
   return rows.map((row) => ({

@@ -46,7 +46,7 @@ export async function sendCardStates(
   for (const { id, token, status } of due) {
     if (signal.aborted) break
     await cardProcessor.setStatus({ token, status }).then(
-      () => keepSent(database, { id, status }),
+      () => keepSent(database, { id, status, at }),
       (err: unknown) =>
         log.warn({ err, cardId: id, status }, 'the processor does not know the state of a card yet'),
     )
@@ -54,6 +54,15 @@ export async function sendCardStates(
   return due.length
 }
 
-async function keepSent({ kysely }: Connection, { id, status }: Omit<UnsentState, 'token'>): Promise<void> {
-  await kysely.updateTable('card').set({ sent_status: status }).where('id', '=', id).execute()
+/** The next change need not wait: this one has arrived. Does nothing if another round has tried since. */
+async function keepSent(
+  { kysely }: Connection,
+  { id, status, at }: Omit<UnsentState, 'token'> & { readonly at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('card')
+    .set({ sent_status: status, status_tried_at: null })
+    .where('id', '=', id)
+    .where('status_tried_at', '=', at)
+    .execute()
 }

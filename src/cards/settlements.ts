@@ -10,19 +10,20 @@ import { type AuthenticateDecisions, isAuthentic } from '../spending/authenticat
 import { type ContentRow, contentColumns, contentOf, type MadeRow } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
-/**
- * Failed attempts after which a settlement becomes a debt and raises an alarm; about a quarter of an hour with the
- * pauses.
- */
-export const MAX_ATTEMPTS = 10
+/** Failed attempts after which a settlement is a debt: the chain's refusal is evidence. */
+export const MAX_ATTEMPTS = 1
 
 /** Maximum settlements per round. */
 const BATCH = 100
 
-/** A settlement to send. @property isWalletOurs whether the gateway signs for the wallet as its owner. */
+/**
+ * A settlement to send.
+ * @property place chain, or escrow on it. @property isWalletOurs whether the gateway signs for the wallet as its owner.
+ */
 export interface CardSettlement {
   readonly decisionId: string
   readonly accountId: string
+  readonly place: string
   readonly token: Stablecoin
   readonly units: bigint
   readonly isWalletOurs: boolean
@@ -109,6 +110,7 @@ export async function unsentSettlements(
           {
             decisionId: row.decision_id,
             accountId: row.owner,
+            place: row.place,
             token,
             units: row.units,
             isWalletOurs: row.is_ours,

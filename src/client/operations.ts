@@ -23,23 +23,43 @@ export type ActivityEntry = {
   id: string
   /** Start, ISO 8601 UTC. */
   at: string
-  /** `deposit`: also dividends; `shortfall`: booked money that the chain lacks. */
-  kind: 'transfer' | 'deposit' | 'relay' | 'card' | 'order' | 'purchase' | 'payout' | 'fee' | 'shortfall'
+  /** `shortfall`: booked money that the chain lacks. */
+  kind:
+    | 'transfer'
+    | 'deposit'
+    | 'relay'
+    | 'card'
+    | 'order'
+    | 'purchase'
+    | 'payout'
+    | 'dividend'
+    | 'fee'
+    | 'shortfall'
   /** `out`: also a payment relayed for another payer. */
   direction: 'in' | 'out'
-  /** `pending` may still change; the others are final. */
-  status: 'pending' | 'completed' | 'failed' | 'canceled' | 'reversed'
-  /** Decimal string of the asset; null while a deposit’s amount is unknown. */
+  /** `on_its_way`: a payout that has not arrived; `undelivered`: paid, nothing came. */
+  status:
+    | 'pending'
+    | 'on_its_way'
+    | 'completed'
+    | 'undelivered'
+    | 'failed'
+    | 'denied'
+    | 'canceled'
+    | 'reversed'
+  /** What moved or is about to; 0 if failed, denied, canceled or reversed; null while unknown. */
   amount: string | null
+  /** What was asked for, if something else moved. */
+  requested: string | null
   /** Asset by symbol. */
   asset: string
-  /** Value in USD when it was decided; null if it was not valued. */
+  /** `amount` in USD when decided, else now; null without a rate. */
   usd: string | null
-  /** EVM address, merchant, origin or ticker; null if there is none. */
+  /** Name, origin, ticker or EVM address. */
   counterparty: string | null
   /** Key that spent; null for a person. */
   agentId: string | null
-  /** `dec_…`: the policy decision; null for what the account did not spend. */
+  /** `dec_…`; null for what the account did not spend. */
   decisionId: string | null
   /** Object of the entry. */
   object: {
@@ -48,7 +68,7 @@ export type ActivityEntry = {
     /** Its id. */
     id: string
   }
-  /** Purpose or note; null if there is none. */
+  /** Purpose, memo, reference or reason. */
   memo: string | null
   /** Hash on the chain, if there is one. */
   transactionHash: string | null
@@ -231,7 +251,7 @@ export type AdminKycListResponse = {
 }
 
 export type AdminReviewsDecideRequest = {
-  /** `release`: the spend may be sent again. */
+  /** `release`: the spend may be sent again, the deposit is credited, or the account unlocked. */
   decision: 'release' | 'block'
   /** Reason, for the record. */
   reason: string
@@ -242,7 +262,7 @@ export type AdminReviewsDecideResponse = {
   id: string
   /** Decision on the review. */
   status: 'released' | 'blocked'
-  /** Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit. */
+  /** Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit or recovery. */
   releasedUntil: string | null
 }
 
@@ -251,16 +271,18 @@ export type AdminReviewsListResponse = {
   reviews: {
     /** `rev_…` */
     id: string
-    /** `acct_…`: the sender of a spend, the receiver of a deposit. */
+    /** `acct_…`: the sender of a spend, the receiver of a deposit, the account to recover. */
     accountId: string
     /** `key_…`; null when a person sends. */
     agentId: string | null
-    /** `dec_…`: denial that requires the review; null for a deposit. */
+    /** `dec_…`: denial that requires the review; null for a deposit or recovery. */
     decisionId?: string | null
-    /** The operation, such as `wallets.transfer`; `deposit` for a deposit. */
+    /** The operation, such as `wallets.transfer`; `deposit` for a deposit, `recovery` for a recovery. */
     operation: string
-    /** `out`: a spend; `in`: a deposit. */
-    direction: 'in' | 'out'
+    /** `out`: a spend; `in`: a deposit; null for a recovery. */
+    direction: 'in' | 'out' | null
+    /** Proofs shown for a recovery; `guest`: the account id alone. Null for everything else. */
+    proofs: ('code' | 'passkey' | 'guest')[] | null
     /** Amount as a decimal string. */
     amount?: string | null
     /** Asset by symbol. */
@@ -619,12 +641,21 @@ export type Approval = {
   operation: string
   /** Input of the exact call that is approved or rejected. */
   input: Record<string, unknown>
-  /** Decision that required the approval: `dec_…` */
-  decisionId: string
-  /** Reason that the agent gave for an exception to its policy; null where the policy itself requires the approval. */
+  /** Decision that required the approval: `dec_…`; null for a change, which spends nothing. */
+  decisionId: string | null
+  /** Reason that the agent gave; null without one. */
   reason: string | null
   /** Rules of the policy that the call breaks, and that an approval overrules once. */
   violations: Violation[]
+  /** Budgets that it uses up when approved. */
+  usesUp?: {
+    /** Budget, in UTC. */
+    period: 'day' | 'week' | 'month'
+    /** USD left before it. */
+    left: string
+    /** ISO 8601 UTC. */
+    resetsAt: string
+  }[]
   /** Note of the owner to the agent; null without one. */
   note: string | null
   /** Answer of the approved call; null until it succeeded. */
@@ -654,11 +685,19 @@ export type ApprovalsListResponse = {
 }
 
 export type ApprovalsRequestRequest = {
-  /** Operation or tool to call, such as `wallets.transfer`. */
-  operation: string
-  /** Input of the call, exactly as it would be sent. With `idempotency_key`, repeating the call under that key returns its answer too. */
+  /** `agents.policy`: another policy for yourself, {"policy": …}. The owner makes it and `cards.update`. */
+  operation:
+    | 'wallets.transfer'
+    | 'transfers.gasless'
+    | 'banking.payouts.create'
+    | 'purchases.buy'
+    | 'x402.fx'
+    | 'investing.order'
+    | 'cards.update'
+    | 'agents.policy'
+  /** Input of the call, exactly as it would be sent, with its `idempotency_key`. */
   input: Record<string, unknown>
-  /** Why the owner should allow it, at most 500 characters. The owner sees it as your words. */
+  /** Why the owner should allow it. */
   reason: string
 }
 
@@ -671,6 +710,15 @@ export type ApprovalsRequestResponse = {
   status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
   /** Rules that the call breaks; empty if the policy denies nothing. */
   violations: Violation[]
+  /** Budgets that it uses up when approved. */
+  usesUp: {
+    /** Budget, in UTC. */
+    period: 'day' | 'week' | 'month'
+    /** USD left before it. */
+    left: string
+    /** ISO 8601 UTC. */
+    resetsAt: string
+  }[]
   /** When the request expires, ISO 8601 UTC. */
   expiresAt: string
   /** How to get the answer. */
@@ -736,6 +784,17 @@ export type AuthDevicesStartResponse = {
   expiresAt: string
 }
 
+export type AuthGuestResponse = {
+  /** Signed-in account. */
+  account: Account
+  /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
+  sessionToken?: string
+  /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
+  expiresAt: string
+  /** How to keep the session: a guest cannot sign in again. */
+  hint: string
+}
+
 export type AuthIdentityProviderRequest = {
   /** The `code` returned by the provider. */
   code?: string
@@ -752,7 +811,7 @@ export type AuthIdentityProviderResponse = {
   state?: string
   /** Signed-in account. */
   account?: Account
-  /** Token for "Authorization: Bearer …"; browsers also receive it as a cookie. */
+  /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
   sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
   expiresAt?: string
@@ -800,14 +859,16 @@ export type AuthRecoveryCompleteRequest = {
 }
 
 export type AuthRecoveryCompleteResponse = {
+  /** Only member of a 202: an administrator locked the account and decides. Nothing has changed yet. */
+  status?: 'review'
   /** Signed-in account. */
-  account: Account
-  /** Token for "Authorization: Bearer …"; browsers also receive it as a cookie. */
-  sessionToken: string
+  account?: Account
+  /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
+  sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
-  expiresAt: string
+  expiresAt?: string
   /** All unrevoked keys, which are now paused. */
-  keys: {
+  keys?: {
     /** `key_…` */
     id: string
     /** Name given by the owner. */
@@ -824,9 +885,9 @@ export type AuthRecoveryCompleteResponse = {
     kind: 'agent' | 'developer' | 'grant'
   }[]
   /** All EVM keys that sign for the wallet. */
-  signers: Signer[]
+  signers?: Signer[]
   /** All passkeys of the account. */
-  passkeys: Passkey[]
+  passkeys?: Passkey[]
 }
 
 export type AuthRecoveryStartRequest = {
@@ -904,7 +965,7 @@ export type AuthWebauthnResponse = {
   publicKey?: Record<string, unknown>
   /** Signed-in account. */
   account?: Account
-  /** New token of the same session; null for cookie sessions, whose token scripts must not read. */
+  /** New token of the same session. Null for cookie sessions, whose token scripts must not read; absent for other requests of browsers (with Sec-Fetch-Site), which receive it in an HttpOnly cookie only. */
   sessionToken?: string | null
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
   expiresAt?: string
@@ -935,9 +996,9 @@ export type BankCustomer = {
 }
 
 export type BankingCreateRequest = {
-  /** Currency the account receives deposits in. */
+  /** Currency of its deposits. */
   currency: 'USD' | 'EUR' | 'GBP' | 'INR'
-  /** Token that deposits are converted to; null (USD only): they stay cash. */
+  /** Token that deposits become; null (USD only): cash. */
   destination?: {
     /** Stablecoin by symbol. */
     token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
@@ -952,13 +1013,21 @@ export type BankingListResponse = {
 }
 
 export type BankingPayoutsCreateRequest = {
-  /** `rcp_…`: saved bank account, from GET /api/banking/recipients. */
+  /** `rcp_…`, from GET /api/banking/recipients. */
   recipientId: string
-  /** Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000. */
-  amount: Amount
-  /** Reference that the recipient sees, where its bank shows one; 1 to 35 characters. */
+  /** Amount including the fee, 1 to 1,000,000. */
+  amount?: Amount
+  /** In place of `amount`: what arrives, in the recipient’s currency. */
+  recipientAmount?: Amount
+  /** In place of both: a quote from POST /api/banking/payouts/quote. */
+  quoteId?: string
+  /** Shown to the recipient, 1 to 35 characters. */
   reference?: string
-  /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`. */
+  /** Why, for the owner. */
+  reason?: string
+  /** Purpose, at most 140 characters. */
+  memo?: string
+  /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`, or the quote’s. */
   asset?: 'USD' | 'USDC'
   /** `int_…`: signed intent. Default: your newest open intent for the same payout. */
   intentId?: string
@@ -967,28 +1036,23 @@ export type BankingPayoutsCreateRequest = {
 }
 
 export type BankingPayoutsIntentRequest = {
-  /** `rcp_…`: saved bank account, from GET /api/banking/recipients. */
+  /** `rcp_…`, from GET /api/banking/recipients. */
   recipientId: string
-  /** Amount that leaves the account, with the fee, as a decimal string or number: 1 to 1,000,000. */
-  amount: Amount
-  /** Reference that the recipient sees, where its bank shows one; 1 to 35 characters. */
+  /** Amount including the fee, 1 to 1,000,000. */
+  amount?: Amount
+  /** In place of `amount`: what arrives, in the recipient’s currency. */
+  recipientAmount?: Amount
+  /** In place of both: a quote from POST /api/banking/payouts/quote. */
+  quoteId?: string
+  /** Shown to the recipient, 1 to 35 characters. */
   reference?: string
   /** `USDC`: from the wallet, the default. */
   asset?: 'USDC'
 }
 
-export type BankingPayoutsIntentResponse = {
-  /** `int_…`; return it with the signature. */
-  intentId: string
-  /** Content to sign; `hash` is the SHA-256 of its RFC 8785 JSON. */
-  intent: Record<string, string | number>
-  /** SHA-256 of the intent’s RFC 8785 JSON, 0x hex. An agent signs these 32 bytes with Ed25519. */
-  hash: string
-  /** The same bytes in base64url: the challenge for a passkey. */
-  challenge: string
-  typedData: TypedData
-  /** When it expires, ISO 8601 UTC. */
-  expiresAt: string
+export type BankingPayoutsIntentResponse = Intent & {
+  /** Amount that leaves the wallet, with the fee, as a decimal string. */
+  amount: string
   /** Fee within the amount, as a decimal string of the asset. */
   fee: string
   /** Currency that the recipient gets. */
@@ -1006,6 +1070,38 @@ export type BankingPayoutsListResponse = {
   payouts: Payout[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
+}
+
+export type BankingPayoutsQuoteRequest = {
+  /** `rcp_…`, from GET /api/banking/recipients. */
+  recipientId: string
+  /** Amount including the fee, 1 to 1,000,000. */
+  amount?: Amount
+  /** In place of `amount`: what arrives, in the recipient’s currency. */
+  recipientAmount?: Amount
+  /** `USD`: cash at the bank; `USDC`: from the wallet. */
+  asset?: 'USD' | 'USDC'
+}
+
+export type BankingPayoutsQuoteResponse = {
+  /** `quote_…`; null where the bank sets its rate later: `recipientAmount` is then an estimate. */
+  quoteId: string | null
+  /** Amount that leaves the account, with the fee. */
+  amount: string
+  /** Asset that is paid out. */
+  asset: 'USD' | 'USDC'
+  /** Fee within the amount. */
+  fee: string
+  /** Units of the currency per unit of the asset. */
+  rate: string
+  /** Amount that arrives. */
+  recipientAmount: string
+  /** Currency that arrives. */
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** When it is expected to arrive, ISO 8601 UTC. */
+  eta: string
+  /** When the quote expires, ISO 8601 UTC; null without one. */
+  expiresAt: string | null
 }
 
 export type BankingRecipientsCreateRequest = {
@@ -1078,10 +1174,18 @@ export type Bought = {
   transaction: string | null
   /** `dec_…`; null if free. */
   decisionId: string | null
+  /** Paid requests to the seller. */
+  attempts: number
+  /** Why the last one failed. */
+  lastFailure: string | null
+  /** Until when it can still be delivered, ISO 8601 UTC. */
+  expiresAt: string | null
   /** `undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked. */
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'free'
   /** Value in USD when it was decided; null if free. */
   usd: string | null
+  /** True if this repeated call asked the seller. */
+  askedAgain: boolean
   /** The seller’s answer; null if none came, after a day, and in an approval: read the purchase. */
   response: Delivery | null
   /** True for a repeated call. */
@@ -1153,10 +1257,10 @@ export type CardChannels = {
   magstripe: boolean
 }
 
-export type CardDebt = {
-  /** Currency of the debt. */
+export type CardMoney = {
+  /** Its symbol. */
   asset: string
-  /** Decimal string of the currency. */
+  /** Decimal string. */
   amount: string
 }
 
@@ -1195,45 +1299,42 @@ export type CardTransaction = {
 }
 
 export type CardsIssueRequest = {
-  /** Limits to change. */
+  /** Limits. */
   limits?: {
-    /** Maximum per UTC calendar day, in USD; null: no limit. */
+    /** USD a UTC day; null: none. */
     daily?: Amount | null
-    /** Maximum per purchase, in USD; null: no limit. */
+    /** USD; null: none. */
     perPurchase?: Amount | null
   }
-  /** Payment channels to switch on or off. */
+  /** Ways of paying, on or off. */
   channels?: {
-    /** Online and other card-not-present purchases. */
     ecommerce?: boolean
-    /** Contactless payments at a terminal. */
     contactless?: boolean
-    /** Cash withdrawals. */
     atm?: boolean
-    /** Magnetic stripe payments. */
     magstripe?: boolean
   }
-  /** Merchant category codes (ISO 18245), four digits each. */
+  /** Merchant category codes, ISO 18245. */
   mcc?: {
-    /** Allowed merchant categories; null: all that are not denied. */
+    /** Null: all that are not denied. */
     allow?: string[] | null
-    /** Denied merchant categories. */
     deny?: string[]
   }
-  /** Assets that pay for purchases, in this order; other assets are never used. */
+  /** Assets that pay, in this order; no others do. */
   priority?: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD')[]
-  /** Name for the card; null removes it. */
+  /** Null removes it. */
   nickname?: string | null
   /** `key_…`: key to bind the card to; owners only. */
   agentId?: string | null
 }
 
 export type CardsListResponse = {
-  /** Cards of this page, newest first. */
+  /** Newest first. */
   cards: Card[]
-  /** Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid. */
-  owed?: CardDebt[]
-  /** Basis points that conversions between currencies cost. */
+  /** Debts: collected from the account’s assets; cards decline until then. Absent if none. */
+  owed?: CardMoney[]
+  /** Backs approved purchases; the rest returns. */
+  escrow: CardMoney
+  /** Basis points a conversion costs. */
   conversionSpreadBps: number
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
@@ -1257,26 +1358,22 @@ export type CardsRevealResponse = {
 export type CardsSettingsRequest = {
   /** `card_…` */
   cardId: string
-  /** True declines every purchase until the card is unfrozen with false. */
+  /** True declines every purchase, false allows them again. */
   freeze?: boolean
-  /** Limits to change. */
+  /** Limits. */
   limits?: {
-    /** Maximum per UTC calendar day, in USD; null: no limit. */
+    /** USD a UTC day; null: none. */
     daily?: Amount | null
-    /** Maximum per purchase, in USD; null: no limit. */
+    /** USD; null: none. */
     perPurchase?: Amount | null
   }
-  /** Assets that pay for purchases, in this order; other assets are never used. */
+  /** Assets that pay, in this order; no others do. */
   priority?: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD')[]
-  /** Payment channels to switch on or off. */
+  /** Ways of paying, on or off. */
   channels?: {
-    /** Online and other card-not-present purchases. */
     ecommerce?: boolean
-    /** Contactless payments at a terminal. */
     contactless?: boolean
-    /** Cash withdrawals. */
     atm?: boolean
-    /** Magnetic stripe payments. */
     magstripe?: boolean
   }
 }
@@ -1300,34 +1397,29 @@ export type CardsUpdateRequest = {
   cardId: string
   /** `canceled` cancels the card permanently. */
   status?: 'canceled'
-  /** Limits to change. */
+  /** Limits. */
   limits?: {
-    /** Maximum per UTC calendar day, in USD; null: no limit. */
+    /** USD a UTC day; null: none. */
     daily?: Amount | null
-    /** Maximum per purchase, in USD; null: no limit. */
+    /** USD; null: none. */
     perPurchase?: Amount | null
   }
-  /** Payment channels to switch on or off. */
+  /** Ways of paying, on or off. */
   channels?: {
-    /** Online and other card-not-present purchases. */
     ecommerce?: boolean
-    /** Contactless payments at a terminal. */
     contactless?: boolean
-    /** Cash withdrawals. */
     atm?: boolean
-    /** Magnetic stripe payments. */
     magstripe?: boolean
   }
-  /** Merchant category codes (ISO 18245), four digits each. */
+  /** Merchant category codes, ISO 18245. */
   mcc?: {
-    /** Allowed merchant categories; null: all that are not denied. */
+    /** Null: all that are not denied. */
     allow?: string[] | null
-    /** Denied merchant categories. */
     deny?: string[]
   }
-  /** Assets that pay for purchases, in this order; other assets are never used. */
+  /** Assets that pay, in this order; no others do. */
   priority?: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD')[]
-  /** Name for the card; null removes it. */
+  /** Null removes it. */
   nickname?: string | null
   /** `key_…`: key to bind the card to; null unbinds it. Owners only. */
   agentId?: string | null
@@ -1418,41 +1510,41 @@ export type CompliancePersonalDataEraseResponse = {
 }
 
 export type ComplianceTravelRuleRequest = {
-  /** `tx_…`: transfer that was already sent. */
+  /** `tx_…`, already sent; without the next four. */
   transferId?: string
-  /** Without `transferId`: amount of the planned transfer, as a decimal of the token. */
+  /** Of the planned transfer. */
   amount?: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Without `transferId`: EVM address of the payee. */
+  /** Payee of the planned transfer. */
   destination?: EvmAddress
-  /** Chain by name. Default: the first of this deployment. */
-  chain?: string
-  /** Beneficiary of the transfer. */
+  /** Default: the first of this deployment. */
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+  /** Who receives. */
   beneficiary: {
-    /** Name of a natural person. */
+    /** Of a natural person. */
     name?: string
-    /** Name of an organisation, instead of `name`. */
+    /** Of an organisation, instead of `name`. */
     legalName?: string
-    /** Country of residence or registration, ISO 3166-1 alpha-2. */
+    /** ISO 3166-1 alpha-2. */
     country?: string
-    /** Institution that holds the destination, by name or {name, lei}; absent: self-hosted wallet. */
+    /** Institution of the destination; absent: self-hosted. */
     vasp?:
       | string
       | {
-          /** Name of the institution. */
+          /** Its name. */
           name: string
-          /** Its Legal Entity Identifier, ISO 17442. */
+          /** ISO 17442. */
           lei?: string
         }
   }
-  /** Originator of the transfer. Default: the account’s holder. */
+  /** Who sends. Default: the account’s holder. */
   originator?: {
-    /** Name of a natural person. */
+    /** Of a natural person. */
     name?: string
-    /** Name of an organisation, instead of `name`. */
+    /** Of an organisation, instead of `name`. */
     legalName?: string
-    /** Country of residence or registration, ISO 3166-1 alpha-2. */
+    /** ISO 3166-1 alpha-2. */
     country?: string
   }
 }
@@ -1556,8 +1648,8 @@ export type ContextResponse = {
 export type ContinuedSession = {
   /** Signed-in account. */
   account: Account
-  /** New token of the same session; null for cookie sessions, whose token scripts must not read. */
-  sessionToken: string | null
+  /** New token of the same session. Null for cookie sessions, whose token scripts must not read; absent for other requests of browsers (with Sec-Fetch-Site), which receive it in an HttpOnly cookie only. */
+  sessionToken?: string | null
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
   expiresAt: string
 }
@@ -1601,6 +1693,8 @@ export type Decision = {
   }[]
   /** JWS signed by the gateway; its keys are at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated. */
   receipt: string | null
+  /** True if the receipt is ours and says the same. */
+  verified: boolean
   /** Position in the decision chain; null until the decision is sealed. */
   sequence: number | null
   /** Hash in the decision chain, hex. */
@@ -1704,21 +1798,7 @@ export type DeveloperKeysCreateRequest = {
   expiresAt?: string
 }
 
-export type DeveloperKeysCreateResponse = {
-  /** `key_…` */
-  id: string
-  /** Name given by the owner. */
-  name: string
-  /** Status of the key. */
-  status: 'active' | 'paused' | 'revoked'
-  /** Scopes of the key. */
-  scopes: string[]
-  /** Spend policy, amounts in USD. */
-  policy: Record<string, unknown> | null
-  /** Time of creation, ISO 8601 UTC. */
-  createdAt: string
-  /** Expiry, ISO 8601 UTC; null for no expiry. */
-  expiresAt: string | null
+export type DeveloperKeysCreateResponse = DeveloperKey & {
   /** The secret: "bsk_…". Null in a replayed answer, because it is shown once. */
   key: string | null
 }
@@ -1756,7 +1836,7 @@ export type Dividend = {
 }
 
 export type DocsFeedbackRequest = {
-  /** Path of the page, such as `docs/quickstart`. */
+  /** Path of a page that exists, such as `docs/quick-start`. */
   page: string
   /** True if the page helped. */
   vote: 'up' | 'down'
@@ -1771,579 +1851,295 @@ export type DocsFeedbackResponse = {
   down: number
 }
 
-export type Event =
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+export type Event = EventEnvelope &
+  (
+    | {
+        /** `transfer.submitted`: A transfer was accepted: its money is held, and it is being sent. `transfer.confirmed`: The chain executed a transfer. `transfer.failed`: A transfer failed or was reversed; its money is available again. */
+        type: 'transfer.submitted' | 'transfer.confirmed' | 'transfer.failed'
+        /** Facts of the event. */
+        data: {
+          /** Operation that spent the money, such as `wallets.transfer`. */
+          operation: string
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Chain by name. */
+          chain: string
+          /** EVM address, lower case. */
+          destination: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-      /** `transfer.submitted`: A transfer was accepted: its money is held, and it is being sent. `transfer.confirmed`: The chain executed a transfer. `transfer.failed`: A transfer failed or was reversed; its money is available again. */
-      type: 'transfer.submitted' | 'transfer.confirmed' | 'transfer.failed'
-      /** Facts of the event. */
-      data: {
-        /** Operation that spent the money, such as `wallets.transfer`. */
-        operation: string
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** Asset by symbol. */
-        asset: string
-        /** Decimal string of the asset. */
-        amount: string
-        /** Chain by name. */
-        chain: string
-        /** EVM address, lower case. */
-        destination: string
-        /** Hash on the chain; null if there is none yet. */
-        transactionHash: string | null
-        /** Code of the reason; null without one. */
-        reason: string | null
+    | {
+        /** `deposit.credited`: Money arrived: from a bank, on the chain, or from another wallet of the gateway. `deposit.reversed`: A deposit was taken back by the bank or by a reorganization of the chain. */
+        type: 'deposit.credited' | 'deposit.reversed'
+        /** Facts of the event. */
+        data: {
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Place of the money: `bank`, `broker`, or a chain by name. */
+          place: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `relay.confirmed`: The chain executed a gasless payment. `relay.failed`: A gasless payment failed; no money moved. */
+        type: 'relay.confirmed' | 'relay.failed'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Chain by name. */
+          chain: string
+          /** EVM address, lower case. */
+          payer: string
+          /** EVM address, lower case. */
+          destination: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-      /** `deposit.credited`: Money arrived: from a bank, on the chain, or from another wallet of the gateway. `deposit.reversed`: A deposit was taken back by the bank or by a reorganization of the chain. */
-      type: 'deposit.credited' | 'deposit.reversed'
-      /** Facts of the event. */
-      data: {
-        /** Asset by symbol. */
-        asset: string
-        /** Decimal string of the asset. */
-        amount: string
-        /** Place of the money: `bank`, `broker`, or a chain by name. */
-        place: string
-        /** Hash on the chain; null if there is none yet. */
-        transactionHash: string | null
+    | {
+        /** `decision.denied`: A spend was denied, or its money was not there. */
+        type: 'decision.denied'
+        /** Facts of the event. */
+        data: {
+          /** Denied operation, such as `wallets.transfer`. */
+          operation: string
+          /** `deny`: by the policy or AML rules. */
+          verdict: 'deny' | 'insufficient_funds'
+          /** Names of the broken rules. */
+          rules: string[]
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `approval.requested`: An agent asks its owner to approve a call. `approval.approved`: The owner approved a call. `approval.rejected`: The owner rejected a call, or its key stopped being active. `approval.expired`: A request for approval expired undecided. `approval.withdrawn`: The agent withdrew its request for approval. */
+        type:
+          | 'approval.requested'
+          | 'approval.approved'
+          | 'approval.rejected'
+          | 'approval.expired'
+          | 'approval.withdrawn'
+        /** Facts of the event. */
+        data: {
+          /** Operation to approve, such as `wallets.transfer`. */
+          operation: string
+          /** `dec_…`: the policy decision. */
+          decisionId: string | null
+          /** When the request expires, ISO 8601 UTC. */
+          expiresAt: string
+        }
       }
-      /** `relay.confirmed`: The chain executed a gasless payment. `relay.failed`: A gasless payment failed; no money moved. */
-      type: 'relay.confirmed' | 'relay.failed'
-      /** Facts of the event. */
-      data: {
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** Asset by symbol. */
-        asset: string
-        /** Decimal string of the asset. */
-        amount: string
-        /** Chain by name. */
-        chain: string
-        /** EVM address, lower case. */
-        payer: string
-        /** EVM address, lower case. */
-        destination: string
-        /** Hash on the chain; null if there is none yet. */
-        transactionHash: string | null
-        /** Code of the reason; null without one. */
-        reason: string | null
+    | {
+        /** `card.issued`: A card was issued. `card.updated`: The status or a control of a card was changed. */
+        type: 'card.issued' | 'card.updated'
+        /** Facts of the event. */
+        data: {
+          /** Type of the card. */
+          type: 'virtual' | 'physical'
+          /** Status of the card. */
+          status: 'active' | 'frozen' | 'canceled'
+          /** Rises with every change of a control. */
+          version: number
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
+        type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
+        /** Facts of the event. */
+        data: {
+          /** `card_…` */
+          cardId: string
+          /** `dec_…`; null where the network decided by itself. */
+          decisionId: string | null
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-      /** `decision.denied`: A spend was denied, or its money was not there. */
-      type: 'decision.denied'
-      /** Facts of the event. */
-      data: {
-        /** Denied operation, such as `wallets.transfer`. */
-        operation: string
-        /** `deny`: by the policy or AML rules. */
-        verdict: 'deny' | 'insufficient_funds'
-        /** Names of the broken rules. */
-        rules: string[]
+    | {
+        /** `order.accepted`: The broker accepted an order. `order.filled`: An order was filled. `order.canceled`: An order was canceled, or rejected by the broker; a part may be filled. `order.expired`: An order expired; a part may be filled. */
+        type: 'order.accepted' | 'order.filled' | 'order.canceled' | 'order.expired'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Ticker. */
+          symbol: string
+          /** Side of the order. */
+          side: 'buy' | 'sell'
+          /** Status of the order. */
+          status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
+          /** Asset by symbol. */
+          asset: string
+          /** Ordered amount, decimal string. */
+          amount: string
+          /** Filled amount so far, decimal string. */
+          filledAmount: string
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `purchase.delivered`: A bought URL was delivered. `purchase.undelivered`: A purchase was paid, and nothing came. `purchase.failed`: A purchase was not paid and never will be. */
+        type: 'purchase.delivered' | 'purchase.undelivered' | 'purchase.failed'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Origin of the seller. */
+          origin: string
+          /** Asset by symbol. */
+          asset: string
+          /** Agreed price, decimal string. */
+          amount: string
+          /** True if the chain shows the payment. */
+          isPaid: boolean
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-      /** `approval.requested`: An agent asks its owner to approve a call. `approval.approved`: The owner approved a call. `approval.rejected`: The owner rejected a call, or its key stopped being active. `approval.expired`: A request for approval expired undecided. `approval.withdrawn`: The agent withdrew its request for approval. */
-      type:
-        | 'approval.requested'
-        | 'approval.approved'
-        | 'approval.rejected'
-        | 'approval.expired'
-        | 'approval.withdrawn'
-      /** Facts of the event. */
-      data: {
-        /** Operation to approve, such as `wallets.transfer`. */
-        operation: string
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** When the request expires, ISO 8601 UTC. */
-        expiresAt: string
+    | {
+        /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
+        type: 'payout.sent' | 'payout.paid' | 'payout.returned'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** `failed`: the money never left. */
+          status: 'sent' | 'paid' | 'returned' | 'failed'
+          /** `rcp_…`: the recipient. */
+          recipientId: string
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `key.created`: A key of an agent, a developer or an OAuth client was created. `key.updated`: The scopes, the policy or the expiry of a key was changed. `key.paused`: A key was paused. `key.resumed`: A paused key was resumed. `key.revoked`: A key was revoked. */
+        type: 'key.created' | 'key.updated' | 'key.paused' | 'key.resumed' | 'key.revoked'
+        /** Facts of the event. */
+        data: {
+          /** Kind of the key; `grant`: of an OAuth client. */
+          kind: 'agent' | 'developer' | 'grant'
+          /** Status of the key. */
+          status: 'active' | 'paused' | 'revoked'
+          /** Scopes of the key. */
+          scopes: string[]
+          /** Rises with every change of the policy. */
+          policyVersion: number
+        }
       }
-      /** `card.issued`: A card was issued. `card.updated`: The status or a control of a card was changed. */
-      type: 'card.issued' | 'card.updated'
-      /** Facts of the event. */
-      data: {
-        /** Type of the card. */
-        type: 'virtual' | 'physical'
-        /** Status of the card. */
-        status: 'active' | 'frozen' | 'canceled'
-        /** Rises with every change of a control. */
-        version: number
+    | {
+        /** `security.factor_added`: A sign-in method or a second factor was added. `security.factor_removed`: A sign-in method or a second factor was removed. */
+        type: 'security.factor_added' | 'security.factor_removed'
+        /** Facts of the event. */
+        data: {
+          /** Kind of the factor, such as `passkey` or `mfa`. */
+          kind: string
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `security.locked`: The account was locked. `security.unlocked`: The account was unlocked. */
+        type: 'security.locked' | 'security.unlocked'
+        /** Facts of the event. */
+        data: {
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
       }
-      /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
-      type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
-      /** Facts of the event. */
-      data: {
-        /** `card_…` */
-        cardId: string
-        /** `dec_…`; null where the network decided by itself. */
-        decisionId: string | null
-        /** Asset by symbol. */
-        asset: string
-        /** Decimal string of the asset. */
-        amount: string
-        /** Code of the reason; null without one. */
-        reason: string | null
+    | {
+        /** `security.signed_in`: A person signed in. */
+        type: 'security.signed_in'
+        /** Facts of the event. */
+        data: {
+          /** Sign-in method, such as `passkey`. */
+          method: string
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `kyc.updated`: An identity verification was started, or its status changed. */
+        type: 'kyc.updated'
+        /** Facts of the event. */
+        data: {
+          /** Level of the verification. */
+          level: 'basic' | 'full'
+          /** Status of the review. */
+          status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
+        }
       }
-      /** `order.accepted`: The broker accepted an order. `order.filled`: An order was filled. `order.canceled`: An order was canceled, or rejected by the broker; a part may be filled. `order.expired`: An order expired; a part may be filled. */
-      type: 'order.accepted' | 'order.filled' | 'order.canceled' | 'order.expired'
-      /** Facts of the event. */
-      data: {
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** Ticker. */
-        symbol: string
-        /** Side of the order. */
-        side: 'buy' | 'sell'
-        /** Status of the order. */
-        status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
-        /** Asset by symbol. */
-        asset: string
-        /** Ordered amount, decimal string. */
-        amount: string
-        /** Filled amount so far, decimal string. */
-        filledAmount: string
+    | {
+        /** `wallet.shortfall`: The chain holds less of an asset than the books, or that has changed. */
+        type: 'wallet.shortfall'
+        /** Facts of the event. */
+        data: {
+          /** Asset by symbol. */
+          asset: string
+          /** Chain by name; absent in older events. */
+          chain?: string
+          /** Missing and no longer spendable, decimal string; "0" once covered. */
+          frozenAmount: string
+          /** Held for open spends and not covered, decimal string. */
+          uncoveredAmount: string
+        }
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
+    | {
+        /** `webhook.disabled`: A webhook endpoint was disabled, because it failed for two days. */
+        type: 'webhook.disabled'
+        /** Facts of the event. */
+        data: {
+          /** Time of the first failure since the last success, ISO 8601 UTC. */
+          failingSince: string
+        }
       }
-      /** `purchase.delivered`: A bought URL was delivered. `purchase.undelivered`: A purchase was paid, and nothing came. `purchase.failed`: A purchase was not paid and never will be. */
-      type: 'purchase.delivered' | 'purchase.undelivered' | 'purchase.failed'
-      /** Facts of the event. */
-      data: {
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** Origin of the seller. */
-        origin: string
-        /** Asset by symbol. */
-        asset: string
-        /** Agreed price, decimal string. */
-        amount: string
-        /** True if the chain shows the payment. */
-        isPaid: boolean
-        /** Hash on the chain; null if there is none yet. */
-        transactionHash: string | null
-        /** Code of the reason; null without one. */
-        reason: string | null
+    | {
+        /** `ping`: A test of a webhook endpoint. */
+        type: 'ping'
+        /** Facts of the event. */
+        data: Record<string, unknown>
       }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
-      type: 'payout.sent' | 'payout.paid' | 'payout.returned'
-      /** Facts of the event. */
-      data: {
-        /** `dec_…`: the policy decision. */
-        decisionId: string
-        /** Asset by symbol. */
-        asset: string
-        /** Decimal string of the asset. */
-        amount: string
-        /** `failed`: the money never left. */
-        status: 'sent' | 'paid' | 'returned' | 'failed'
-        /** `rcp_…`: the recipient. */
-        recipientId: string
-        /** Code of the reason; null without one. */
-        reason: string | null
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `key.created`: A key of an agent, a developer or an OAuth client was created. `key.updated`: The scopes, the policy or the expiry of a key was changed. `key.paused`: A key was paused. `key.resumed`: A paused key was resumed. `key.revoked`: A key was revoked. */
-      type: 'key.created' | 'key.updated' | 'key.paused' | 'key.resumed' | 'key.revoked'
-      /** Facts of the event. */
-      data: {
-        /** Kind of the key; `grant`: of an OAuth client. */
-        kind: 'agent' | 'developer' | 'grant'
-        /** Status of the key. */
-        status: 'active' | 'paused' | 'revoked'
-        /** Scopes of the key. */
-        scopes: string[]
-        /** Rises with every change of the policy. */
-        policyVersion: number
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `security.factor_added`: A sign-in method or a second factor was added. `security.factor_removed`: A sign-in method or a second factor was removed. */
-      type: 'security.factor_added' | 'security.factor_removed'
-      /** Facts of the event. */
-      data: {
-        /** Kind of the factor, such as `passkey` or `mfa`. */
-        kind: string
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `security.locked`: The account was locked. `security.unlocked`: The account was unlocked. */
-      type: 'security.locked' | 'security.unlocked'
-      /** Facts of the event. */
-      data: {
-        /** Code of the reason; null without one. */
-        reason: string | null
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `security.signed_in`: A person signed in. */
-      type: 'security.signed_in'
-      /** Facts of the event. */
-      data: {
-        /** Sign-in method, such as `passkey`. */
-        method: string
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `kyc.updated`: An identity verification was started, or its status changed. */
-      type: 'kyc.updated'
-      /** Facts of the event. */
-      data: {
-        /** Level of the verification. */
-        level: 'basic' | 'full'
-        /** Status of the review. */
-        status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `wallet.shortfall`: The chain holds less of an asset than the books, or that has changed. */
-      type: 'wallet.shortfall'
-      /** Facts of the event. */
-      data: {
-        /** Asset by symbol. */
-        asset: string
-        /** Chain by name; absent in older events. */
-        chain?: string
-        /** Missing and no longer spendable, decimal string; "0" once covered. */
-        frozenAmount: string
-        /** Held for open spends and not covered, decimal string. */
-        uncoveredAmount: string
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `webhook.disabled`: A webhook endpoint was disabled, because it failed for two days. */
-      type: 'webhook.disabled'
-      /** Facts of the event. */
-      data: {
-        /** Time of the first failure since the last success, ISO 8601 UTC. */
-        failingSince: string
-      }
-    }
-  | {
-      /** `evt_…`; the same in every delivery of the event. */
-      id: string
-      /** Grows by account, with or without gaps, and is never reused. */
-      sequence: number
-      /** Time of the effect, ISO 8601 UTC. */
-      createdAt: string
-      /** Account of the event: `acct_…` */
-      accountId: string
-      /** Key that caused the event or that it is about; null: neither. */
-      agentId: string | null
-      /** Object of the event. */
-      object: {
-        /** Kind of the object, such as `transfer`. */
-        kind: string
-        /** Id of the object. */
-        id: string
-      }
-      /** `ping`: A test of a webhook endpoint. */
-      type: 'ping'
-      /** Facts of the event. */
-      data: Record<string, unknown>
-    }
+  )
+
+export type EventEnvelope = {
+  /** `evt_…`; the same in every delivery of the event. */
+  id: string
+  /** Grows by account, with or without gaps, and is never reused. */
+  sequence: number
+  /** Time of the effect, ISO 8601 UTC. */
+  createdAt: string
+  /** Account of the event: `acct_…` */
+  accountId: string
+  /** Key that caused the event or that it is about; null: neither. */
+  agentId: string | null
+  /** Object of the event. */
+  object: {
+    /** Kind of the object, such as `transfer`. */
+    kind: string
+    /** Id of the object. */
+    id: string
+  }
+}
 
 export type EventsListResponse = {
   /** Events of this page, oldest first. */
@@ -2438,47 +2234,25 @@ export type InvestingAccountOpenRequest = {
 }
 
 export type InvestingOrderRequest = {
-  /** Ticker of a stock or fund, such as `VTI`. */
+  /** Ticker, such as `VTI`. */
   symbol: string
-  /** Direction of the order. */
+  /** Direction. */
   side: 'buy' | 'sell'
-  /** Amount to buy or sell in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractional shares are supported. A holding worth less than 1.00 is sold completely for any amount from its value to 1.00. */
-  notional: Amount
-  /** `market` fills at the current price; `limit` waits for its price until the session ends. */
+  /** USD, 1.00 to 1,000,000.00. A limit sell counts shares at the higher of limit and last quote. 1.00 sells all of a holding worth less. */
+  notional?: Amount
+  /** Shares, in place of `notional`. A market buy spends what they cost at the last quote. */
+  qty?: Amount
+  /** `limit` waits for its price until the session ends. */
   type?: 'market' | 'limit'
-  /** Limit price in USD per share: maximum for a buy, minimum for a sell. Default: the last quote. */
+  /** USD per share: maximum for a buy, minimum for a sell. Default: the last quote. */
   limitPrice?: Amount
-  /** Client-chosen id of the order; a caller can place only one order with it. */
+  /** Your own id, for one order only. */
   clientOrderId?: string
+  /** Why, for the owner. */
+  reason?: string
 }
 
-export type InvestingOrderResponse = {
-  /** `ord_…` */
-  id: string
-  /** Order id chosen by the client; null if none. */
-  clientOrderId: string | null
-  /** Ticker. */
-  symbol: string
-  /** Direction of the order. */
-  side: 'buy' | 'sell'
-  /** Order type; `limit` waits for its price until the session ends. */
-  type: 'market' | 'limit'
-  /** Order amount in USD; a buy never costs more. */
-  notional: string
-  /** `accepted` and `partially_filled` are open: read GET /api/investing/orders for the outcome. */
-  status: 'accepted' | 'filled' | 'partially_filled' | 'canceled' | 'rejected' | 'expired'
-  /** Shares bought or sold so far, with nine decimals. */
-  filledQty: string
-  /** Average USD per share; null before the first fill. */
-  filledAvgPrice: string | null
-  /** USD per share; null for a market order. */
-  limitPrice: string | null
-  /** Reason for a rejection; null otherwise. */
-  rejectReason: string | null
-  /** ISO 8601 UTC. */
-  submittedAt: string
-  /** When it was last filled, ISO 8601 UTC; null before the first fill. */
-  filledAt: string | null
+export type InvestingOrderResponse = Order & {
   /** How to follow an open order; null once it has ended. */
   next: string | null
 }
@@ -2579,12 +2353,16 @@ export type Order = {
   clientOrderId: string | null
   /** Ticker. */
   symbol: string
-  /** Direction of the order. */
+  /** Direction. */
   side: 'buy' | 'sell'
   /** Order type; `limit` waits for its price until the session ends. */
   type: 'market' | 'limit'
   /** Order amount in USD; a buy never costs more. */
   notional: string
+  /** Shares at most; null: a buy by amount. */
+  qty: string | null
+  /** USD per share at which `qty` is `notional`. */
+  sizedAt: string | null
   /** `accepted` and `partially_filled` are open: read GET /api/investing/orders for the outcome. */
   status: 'accepted' | 'filled' | 'partially_filled' | 'canceled' | 'rejected' | 'expired'
   /** Shares bought or sold so far, with nine decimals. */
@@ -2681,6 +2459,8 @@ export type Payout = {
   decisionId: string
   /** Reference that the recipient sees; null if there is none. */
   reference: string | null
+  /** Memo of the payer; null without one. */
+  memo: string | null
   /** Machine-readable reason of a failure; null without one. */
   reason: string | null
   /** When it was requested, ISO 8601 UTC. */
@@ -2808,26 +2588,36 @@ export type PolicySimulateRequest = {
   keyId?: string
   /** Draft policy to evaluate instead of the key’s own, with or without `keyId`. Owners only. */
   policy?: Policy
-  /** Spend to evaluate. */
+  /** The spend. */
   spend?: {
-    /** Category of the spend. */
+    /** Its category. */
     category: 'transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402' | 'payout'
-    /** Amount of the asset as a decimal string or number. */
-    amount: Amount
-    /** Asset to spend; `USDC` by default. */
+    /** Amount including fees. */
+    amount?: Amount
+    /** Asset to spend. */
     asset?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD' | 'EUR' | 'GBP' | 'INR'
-    /** Chain by name. */
-    chain?: string | null
-    /** EVM address of the payee. */
+    /** Default: the first of this deployment. */
+    chain?:
+      | 'base-sepolia'
+      | 'arbitrum-sepolia'
+      | 'base'
+      | 'arbitrum'
+      | 'optimism'
+      | 'polygon'
+      | 'ethereum'
+      | null
+    /** Payee. */
     counterparty?: EvmAddress | null
-    /** `rcp_…`: recipient, for a payout. */
+    /** `rcp_…`, for a payout. */
     recipientId?: string | null
-    /** Merchant category code, for card purchases. */
+    /** With `recipientId`, in place of `amount`: what arrives. */
+    recipientAmount?: Amount
+    /** Of a card purchase. */
     mcc?: string | null
-    /** Ticker, for investments. */
+    /** Ticker. */
     symbol?: string | null
   }
-  /** Number of equal spends to evaluate one after the other, 1 to 1000. Default: 1. */
+  /** Number of equal spends, one after the other. */
   count?: number
   /** With `keyId` and `policy`, without `spend`: list which of the key’s newest 1,000 decisions the draft would change. Owners only. Default: false. */
   replay?: boolean
@@ -2840,6 +2630,8 @@ export type PolicySimulateResponse = {
   violations: Violation[]
   /** Value of the spend in USD, as it would be counted; null for a replay. */
   usd: string | null
+  /** Fee within the amount of a payout; null if there is none to tell. */
+  fee: string | null
   /** Available amount if insufficient; null otherwise. */
   available: string | null
   /** Number of spends of the series allowed before the first that is not; null for a replay. */
@@ -2907,6 +2699,7 @@ export type Problem = {
     | 'insufficient_scope'
     | 'policy_denied'
     | 'approval_required'
+    | 'approval_rejected'
     | 'payee_changed'
     | 'price_changed'
     | 'aml_blocked'
@@ -2921,6 +2714,7 @@ export type Problem = {
     | 'request_timeout'
     | 'idempotency_in_progress'
     | 'payment_reused'
+    | 'wallet_busy'
     | 'conflict'
     | 'body_too_large'
     | 'unsupported_media_type'
@@ -2951,6 +2745,7 @@ export type Problem = {
   transferId?: string
   approvalId?: string
   approvalUrl?: string
+  note?: string
   paymentId?: string
   transaction?: string
   scopes?: string[]
@@ -2967,6 +2762,14 @@ export type Problem = {
     message?: string
   }[]
   screening?: Record<string, unknown>
+  asset?: string
+  chain?: string | null
+  available?: string
+  elsewhere?: {
+    chain?: string | null
+    asset?: string
+    available?: string
+  }[]
 }
 
 export type Purchase = {
@@ -2986,6 +2789,12 @@ export type Purchase = {
   transaction: string | null
   /** `dec_…`; null if free. */
   decisionId: string | null
+  /** Paid requests to the seller. */
+  attempts: number
+  /** Why the last one failed. */
+  lastFailure: string | null
+  /** Until when it can still be delivered, ISO 8601 UTC. */
+  expiresAt: string | null
   /** `undelivered`: paid, nothing came; `failed`: not paid and never will be. */
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'failed'
   /** URL that was bought. */
@@ -2996,7 +2805,7 @@ export type Purchase = {
   purpose: string | null
   /** Agreed price in the asset. */
   price: string
-  /** Why it failed or nothing came; null otherwise. */
+  /** As `lastFailure`. */
   failure: string | null
   /** ISO 8601 UTC. */
   createdAt: string
@@ -3107,18 +2916,26 @@ export type PurchaseEvidence = {
 export type PurchasesBuyRequest = {
   /** URL to buy. */
   url: string
-  /** HTTP method; `GET` by default. */
+  /** Default: GET. */
   method?: 'GET' | 'POST'
-  /** Body of a POST: text, or an object to send as JSON; at most 64 KiB. */
+  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
   body?: string | Record<string, unknown>
-  /** Accept, Accept-Language, Content-Type and `X-…` fields. Never credentials. */
+  /** Accept, Accept-Language, Content-Type, `X-…`; no credentials. */
   headers?: Record<string, string>
-  /** Most you accept to pay, as a decimal of `asset`. */
+  /** Most you accept to pay. */
   maxAmount: Amount
-  /** Asset to pay in; `USDC` by default. */
+  /** Asset to pay in. */
   asset?: 'USDC' | 'EURC' | 'PYUSD'
-  /** Reason, for the owner’s records. */
+  /** Why, for the owner. */
+  reason?: string
+  /** Purpose, at most 140 characters. */
+  memo?: string
+  /** Purpose, for the owner’s records. Default: `memo`. */
   purpose?: string
+  /** `int_…`: signed intent. Default: your newest open intent for the same payment. */
+  intentId?: string
+  /** Signature of the intent from POST /api/purchases/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for a person whose account has a passkey or an EVM key. */
+  signature?: string
 }
 
 export type PurchasesEvidenceResponse = {
@@ -3137,39 +2954,35 @@ export type PurchasesEvidenceResponse = {
   }
 }
 
-export type PurchasesGetResponse = {
-  /** `buy_…`; null if free. */
-  purchaseId: string | null
-  /** Paid amount of the asset; "0" if unpaid or pending. */
-  charged: string
-  /** Asset paid in; null if free. */
-  asset: 'USDC' | 'EURC' | 'PYUSD' | null
-  /** Payment protocol; null if free. */
-  protocol: 'x402-v2' | 'x402-v1' | 'mpp' | null
-  /** Network as the seller names it; null if free. */
-  network: string | null
-  /** Payee’s EVM address; null if free. */
-  payTo: string | null
-  /** Hash of the payment; null if there is none. */
-  transaction: string | null
-  /** `dec_…`; null if free. */
-  decisionId: string | null
-  /** `undelivered`: paid, nothing came; `failed`: not paid and never will be. */
-  status: 'delivered' | 'undelivered' | 'settlement_pending' | 'failed'
-  /** URL that was bought. */
-  url: string
-  /** HTTP method. */
-  method: string
-  /** Purpose given by the buyer. */
-  purpose: string | null
-  /** Agreed price in the asset. */
-  price: string
-  /** Why it failed or nothing came; null otherwise. */
-  failure: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
+export type PurchasesGetResponse = Purchase & {
+  /** True if this repeated call asked the seller. */
+  askedAgain: boolean
   /** The seller’s answer; null if none came, or after a day. */
   response: Delivery | null
+}
+
+export type PurchasesIntentRequest = {
+  /** URL to buy. */
+  url: string
+  /** Default: GET. */
+  method?: 'GET' | 'POST'
+  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
+  body?: string | Record<string, unknown>
+  /** Accept, Accept-Language, Content-Type, `X-…`; no credentials. */
+  headers?: Record<string, string>
+  /** Most you accept to pay. */
+  maxAmount: Amount
+  /** Asset to pay in. */
+  asset?: 'USDC' | 'EURC' | 'PYUSD'
+}
+
+export type PurchasesIntentResponse = Intent & {
+  /** Price, as a decimal string of the asset. */
+  amount: string
+  /** Asset paid in. */
+  asset: 'USDC' | 'EURC' | 'PYUSD'
+  /** Payee’s EVM address. */
+  payTo: string
 }
 
 export type PurchasesListResponse = {
@@ -3182,9 +2995,9 @@ export type PurchasesListResponse = {
 export type PurchasesQuoteRequest = {
   /** URL to buy. */
   url: string
-  /** HTTP method; `GET` by default. */
+  /** Default: GET. */
   method?: 'GET' | 'POST'
-  /** Body of a POST: text, or an object to send as JSON; at most 64 KiB. */
+  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
   body?: string | Record<string, unknown>
 }
 
@@ -3250,11 +3063,15 @@ export type Rail = {
   min: string | null
   /** Maximum amount, as a decimal; null: no limit of its own. */
   max: string | null
-  /** Fees on top of the amount. */
+  /** Fees of a payment; a payout’s is within its amount. */
   fees: {
     name: string
     amount: string
     asset: string
+    /** Currency that arrives; null: any. */
+    currency: string | null
+    /** Besides, basis points of the conversion. */
+    spreadBps: number
   }[]
   /** Usual settlement time, as an ISO 8601 duration. */
   settlementTime: string
@@ -3436,8 +3253,8 @@ export type SandboxFaucetRequest = {
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Amount as a decimal of the token; at most 1000000. */
   amount?: Amount
-  /** Chain by name. Default: the first of this deployment. */
-  chain?: string
+  /** Default: the first of this deployment. */
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
 }
 
 export type SandboxFaucetResponse = {
@@ -3545,10 +3362,14 @@ export type SecurityJournalListResponse = {
       /** Id of the object. */
       id: string
     }
-    /** State before the change; absent for a creation. */
+    /** State before the change, or what of it changed; absent for a creation. */
     before?: unknown
-    /** State after the change; absent for a removal. */
+    /** State after the change, or what of it changed; absent for a removal. */
     after?: unknown
+    /** SHA-256 of the canonical JSON (RFC 8785) of the whole state before, hex; absent if it is whole. */
+    beforeHash?: string
+    /** SHA-256 of the canonical JSON (RFC 8785) of the whole state after, hex; absent if it is whole. */
+    afterHash?: string
     /** SHA-256 over the entry and the previous one, hex. */
     hash: string
   }[]
@@ -3604,8 +3425,8 @@ export type SecurityPasskeysRemoveResponse = {
 export type Session = {
   /** Signed-in account. */
   account: Account
-  /** Token for "Authorization: Bearer …"; browsers also receive it as a cookie. */
-  sessionToken: string
+  /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
+  sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
   expiresAt: string
 }
@@ -3635,15 +3456,15 @@ export type SwapFee = {
 }
 
 export type SwapsQuoteRequest = {
-  /** Token to swap, by symbol, such as `USDC`. */
+  /** By symbol, such as `USDC`. */
   fromToken: string
-  /** Token to receive, by symbol. */
+  /** By symbol. */
   toToken: string
-  /** Chain of `fromToken`, by name, such as `base`. */
-  fromChain: string
-  /** Chain of `toToken`. Default: `fromChain`. */
-  toChain?: string
-  /** Amount to swap, as a decimal string or number of the token. */
+  /** Chain of `fromToken`. */
+  fromChain: 'ethereum' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'solana' | 'base-sepolia'
+  /** Default: `fromChain`. */
+  toChain?: 'ethereum' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'solana' | 'base-sepolia'
+  /** Decimal of the token. */
   amountIn: Amount
 }
 
@@ -3672,7 +3493,7 @@ export type SwapsQuoteResponse = {
   fromChain: string
   /** Amount to swap, as a decimal string of the token. */
   amountIn: string
-  /** Token to receive, by symbol. */
+  /** By symbol. */
   toToken: string
   /** Chain by name. */
   toChain: string
@@ -3740,6 +3561,8 @@ export type Transfer = {
   decisionId: string
   /** Reason for a failure, after which the money is available again; null otherwise. */
   failure: string | null
+  /** Memo of the payer; null without one. */
+  memo: string | null
   /** ISO 8601 UTC. */
   createdAt: string
   /** When its state last changed, ISO 8601 UTC. */
@@ -3747,38 +3570,38 @@ export type Transfer = {
 }
 
 export type TransfersGaslessRequest = {
-  /** Stablecoin by symbol; Tether does not support signed payments. */
+  /** USDT has no signed payments. */
   token: 'USDC' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the first of this deployment. */
-  chain?: string
-  /** EIP-3009: a signed payment that anyone may submit. */
+  /** Default: the first of this deployment. */
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+  /** EIP-3009. */
   authorization?: {
-    /** EVM address of the payer, who signed. */
+    /** Payer, who signed. */
     from: EvmAddress
-    /** EVM address of the payee. */
+    /** Payee. */
     to: EvmAddress
-    /** Amount in smallest units. */
+    /** Smallest units. */
     value: number | string
-    /** Valid after this Unix time, in seconds. */
+    /** Unix seconds. */
     validAfter: number | string
-    /** Valid before this Unix time, in seconds. */
+    /** Unix seconds. */
     validBefore: number | string
-    /** 32 random bytes, 0x hex. */
+    /** 32 bytes, 0x hex. */
     nonce: string
-    /** The payer’s EIP-712 signature of a TransferWithAuthorization, 0x hex. */
+    /** EIP-712 TransferWithAuthorization, 0x hex. */
     signature: string
   }
-  /** EIP-2612: a signed permit for the sponsor to collect the owner’s tokens and pay them to `to`. */
+  /** EIP-2612, for the sponsor, who pays the tokens to `to`. */
   permit?: {
-    /** EVM address of the payer, who signed. */
+    /** Payer, who signed. */
     owner: EvmAddress
     /** EVM address of the sponsor, which collects the money. Default: the sponsor. */
     spender?: EvmAddress
-    /** Amount in smallest units. */
+    /** Smallest units. */
     value: number | string
-    /** Valid until this Unix time, in seconds. */
+    /** Unix seconds. */
     deadline: number | string
-    /** The payer’s EIP-712 signature of a Permit, 0x hex; or `v`, `r`, `s`. */
+    /** EIP-712 Permit, 0x hex; or `v`, `r`, `s`. */
     signature?: string
     /** Recovery value of the signature. */
     v?: 27 | 28
@@ -3787,8 +3610,12 @@ export type TransfersGaslessRequest = {
     /** `s` of the signature, 0x hex. */
     s?: string
   }
-  /** EVM address of the payee; required with a permit. */
+  /** Payee of a permit. */
   to?: EvmAddress
+  /** Why, for the owner. */
+  reason?: string
+  /** Purpose, at most 140 characters. */
+  memo?: string
 }
 
 export type TransfersGaslessResponse = {
@@ -3892,7 +3719,7 @@ export type Violation = {
 export type VirtualAccount = {
   /** `va_…` */
   id: string
-  /** Currency the account receives deposits in. */
+  /** Currency of its deposits. */
   currency: 'USD' | 'EUR' | 'GBP' | 'INR'
   /** Only an `active` account receives deposits. */
   status: 'pending' | 'active' | 'deactivated'
@@ -3939,7 +3766,7 @@ export type WalletsAllowancesIntentRequest = {
   /** Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`. */
   dailyMax?: UsdLimit
   /** Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`. */
-  chain?: string
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
 }
 
 export type WalletsAllowancesListResponse = {
@@ -3971,6 +3798,17 @@ export type WalletsGetResponse = {
     asset: string
     /** Amount, including what is held. */
     amount: string
+    /** Worth in USD. */
+    usd: string | null
+  }[]
+  /** Money behind card purchases; the rest returns. */
+  escrow: {
+    /** Stablecoin by symbol. */
+    asset: string
+    /** Amount, including what is held. */
+    amount: string
+    /** Worth in USD. */
+    usd: string | null
   }[]
 }
 
@@ -4001,12 +3839,12 @@ export type WalletsTransferIntentRequest = {
   safeAddress?: EvmAddress
   /** EVM address of the payee. */
   destination: EvmAddress
-  /** Amount of the token as a decimal string or number; at most 6 fraction digits. */
+  /** Decimal of the token, at most 6 fraction digits. */
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the first of this deployment. */
-  chain?: string
+  /** Default: the first of this deployment. */
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
 }
 
 export type WalletsTransferRequest = {
@@ -4014,15 +3852,19 @@ export type WalletsTransferRequest = {
   safeAddress?: EvmAddress
   /** EVM address of the payee. */
   destination: EvmAddress
-  /** Amount of the token as a decimal string or number; at most 6 fraction digits. */
+  /** Decimal of the token, at most 6 fraction digits. */
   amount: Amount
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-  /** Chain by name. Default: the first of this deployment. */
-  chain?: string
+  /** Default: the first of this deployment. */
+  chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+  /** Why, for the owner. */
+  reason?: string
+  /** Purpose, at most 140 characters. */
+  memo?: string
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string
-  /** Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person whose account has a passkey or an EVM key; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text. */
+  /** Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text. */
   signature?: string
 }
 
@@ -4113,21 +3955,7 @@ export type WebhookEndpointsCreateRequest = {
   description?: string | null
 }
 
-export type WebhookEndpointsCreateResponse = {
-  /** `whk_…` */
-  id: string
-  /** URL that receives the events. */
-  url: string
-  /** Types it receives; empty: all. */
-  types: string[]
-  /** The owner’s name for the endpoint. */
-  description: string | null
-  /** `disabled`: nothing is delivered, and what happens meanwhile is not delivered later. */
-  status: 'active' | 'disabled'
-  /** First failure since the last success, ISO 8601 UTC; null while deliveries succeed. */
-  failingSince: string | null
-  /** ISO 8601 UTC. */
-  createdAt: string
+export type WebhookEndpointsCreateResponse = WebhookEndpoint & {
   /** Secret that signs the deliveries: `whsec_…`. Null in a replayed answer, because it is shown once. */
   secret: string | null
 }
@@ -4226,14 +4054,14 @@ export type X402PaymentsGetResponse = {
 /** Every operation, under the name that it has in the catalogue. */
 export interface Operations {
   readonly activity: {
-    /** List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, purchases and gasless relays. */
+    /** List what came into the account or left it, on every rail, newest first. */
     readonly list: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
-        /** Filter by kind. */
+        /** Its kind. */
         kind?:
           | 'transfer'
           | 'deposit'
@@ -4242,17 +4070,18 @@ export interface Operations {
           | 'order'
           | 'purchase'
           | 'payout'
+          | 'dividend'
           | 'fee'
           | 'shortfall'
-        /** Filter by direction. */
+        /** Its direction. */
         direction?: 'in' | 'out'
-        /** Filter by the key that spent: `key_…`. */
+        /** Key that spent: `key_…`. */
         agentId?: string
-        /** Part of the counterparty or the memo, in any letter case. */
+        /** Part of payee or memo. */
         search?: string
-        /** Start, inclusive, ISO 8601 UTC. */
+        /** ISO 8601 UTC, inclusive. */
         from?: string
-        /** End, exclusive, ISO 8601 UTC. */
+        /** Exclusive. */
         to?: string
       },
       ActivityListResponse,
@@ -4264,9 +4093,9 @@ export interface Operations {
       /** Find accounts by id or by the start of their display name, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
           /** `acct_…`, or the start of the display name in any letter case. */
           search?: string
@@ -4317,9 +4146,9 @@ export interface Operations {
       /** List the identity verifications that need a manual decision because of a sanctions hit. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         AdminKycListResponse,
@@ -4327,7 +4156,7 @@ export interface Operations {
       >
     }
     readonly reviews: {
-      /** Release or block a spend or a deposit that AML has flagged for review. */
+      /** Release or block a spend or a deposit that AML has flagged for review, or a recovery. */
       readonly decide: Call<
         {
           /** `rev_…` */
@@ -4335,12 +4164,12 @@ export interface Operations {
         } & AdminReviewsDecideRequest,
         AdminReviewsDecideResponse
       >
-      /** List the spends and deposits that AML has flagged for review. */
+      /** List the spends and deposits that AML has flagged for review, and recoveries of accounts that an administrator locked. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
           /** Filter by status; `open` by default. */
           status?: 'open' | 'released' | 'blocked'
@@ -4361,9 +4190,9 @@ export interface Operations {
       /** List the Travel Rule data with a name on the sanctions list that needs a decision. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         AdminTravelRulesListResponse,
@@ -4372,19 +4201,23 @@ export interface Operations {
     }
   }
   readonly agents: {
-    /** List the decisions on spends, newest first, each with its signed receipt; a key sees its own. */
+    /** List the decisions on spends, newest first, each with its signed, verified receipt. */
     readonly decisions: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
-        /** Filter by key: its `agentId`, `key_…`. */
+        /** Key: its `agentId`, `key_…`. */
         keyId?: string
         /** The same as `keyId`. */
         agentId?: string
-        /** Only the decision with this id: `dec_…`. */
+        /** Only this decision: `dec_…`. */
+        id?: string
+        /** The same as `id`. */
         decisionId?: string
+        /** Only the one on this object: `tx_…`, `buy_…`, `out_…`, `ord_…`. */
+        object?: string
         /** Filter by verdict. */
         verdict?: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
       },
@@ -4399,9 +4232,9 @@ export interface Operations {
       /** List the account’s agents, newest first, with their policies and today’s usage; revoked ones only by status. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
           /** Filter by status; absent: all except revoked. */
           status?: 'active' | 'paused' | 'revoked' | 'all'
@@ -4506,7 +4339,7 @@ export interface Operations {
       },
       Approval
     >
-    /** Withdraw a pending request for approval. Its call is not made. */
+    /** Withdraw a pending request of your own for approval. Its call is not made. */
     readonly withdraw: Call<
       {
         /** `approvalId`: `appr_…` */
@@ -4517,9 +4350,9 @@ export interface Operations {
     /** List the approvals that the account’s agents have requested, newest first. */
     readonly list: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
         /** Filter by status. */
         status?: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
@@ -4527,7 +4360,7 @@ export interface Operations {
       ApprovalsListResponse,
       ApprovalsListResponse['approvals'][number]
     >
-    /** Ask the owner to allow exactly one call, although the spend policy denies it. */
+    /** Ask the owner for exactly one call that the policy denies, or for a change that only the owner makes. */
     readonly request: Call<ApprovalsRequestRequest, ApprovalsRequestResponse>
   }
   readonly auth: {
@@ -4568,7 +4401,7 @@ export interface Operations {
       readonly start: Call<AuthDevicesStartRequest, AuthDevicesStartResponse>
     }
     /** Start a demo guest session with a funded wallet. */
-    readonly guest: Call<Record<never, never>, Session>
+    readonly guest: Call<Record<never, never>, AuthGuestResponse>
     readonly identityProvider: {
       /** Sign in with an identity provider: first get the authorization URL, then exchange the returned code for a session. */
       readonly google: Call<AuthIdentityProviderRequest, AuthIdentityProviderResponse>
@@ -4595,9 +4428,9 @@ export interface Operations {
       /** List the account’s active sessions, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         AuthSessionsListResponse,
@@ -4621,9 +4454,9 @@ export interface Operations {
     /** List the virtual bank accounts with their deposit instructions, newest first. */
     readonly list: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
       },
       BankingListResponse,
@@ -4638,12 +4471,12 @@ export interface Operations {
     readonly payouts: {
       /** Pay out USD cash, or USDC from the wallet, to a saved bank account. */
       readonly create: Call<BankingPayoutsCreateRequest, Payout>
-      /** List payouts to bank accounts, newest first. */
+      /** List payouts to bank accounts, newest first; a key sees its own. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         BankingPayoutsListResponse,
@@ -4659,6 +4492,8 @@ export interface Operations {
       >
       /** Get the intent to sign for a payout of USDC from the owner’s own wallet, valid for five minutes. */
       readonly intent: Call<BankingPayoutsIntentRequest, BankingPayoutsIntentResponse>
+      /** Tell what a payout costs and what arrives, without paying. */
+      readonly quote: Call<BankingPayoutsQuoteRequest, BankingPayoutsQuoteResponse>
     }
     readonly recipients: {
       /** Add a bank account in USD, EUR or GBP that money can be paid out to. */
@@ -4666,9 +4501,9 @@ export interface Operations {
       /** List the saved bank accounts that money can be paid out to, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         BankingRecipientsListResponse,
@@ -4695,18 +4530,18 @@ export interface Operations {
   readonly cards: {
     /** Issue a virtual card that is paid from the wallet and from cash at each purchase. */
     readonly issue: Call<CardsIssueRequest, Card>
-    /** List the cards with their state, limits and controls, newest first; without card numbers. */
+    /** List the cards with their state, limits and controls, newest first. */
     readonly list: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
       },
       CardsListResponse,
       CardsListResponse['cards'][number]
     >
-    /** Change a card’s name, limits, channels or merchants, or cancel it permanently. */
+    /** Change a card’s name, limits, channels or merchants, or cancel it for good. */
     readonly update: Call<CardsUpdateRequest, Card>
     /** Show the number and code of a card to its owner for 60 seconds. */
     readonly reveal: Call<
@@ -4718,14 +4553,14 @@ export interface Operations {
     >
     /** Freeze or unfreeze a card, and set its limits, channels and funding order. */
     readonly settings: Call<CardsSettingsRequest, CardsSettingsResponse>
-    /** List the purchases of a card, approved and declined, with reasons, newest first. */
+    /** List the purchases of a card, approved and declined (`reason`), newest first. */
     readonly transactions: List<
       {
         /** `card_…` */
         id: string
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
       },
       CardsTransactionsResponse,
@@ -4742,13 +4577,13 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, and the browsers that get push messages; verdicts and payments stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers that get push messages; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
     readonly travelRule: Call<ComplianceTravelRuleRequest, ComplianceTravelRuleResponse>
     readonly travelRules: {
-      /** Read the status of Travel Rule data and the answer of the beneficiary’s institution. */
+      /** Read the status of Travel Rule data and the institution’s answer. */
       readonly get: Call<
         {
           /** `tr_…` */
@@ -4760,7 +4595,7 @@ export interface Operations {
     /** Get the reviewer’s page where the owner shows documents and takes a selfie. */
     readonly verificationPage: Call<Record<never, never>, ComplianceVerificationPageResponse>
   }
-  /** Read who you are here: scopes, spend policy, and what is left of the budgets. */
+  /** Read who you are here: scopes, spend policy, and what is left of the budgets, in USD. */
   readonly context: Call<Record<never, never>, ContextResponse>
   readonly developer: {
     readonly keys: {
@@ -4769,9 +4604,9 @@ export interface Operations {
       /** List the account’s developer API keys, newest first, revoked ones by status; without their secrets. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
           /** Filter by status; absent: all except revoked. */
           status?: 'active' | 'paused' | 'revoked' | 'all'
@@ -4805,11 +4640,11 @@ export interface Operations {
     /** List what happened to the account, oldest first; a key sees its own events. */
     readonly list: List<
       {
-        /** Filter by type; several are separated by commas. */
+        /** One or several, separated by commas. */
         type?: string
-        /** Id of an event, or `nextCursor`: only later events are returned. `0`: from the first event. */
+        /** Id of an event, or `nextCursor`: only later ones. `0`: from the first. */
         after?: string
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
       },
       EventsListResponse,
@@ -4823,10 +4658,10 @@ export interface Operations {
       /** Open the owner’s account at the broker from the verified identity. */
       readonly open: Call<InvestingAccountOpenRequest, BrokerageAccount>
     }
-    /** Buy or sell a stock or ETF for an amount of USD, in fractions of a share, at the market or with a limit. */
+    /** Buy or sell a stock or ETF for an amount of USD or a number of shares, at the market or with a limit. */
     readonly order: Call<InvestingOrderRequest, InvestingOrderResponse>
     readonly orders: {
-      /** Cancel the unfilled part of an open order and release what it holds. */
+      /** Cancel the unfilled part of an open order of your own, and release what it holds. */
       readonly cancel: Call<
         {
           /** `ord_…` */
@@ -4834,14 +4669,14 @@ export interface Operations {
         },
         Order
       >
-      /** List the account’s orders, newest first; a key sees only those it placed. */
+      /** List the orders, newest first; a key sees its own. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
-          /** Filter by state: open or closed. */
+          /** Its state. */
           status?: 'open' | 'closed'
         },
         InvestingOrdersListResponse,
@@ -4851,9 +4686,9 @@ export interface Operations {
     /** Read USD cash, holdings and dividends of the portfolio, and with `series` its performance. */
     readonly portfolio: Call<
       {
-        /** Window of the performance; `1M` by default. */
+        /** Window of the performance. */
         timeframe?: '1D' | '1W' | '1M' | '1Y' | 'all'
-        /** True adds the values over time to the performance, about a hundred points. */
+        /** Adds a hundred values over time: only to draw or compare. */
         series?: boolean | 'true' | 'false'
       },
       InvestingPortfolioResponse
@@ -4888,18 +4723,18 @@ export interface Operations {
   readonly purchases: {
     /** Request a paid URL, pay what it asks (x402, MPP) at most once, and return its answer. */
     readonly buy: Call<PurchasesBuyRequest, Bought>
-    /** List purchases of paid web resources, newest first. */
+    /** List purchases of paid URLs, newest first; a key sees its own. */
     readonly list: List<
       {
-        /** Maximum number of items: 1 to 100, default 50. */
+        /** 1 to 100, default 50. */
         limit?: number | string
-        /** `nextCursor` of the previous page. */
+        /** From `nextCursor`. */
         cursor?: string
       },
       PurchasesListResponse,
       PurchasesListResponse['purchases'][number]
     >
-    /** Read the signed evidence of a purchase. */
+    /** Read the signed evidence of a purchase: what was wanted, decided, signed, paid and delivered. */
     readonly evidence: Call<
       {
         /** `buy_…` */
@@ -4915,6 +4750,8 @@ export interface Operations {
       },
       PurchasesGetResponse
     >
+    /** Get the intent to sign for a purchase from the owner’s own wallet, valid for five minutes. */
+    readonly intent: Call<PurchasesIntentRequest, PurchasesIntentResponse>
     /** Ask a URL what it costs, without paying. */
     readonly quote: Call<PurchasesQuoteRequest, PurchasesQuoteResponse>
   }
@@ -4981,9 +4818,9 @@ export interface Operations {
       /** List the changes of the account’s policies, keys, allowances, approvals, locks, factors, signers and cards with their actors, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         SecurityJournalListResponse,
@@ -4998,9 +4835,9 @@ export interface Operations {
       /** List the passkeys that sign this account in, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         SecurityPasskeysListResponse,
@@ -5017,7 +4854,7 @@ export interface Operations {
     }
   }
   readonly transfers: {
-    /** Submit a payment that another payer has signed (EIP-3009 or an EIP-2612 permit), with the gas paid by the gateway. */
+    /** Submit a payment that a payer outside this gateway has signed (EIP-3009, or an EIP-2612 permit); the gateway pays the gas. */
     readonly gasless: Call<TransfersGaslessRequest, TransfersGaslessResponse>
   }
   readonly wallets: {
@@ -5027,12 +4864,19 @@ export interface Operations {
       /** List the on-chain allowances of cards and of the account’s keys. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
-          /** Chain by name. Default: the first of this deployment. */
-          chain?: string
+          /** Default: the first of this deployment. */
+          chain?:
+            | 'base-sepolia'
+            | 'arbitrum-sepolia'
+            | 'base'
+            | 'arbitrum'
+            | 'optimism'
+            | 'polygon'
+            | 'ethereum'
         },
         WalletsAllowancesListResponse,
         WalletsAllowancesListResponse['allowances'][number]
@@ -5048,9 +4892,9 @@ export interface Operations {
       /** List the signers of the wallet (passkeys, EVM keys and agents), newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         WalletsSignersListResponse,
@@ -5062,7 +4906,7 @@ export interface Operations {
     /** Get the intent to sign for a transfer of stablecoins, valid for five minutes. */
     readonly transferIntent: Call<WalletsTransferIntentRequest, Intent>
     readonly transfers: {
-      /** Read the status of one transfer or gasless transfer of this account. */
+      /** Read one transfer from the wallet, or a gasless one. */
       readonly get: Call<
         {
           /** `transferId`: `tx_…` */
@@ -5070,22 +4914,22 @@ export interface Operations {
         },
         Transfer
       >
-      /** List the account’s transfers from the wallet and its gasless transfers, newest first. */
+      /** List the transfers from the wallet and its gasless ones, newest first. */
       readonly list: List<
         {
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
-          /** Filter by state. */
+          /** Its state. */
           state?: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
-          /** Filter by token. */
+          /** Its token. */
           asset?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
-          /** Filter by EVM address of the payee. */
+          /** Payee. */
           destination?: EvmAddress
-          /** Start of the period, inclusive, ISO 8601 UTC. */
+          /** ISO 8601 UTC, inclusive. */
           from?: string
-          /** End of the period, exclusive, ISO 8601 UTC. */
+          /** Exclusive. */
           to?: string
         },
         WalletsTransfersListResponse,
@@ -5108,9 +4952,9 @@ export interface Operations {
         {
           /** `whk_…` */
           id: string
-          /** Maximum number of items: 1 to 100, default 50. */
+          /** 1 to 100, default 50. */
           limit?: number | string
-          /** `nextCursor` of the previous page. */
+          /** From `nextCursor`. */
           cursor?: string
         },
         WebhookEndpointsDeliveriesListResponse,
@@ -5178,11 +5022,13 @@ export interface Operations {
         to: string
         /** Amount of `from`, as a decimal. */
         amount: Amount
+        /** Why, for the owner. */
+        reason?: string
       },
       X402FxResponse
     >
     readonly payments: {
-      /** Read the outcome of an x402 payment that was not settled in time. */
+      /** Read the outcome of a payment for an FX quote, and the quote. */
       readonly get: Call<
         {
           /** `pay_…` */
@@ -5258,6 +5104,7 @@ export const routes: Readonly<
   'banking.payouts.list': ['GET', '/api/banking/payouts', false, 'payouts cursor'],
   'banking.payouts.get': ['GET', '/api/banking/payouts/{id}', false, ''],
   'banking.payouts.intent': ['POST', '/api/banking/payouts/intent', true, ''],
+  'banking.payouts.quote': ['POST', '/api/banking/payouts/quote', true, ''],
   'banking.recipients.create': ['POST', '/api/banking/recipients', true, ''],
   'banking.recipients.list': ['GET', '/api/banking/recipients', false, 'recipients cursor'],
   'banking.recipients.get': ['GET', '/api/banking/recipients/{id}', false, ''],
@@ -5298,6 +5145,7 @@ export const routes: Readonly<
   'purchases.list': ['GET', '/api/purchases', false, 'purchases cursor'],
   'purchases.evidence': ['GET', '/api/purchases/{id}/evidence', false, ''],
   'purchases.get': ['GET', '/api/purchases/{id}', false, ''],
+  'purchases.intent': ['POST', '/api/purchases/intent', true, ''],
   'purchases.quote': ['POST', '/api/purchases/quote', true, ''],
   'rails.controls.get': ['GET', '/api/rails/{id}/controls', false, ''],
   'rails.controls.set': ['PUT', '/api/rails/{id}/controls', true, ''],

@@ -2,9 +2,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
+import { openDataKey } from '../audit/data-key.ts'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
 import { readHead, readSealed } from '../audit/store.ts'
 import { createLog } from '../base/log.ts'
+import type { DataKey } from '../base/seal.ts'
 import { type Config, readConfig } from '../config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
@@ -45,19 +47,22 @@ export async function onAuditDatabase<Result>(
 /** The data key: DATA_KEY, or the sandbox's own; null if neither exists. */
 export async function dataKeyOf(
   database: Database,
-  { dataKey }: Pick<Config, 'dataKey'>,
-): Promise<Uint8Array | null> {
+  { dataKey, dataKeyPrevious: previous }: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
+): Promise<DataKey | null> {
   const kept = await database.kysely
     .selectFrom('sandbox_secret')
     .select('value')
     .where('name', '=', 'data')
     .executeTakeFirst()
-  const secret = dataKey ?? kept?.value
-  return secret === undefined ? null : Buffer.from(secret)
+  const current = dataKey ?? kept?.value
+  return current === undefined ? null : openDataKey(database, { current, previous })
 }
 
 /** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
-export async function keySetOf(database: Database, config: Pick<Config, 'dataKey'>): Promise<KeySet> {
+export async function keySetOf(
+  database: Database,
+  config: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
+): Promise<KeySet> {
   const dataKey = await dataKeyOf(database, config)
   if (dataKey === null)
     throw new Error(

@@ -1,13 +1,17 @@
 /** Startup banner. */
 import type { Services } from '../kernel/context.ts'
 import type { Chain } from '../providers/chain.ts'
+import type { AbsentPart } from './absent-parts.ts'
 
 const named = ({ name, rpcUrl }: Chain) => (rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`)
 
-/** In the sandbox it ends with a request that works as pasted. */
+/**
+ * In the sandbox it ends with a request that works as pasted, in production with what is missing. @property absent parts
+ * that this production runs without. @property hasAdmin whether anybody is its administrator.
+ */
 export function banner(
   { settings, sandbox, chains }: Services,
-  { isColoured }: { isColoured: boolean },
+  { isColoured, absent, hasAdmin }: { isColoured: boolean; absent: readonly AbsentPart[]; hasAdmin: boolean },
 ): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const strong = (text: string) => paint(1, text)
@@ -22,7 +26,16 @@ export function banner(
     `${faint('Documentation')}    ${settings.origin}/docs`,
     `${faint('MCP server')}       ${settings.origin}/mcp`,
   ]
-  if (sandbox === null) return `${lines.join('\n')}\n\n`
+  if (sandbox === null) {
+    const missing = [
+      ...(hasAdmin
+        ? []
+        : ['no administrator: rails stay off (bursar admin grant --email ADDRESS, after one sign-in)']),
+      ...absent.map(({ part, consequence, variable }) => `no ${part}: ${consequence} (${variable})`),
+    ]
+    const block = missing.length === 0 ? [] : ['', strong('Without:'), ...missing.map((line) => `  ${line}`)]
+    return `${[...lines, ...block].join('\n')}\n\n`
+  }
   return `${[
     ...lines,
     `${faint('Demo API key')}     ${sandbox.demoApiKey}`,
@@ -31,7 +44,7 @@ export function banner(
     '',
     `  curl -s ${settings.origin}/api/wallets/transfer \\`,
     `    -H 'Authorization: Bearer ${sandbox.demoApiKey}' \\`,
-    "    -H 'Content-Type: application/json' \\",
+    "    -H 'Content-Type: application/json' -H 'Idempotency-Key: first-transfer' \\",
     `    -d '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"1.25","signature":"sandbox"}'`,
     '',
     faint('The demo key may spend 25 USD per payment and 100 USD per day. Stop with Ctrl+C.'),

@@ -11,6 +11,7 @@ import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { chainFacts } from '../money/chains.ts'
 import { chainOwnerOf, loadChainInspection, loadRedisRateLimiter, openDatabase } from '../runtime.ts'
+import { findAbsentParts } from './absent-parts.ts'
 import { dataKeyOf } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
 import { checkVendor, vendorReads } from './doctor-vendors.ts'
@@ -222,16 +223,10 @@ async function checkMail(url: string, signal: AbortSignal): Promise<Finding> {
 }
 
 /** Warns about providers that production runs without, with the consequence. */
-function absentOf({ alpaca, sumsub, screening, swapAggregators, smtp, twilio }: Config): Finding[] {
-  const absent = (isThere: boolean, check: string, detail: string, variable: string) =>
-    isThere ? [] : [warn(check, `none: ${detail}`, `Set ${variable} if this is not intended.`)]
-  return [
-    ...absent(screening !== null, 'screening', 'transfers to addresses are refused', 'SCREENING_URL'),
-    ...absent(sumsub !== null, 'identity review', 'identities cannot be verified', 'SUMSUB_APP_TOKEN'),
-    ...absent(alpaca !== null, 'broker', 'every order is refused', 'ALPACA_API_KEY'),
-    ...absent(swapAggregators !== null, 'swaps', 'swap quotes are unavailable', 'SWAP_AGGREGATORS'),
-    ...absent(smtp !== null || twilio !== null, 'codes', 'one-time codes cannot be sent', 'SMTP_URL'),
-  ]
+function absentOf(config: Config): Finding[] {
+  return findAbsentParts(config).map(({ part, consequence, variable }) =>
+    warn(part, `none: ${consequence}`, `Set ${variable} if this is not intended.`),
+  )
 }
 
 /** Agent signatures are rejected beyond this skew. @see https://www.rfc-editor.org/rfc/rfc9421#section-3.2.1 */

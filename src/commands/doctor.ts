@@ -1,6 +1,6 @@
 /** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
 import { systemClock } from '../base/clock.ts'
-import { type Config, readConfig } from '../config/read-config.ts'
+import { type Config, readConfig, unknownVariables } from '../config/read-config.ts'
 import { rateLimitsOf, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
@@ -11,7 +11,7 @@ import {
   checkLimits,
   checkProviders,
 } from './doctor-parts.ts'
-import { type Finding, fail, type Moment, ok } from './doctor-probes.ts'
+import { type Finding, fail, type Moment, ok, warn } from './doctor-probes.ts'
 
 /** Time limit per check; all run in parallel. */
 const CHECK_TIMEOUT_MS = 8_000
@@ -56,7 +56,14 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
   ]
   const found = await Promise.all(checks.map(([name, check]) => inTime(name, check, { config, note })))
   const mode = ok('configuration', `${config.mode} mode`)
-  return [mode, node, ...found.flat(), checkClock(moments)]
+  const unknown = unknownVariables(env).map(({ name, nearest }) =>
+    warn(
+      'configuration',
+      `${name} is no setting and has no effect`,
+      nearest === null ? 'Remove it; docs/configuration.md lists all.' : `Use ${nearest}, if that is meant.`,
+    ),
+  )
+  return [mode, ...unknown, node, ...found.flat(), checkClock(moments)]
 }
 
 /** Reads the configuration, or returns its errors as a finding. */

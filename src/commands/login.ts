@@ -31,6 +31,8 @@ export async function login({ url }: { url?: string | undefined }, env: Env): Pr
   const endsAt = new Date(expiresAt).getTime() + SKEW_MS
   const session = await collected(bursar, { code, secret, everyMs: intervalMs(intervalSeconds), endsAt })
   const { sessionToken: token, account } = session
+  // Only browsers receive none.
+  if (token === undefined) throw new Error('The gateway returned no session token.')
   try {
     storeSession(env, origin, { token, accountId: account.id, expiresAt: session.expiresAt })
   } catch (cause) {

@@ -28,6 +28,7 @@ const transfer: Scene = async ({ bursar, step }) => {
     destination: STRANGER,
     token: 'USDC',
     amount: '0.01',
+    signature: 'sandbox',
   })
   step(`transferred ${amount} USDC to ${STRANGER}: ${transferId}`)
 }

@@ -4,12 +4,13 @@ import { getRequestListener } from '@hono/node-server'
 import { systemClock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { createLog, terminalDestination } from '../base/log.ts'
-import { type Config, readConfig } from '../config/read-config.ts'
+import { type Config, readConfig, unknownVariables } from '../config/read-config.ts'
 import { createApp } from '../http/app.ts'
 import { listen, ownOrigin } from '../http/listen.ts'
 import { createSandboxProvider } from '../http/sandbox-identity-provider/sandbox-provider.ts'
 import { createGatewayServer, unreadableRequest } from '../http/server.ts'
 import { answerStarting } from '../http/starting.ts'
+import { findNamedFounder } from '../identity/accounts.ts'
 import { redirectUriOf } from '../identity/oauth/federation.ts'
 import { startJobs } from '../jobs/jobs.ts'
 import { createPace } from '../jobs/pace.ts'
@@ -21,6 +22,7 @@ import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
 import { settingsErrors } from '../settings.ts'
 import { createPaywall, type Paywall } from '../x402/paywall.ts'
+import { findAbsentParts } from './absent-parts.ts'
 import { banner } from './banner.ts'
 import { closeWithTimeout, drain, endSignal } from './drain.ts'
 
@@ -70,9 +72,18 @@ export async function serve(
   })
   server.off('request', notReady).on('request', gateway.listener)
   const ended = endSignal()
-  process.stdout.write(
-    banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
-  )
+  for (const { name, nearest } of unknownVariables(env))
+    log.warn(
+      { variable: name, ...(nearest === null ? {} : { nearest }) },
+      nearest === null
+        ? `${name} is no setting and has no effect`
+        : `${name} is no setting and has no effect; ${nearest} is one`,
+    )
+  const { database, settings } = runtime.services
+  const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
+  const hasAdmin =
+    settings.founderAccount !== null || (await findNamedFounder(database, settings)) !== undefined
+  process.stdout.write(banner(runtime.services, { isColoured, absent: findAbsentParts(config), hasAdmin }))
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
   isDraining = true
   gateway.endStreams()
@@ -117,6 +128,7 @@ async function openGateway(
     onWrite: pace.noteWrite,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
+    isQuiet: config.mode === 'sandbox' && process.stderr.isTTY,
     below:
       config.mode === 'sandbox'
         ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])

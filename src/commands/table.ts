@@ -17,6 +17,7 @@ export const options = {
   name: { type: 'string', value: 'NAME', about: 'name of the agent' },
   out: { type: 'string', value: 'FILE', about: 'file to write; never overwritten' },
   data: { type: 'string', value: 'JSON', about: 'body of the request' },
+  email: { type: 'string', value: 'ADDRESS', about: 'e-mail address that the person signs in with' },
   jwks: { type: 'string', value: 'FILE', about: 'public keys of the receipts' },
   'from-export': { type: 'string', value: 'FILE', about: 'verify an export instead of the database' },
   'journal-head': { type: 'string', value: 'HASH', about: 'head printed by an earlier verification' },
@@ -163,7 +164,44 @@ export const commands: readonly Command[] = [
     details:
       'Their code determines their address, which is the same on every chain. Repeating it changes nothing.',
   },
-  { name: 'admin grant', parameters: 'ACCOUNT', about: 'make a sandbox account an administrator' },
+  {
+    name: 'admin grant',
+    parameters: '[ACCOUNT]',
+    about: 'make a person the administrator, by account or by e-mail address',
+    optional: ['email'],
+    details:
+      'The person must have signed in once. Production has one administrator, the sandbox any number. It applies from the next request, without a restart.',
+    examples: ['bursar admin grant --email ada@example.com'],
+  },
+  {
+    name: 'admin revoke',
+    parameters: '[ACCOUNT]',
+    about: 'end what "admin grant" began',
+    optional: ['email'],
+    examples: ['bursar admin revoke --email ada@example.com'],
+  },
+  { name: 'admin list', about: 'print the administrators' },
+  {
+    name: 'backup',
+    about: 'save the whole database in one file',
+    required: ['out'],
+    details:
+      'PostgreSQL by its pg_dump, while gateways run; the embedded database while none runs. The secrets are not in it.',
+    examples: ['bursar backup --out bursar.backup'],
+  },
+  {
+    name: 'restore',
+    parameters: 'FILE',
+    about: 'restore a backup into an empty database or a new DATA_DIR',
+    examples: ['bursar restore bursar.backup'],
+  },
+  {
+    name: 'keys rotate',
+    about: 'seal everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed',
+    details:
+      'Gateways that have both keys keep serving. It may be interrupted and repeated: what is sealed under DATA_KEY stays. docs/operations.md has the steps.',
+    examples: ['DATA_KEY_FILE=new.key DATA_KEY_PREVIOUS_FILE=old.key bursar keys rotate'],
+  },
   {
     name: 'doctor',
     about: 'check everything that the gateway needs, with remedies',

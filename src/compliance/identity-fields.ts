@@ -2,6 +2,11 @@
 import { z } from 'zod'
 import { isLei } from '../base/lei.ts'
 
+/** No control characters, line breaks or marks of direction. Not a pattern in the schema, because not every language knows these classes. */
+export function isPlainLine(text: string): boolean {
+  return /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u.test(text)
+}
+
 /**
  * A person's name: at least one visible letter, no invisible characters except the joiners that some scripts need,
  * and no bidirectional control characters. Directional marks from text copied in Arabic or Hebrew are removed.
@@ -12,7 +17,7 @@ export const personName = z
   .trim()
   .min(1, { abort: true })
   .max(100)
-  .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, 'must not hold control characters')
+  .refine(isPlainLine, 'must not hold control characters')
   .refine((text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text), 'must hold a letter')
 
 /**

@@ -59,7 +59,7 @@ export interface KycApplicationSummary {
 
 /**
  * Merges submitted data with earlier data and starts the review once nothing is missing.
- * @throws Failure `provider_unavailable` (the data is stored), `screening_unavailable` (it is not).
+ * @throws Failure `provider_unavailable` (the data is stored), `screening_unavailable`, `conflict` for another person (it is not).
  */
 export async function applyForKyc(
   dependencies: KycDependencies,
@@ -118,7 +118,12 @@ async function storeAndScreen(
     await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
-    const mayStartNew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
+    const isRead = Object.keys(said.applicant).length + said.documents.length === 0
+    const mayStartNew =
+      found === undefined ||
+      found.status === 'retry' ||
+      isErasedUnsent(found) ||
+      (isErasedApproval(found) && !isRead)
     const before = mayStartNew ? undefined : found
     const earlier = await earlierApplications(keeping, { accountId, sent: UNANSWERED })
     const elsewhere = await findApplication(keeping, {
@@ -130,8 +135,9 @@ async function storeAndScreen(
     const merged = mergeSaid(mergeSaid(known, before?.said ?? nothing), said)
     const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
     const withdraws = before !== undefined && isListed && isAnotherName(before, merged)
-    const isRead = Object.keys(said.applicant).length + said.documents.length === 0
     if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws)) {
+      if (found.status === 'approved' && found.said !== null && isDifferentPerson(found, merged))
+        throw anotherPerson()
       if (elsewhere !== undefined) await withContact(keeping, elsewhere, { said, at })
       return { application: await withContact(keeping, found, { said, at }), isClaimed: false }
     }
@@ -144,7 +150,9 @@ async function storeAndScreen(
         { applicationId: before.id },
         'an identity review was withdrawn because of a name on a sanctions list',
       )
-    } else if (before !== found && found !== undefined)
+    } else if (found !== undefined && isErasedApproval(found))
+      await withdrawApplication(connection, { id: found.id, label: ERASED, at })
+    else if (before !== found && found !== undefined)
       await updateApplicationStatus(connection, found.id, { status: 'retry', labels: [ERASED], at })
     // The provider accepts an application once and would decide on the data it received first, so changed data needs
     // a new application.
@@ -171,6 +179,11 @@ function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
   return status === 'pending' && reference === null && said === null
 }
 
+/** An approval whose data was erased. Data that is submitted now needs a manual decision. */
+function isErasedApproval({ status, said }: KycApplication): boolean {
+  return status === 'approved' && said === null
+}
+
 /** Checks whether the provider may have received different data. */
 function wasSentDifferently({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
   if (status !== 'init' || !labels.includes(UNANSWERED)) return false
@@ -188,6 +201,13 @@ function isAnotherName({ status, labels, said }: KycApplication, now: PartialApp
 /** Checks whether an application names a different person. An erased application may have named anyone. */
 function isDifferentPerson({ said }: KycApplication, now: PartialApplicant): boolean {
   return said === null || personIn(said) !== personIn(now)
+}
+
+/** An account has one holder. Does not repeat whose identity is known. */
+function anotherPerson(): Failure {
+  return new Failure('conflict', 'This account is verified as another person. Nothing was changed.', {
+    hint: 'An account has one holder: another person opens another account. If your name has changed, ask the operator of this deployment.',
+  })
 }
 
 /** Name and date of birth, normalized for comparison. */

@@ -51,6 +51,8 @@ export interface TravelRuleFacts {
   readonly isOwnWallet: boolean
   readonly decisionId: string | null
   readonly originator: PartyByName
+  /** True if the identity of the account's holder is verified: the originator is then the holder. */
+  readonly isVerified: boolean
   readonly beneficiary: PartyByName
   readonly beneficiaryVasp: Institution | null
 }
@@ -65,7 +67,7 @@ export interface RecordedTravelRule {
 }
 
 /**
- * @throws Failure `invalid_request`, `screening_unavailable`, `rates_unavailable`; `conflict` when the transfer
+ * @throws Failure `kyc_required`, `invalid_request`, `screening_unavailable`, `rates_unavailable`; `conflict` when the transfer
  * already has its data.
  */
 export async function recordTravelRule(
@@ -88,6 +90,14 @@ export async function recordTravelRule(
   const { usdMicros } = await valueInUsd(rates, money, now)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
+  if (verdict.isRequired && !facts.isVerified)
+    throw new Failure(
+      'kyc_required',
+      'The Travel Rule applies, and the identity of the account’s holder is not verified.',
+      {
+        hint: 'The originator is the verified holder: the owner verifies their identity first, with POST /api/compliance/kyc.',
+      },
+    )
   const cleared = await findClearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
   const listed = listedOf(facts, (await sanctions.latest()).names, cleared)
   const isListed = listed.length > 0

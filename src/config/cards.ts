@@ -1,6 +1,7 @@
 /** Configuration of cards and banking: issuers and webhook secrets. */
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
+import { moneyOf } from '../money/money.ts'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 const webhookSecret = z
@@ -23,6 +24,15 @@ export const cardVariables = {
     .regex(/^(0|[1-9]\d{0,2})$/, 'must be basis points from 0 to 999')
     .transform(Number)
     .default(50),
+  CARD_FLOAT: z
+    .string()
+    .regex(/^\d{1,6}(\.\d{1,2})?$/, 'must be an amount in USD, such as 50')
+    .default('50'),
+  CARD_PULL_MS: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be milliseconds from 0 to 9999')
+    .transform(Number)
+    .default(2_500),
   BRIDGE_API_URL: url.default('https://api.bridge.xyz'),
   BRIDGE_API_KEY: apiKey.optional(),
   BRIDGE_WEBHOOK_PUBLIC_KEY: z
@@ -63,6 +73,10 @@ export interface CardConfig {
     readonly treasury: string | null
     /** Basis points that conversions between two currencies are below the reference rate. */
     readonly spreadBps: number
+    /** The most that an account's open purchases may promise of a wallet that its owner can empty: millionths of a USD. */
+    readonly floatMicros: bigint
+    /** How long a purchase waits until its money is in the escrow, in milliseconds. */
+    readonly pullMs: number
   }
   readonly banking: {
     readonly url: string
@@ -86,6 +100,8 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
       treasury: settings.CARD_TREASURY ?? null,
       spreadBps: settings.CARD_SPREAD_BPS,
+      floatMicros: moneyOf('USDC', settings.CARD_FLOAT).units,
+      pullMs: settings.CARD_PULL_MS,
     },
     banking: {
       url: settings.BRIDGE_API_URL,

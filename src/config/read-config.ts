@@ -32,6 +32,7 @@ import { list } from './list.ts'
 import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './observability.ts'
 import { productionErrors } from './production.ts'
 import { secretsFromFiles } from './secret-files.ts'
+import { findUnknownVariables, type UnknownVariable } from './unknown-variables.ts'
 
 const isDatabaseUrl = (text: string) => {
   try {
@@ -89,13 +90,19 @@ const environment = z.object({
     .pipe(
       z.array(
         z.templateLiteral([z.enum(['USDC', 'USDT', 'PYUSD']), '=', z.string().regex(/^0x[0-9a-fA-F]{40}$/)], {
-          error: 'must name USDC, USDT or PYUSD and its feed in US dollars, such as USDC=0x…',
+          error:
+            'must name USDC, USDT or PYUSD and its feed in US dollars, such as USDC=0x…; a price of EURC in dollars says nothing of the euro',
         }),
       ),
+    )
+    .refine(
+      (entries) => new Set(entries.map((entry) => entry.split('=')[0])).size === entries.length,
+      'names a stablecoin twice',
     )
     .default([]),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
   DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
+  DATA_KEY_PREVIOUS: z.string().min(32, 'must have 32 characters or more').optional(),
   RP_ID: z
     .string()
     .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be a domain in lower case')
@@ -137,6 +144,11 @@ const environment = z.object({
   ...observabilityVariables,
 })
 
+/** Settings that are probably misspelt. */
+export function unknownVariables(env: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
+  return findUnknownVariables(env, Object.keys(environment.shape))
+}
+
 /** Limits as `count/seconds`, by variable; policies define the classes. */
 export type RateSettings = Readonly<Record<string, string>>
 
@@ -173,6 +185,8 @@ export interface Config
   readonly sessionSecret: string | null
   /** Encrypts stored secrets and personal data. */
   readonly dataKey: string | null
+  /** Opens what it sealed, during a rotation. */
+  readonly dataKeyPrevious: string | null
   /** WebAuthn relying party id; null uses the host of the public origin. */
   readonly rpId: string | null
   readonly founderAccount: string | null
@@ -267,6 +281,7 @@ function configOf(
     pegFeeds: pegFeedsOf(settings.PEG_FEEDS),
     sessionSecret: settings.SESSION_SECRET ?? null,
     dataKey: settings.DATA_KEY ?? null,
+    dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
     rpId: settings.RP_ID ?? null,
     founderAccount: settings.FOUNDER_ACCOUNT ?? null,
     guests:
@@ -357,5 +372,13 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     given.PEG_FEEDS !== undefined && given[nodeVariables(given)[0] ?? ''] === undefined
       ? ['PEG_FEEDS: needs a node of the first chain; a sandbox sets prices by POST /sandbox/prices']
       : []
-  return [...half, ...issuers, ...pooled, ...priced]
+  const rotated =
+    given.DATA_KEY_PREVIOUS === undefined
+      ? []
+      : given.DATA_KEY === undefined
+        ? ['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS']
+        : given.DATA_KEY === given.DATA_KEY_PREVIOUS
+          ? ['DATA_KEY_PREVIOUS: must differ from DATA_KEY']
+          : []
+  return [...half, ...issuers, ...pooled, ...priced, ...rotated]
 }

@@ -17,6 +17,7 @@ const secrets: ReadonlySet<string> = new Set([
   'DATABASE_POOLER_URL',
   'DATABASE_URL',
   'DATA_KEY',
+  'DATA_KEY_PREVIOUS',
   'LITHIC_API_KEY',
   'LITHIC_EVENTS_SECRET',
   'LITHIC_WEBHOOK_SECRET',
@@ -33,6 +34,17 @@ const secrets: ReadonlySet<string> = new Set([
   'TWILIO_AUTH_TOKEN',
 ])
 
+/** True for a variable that names the file of a secret. */
+export function isSecretFile(variable: string): boolean {
+  const name = variable.slice(0, -SUFFIX.length)
+  const isSecret =
+    secrets.has(name) ||
+    /^OIDC_\w+_CLIENT_SECRET$/.test(name) ||
+    /^\w+_API_KEY$/.test(name) ||
+    rpcVariables.includes(name)
+  return variable.endsWith(SUFFIX) && isSecret
+}
+
 /** Returns the secrets read from files, and one complaint per unreadable file. A trailing line break is removed. */
 export function secretsFromFiles(given: Readonly<Record<string, string | undefined>>): {
   readonly read: Readonly<Record<string, string>>
@@ -41,13 +53,8 @@ export function secretsFromFiles(given: Readonly<Record<string, string | undefin
   const read: Record<string, string> = {}
   const complaints: string[] = []
   for (const [variable, path = ''] of Object.entries(given)) {
+    if (!isSecretFile(variable)) continue
     const name = variable.slice(0, -SUFFIX.length)
-    const isSecret =
-      secrets.has(name) ||
-      /^OIDC_\w+_CLIENT_SECRET$/.test(name) ||
-      /^\w+_API_KEY$/.test(name) ||
-      rpcVariables.includes(name)
-    if (!variable.endsWith(SUFFIX) || !isSecret) continue
     try {
       if (given[name] !== undefined) throw new Error(`${name} is set too; remove one of them`)
       read[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '')

@@ -109,7 +109,7 @@ const groups = [
     },
     data: z.strictObject({
       operation: z.string().describe('Operation to approve, such as `wallets.transfer`.'),
-      decisionId,
+      decisionId: decisionId.nullable(),
       expiresAt: z.string().describe('When the request expires, ISO 8601 UTC.'),
     }),
     object: 'approval',
@@ -333,7 +333,10 @@ const envelope = {
     .describe('Object of the event.'),
 }
 
-export const eventType = z.string().refine((type) => eventTypes.has(type), 'is no type of an event')
+export const eventType = z
+  .string()
+  .max(64)
+  .refine((type) => eventTypes.has(type), 'is no type of an event')
 
 const [first, ...rest] = groups.map(({ about, data, example }) => {
   const types = Object.keys(about)

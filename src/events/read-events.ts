@@ -16,12 +16,12 @@ export const eventQuery = z.strictObject({
     .transform((text) => text.split(',').map((type) => type.trim()))
     .pipe(z.array(eventType))
     .optional()
-    .describe('Filter by type; several are separated by commas.'),
+    .describe('One or several, separated by commas.'),
   after: z
     .string()
     .regex(/^(0|evt_[0-9a-z]{26})$/, 'must be the id of an event, evt_…, or 0')
     .optional()
-    .describe('Id of an event, or `nextCursor`: only later events are returned. `0`: from the first event.'),
+    .describe('Id of an event, or `nextCursor`: only later ones. `0`: from the first.'),
   limit: pageMembers.limit,
 })
 

@@ -131,6 +131,13 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
       approvalUrl: 'https://bursar.example/approvals/appr_01kag5x0n0e8tr7v3m2c4q6w8y',
     },
   },
+  approval_rejected: {
+    meaning: 'The owner rejected exactly this call. No money moved.',
+    remedy:
+      'Do what "note" says, if there is one, and do not repeat the call. Only if the owner asks for it: send it with a new Idempotency-Key.',
+    example: 'The owner rejected a spend of 50 USDC: “Not before June.”',
+    members: { approvalId: 'appr_01kag5x0n0e8tr7v3m2c4q6w8y', note: 'Not before June.' },
+  },
   payee_changed: entry(
     'The seller asks for a payment to an address that the account has not paid at this seller before, and the policy has no approvals. Nothing was paid.',
     'Tell the owner. The address may have been replaced by an attacker.',
@@ -201,6 +208,12 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'Send the original request, or sign a new payment for this one.',
     'The payment was already used for a different request.',
   ),
+  wallet_busy: retryableEntry(
+    'The gateway has promised money of this wallet, or the account owes a debt: until that is paid or secured, the wallet does not change hands, allows no new spending on chain and pays nothing out.',
+    'Wait for "retryAfter" seconds and send the request again. Money that cards hold is secured within seconds; a debt is paid from the next money that arrives.',
+    'The wallet cannot change hands yet: card purchases hold money in it.',
+    5,
+  ),
   conflict: {
     meaning:
       'The object changed during the request, or its state no longer allows the operation. The request had no effect.',
@@ -234,10 +247,17 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'This idempotency key was used with a different request.',
   ),
   insufficient_funds: {
-    meaning: 'The available balance, without held funds, is lower than needed. No money moved.',
-    remedy: 'Add funds, then send it with a new Idempotency-Key.',
-    example: 'The wallet has 3 USDC available; 12.5 needed.',
-    members: { decisionId: DECISION },
+    meaning:
+      'The available balance, without held funds, is lower than needed. No money moved. "elsewhere" lists other money of the account; its "chain" is null for cash.',
+    remedy: 'Add funds, or choose another asset or chain, and use a new Idempotency-Key.',
+    example: 'The wallet has 3 USDC on base-sepolia available; 12.5 needed.',
+    members: {
+      decisionId: DECISION,
+      asset: 'USDC',
+      chain: 'base-sepolia',
+      available: '3',
+      elsewhere: [{ chain: 'base-sepolia', asset: 'EURC', available: '500' }],
+    },
   },
   terms_not_payable: entry(
     'None of the seller’s offers can be paid: another asset, network or scheme, a higher price than "maxAmount", or terms that changed. Nothing was paid. "offers" lists them.',
@@ -248,7 +268,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     meaning:
       'The banking provider does not pay this out: the amount, the asset or the bank account is not accepted. Nothing was sent.',
     remedy:
-      '"reason" is amount_too_small, amount_too_large, asset_not_supported, recipient_rejected, not_funded or never_sent, among others: change the payout. intent_ended: ask for a new intent.',
+      '"reason" is amount_too_small, amount_too_large, asset_not_supported, recipient_rejected, not_funded or never_sent, among others: change the payout. intent_ended: ask for a new intent. quote_expired, quote_used, quote_mismatch or quote_unknown: ask for a new quote. amount_not_firm: send the amount that leaves.',
     example: '0.5 USD is less than the minimum of 1. Nothing was sent.',
     members: { reason: 'amount_too_small' },
   },

@@ -20,6 +20,7 @@ export const failures = {
   insufficient_scope: { status: 403, title: 'Insufficient scope', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
   approval_required: { status: 403, title: 'The owner must approve this', retry: true },
+  approval_rejected: { status: 403, title: 'The owner said no', retry: false },
   payee_changed: { status: 403, title: 'The seller names another payee', retry: false },
   price_changed: { status: 403, title: 'The seller asks for more than before', retry: false },
   aml_blocked: { status: 403, title: 'Blocked by the AML policy', retry: false },
@@ -34,6 +35,7 @@ export const failures = {
   request_timeout: { status: 408, title: 'The request took too long to arrive', retry: true },
   idempotency_in_progress: { status: 409, title: 'The first call is still running', retry: true },
   payment_reused: { status: 409, title: 'The payment was used for a different request', retry: false },
+  wallet_busy: { status: 409, title: 'The wallet is busy', retry: true },
   conflict: { status: 409, title: 'Conflict', retry: false },
   body_too_large: { status: 413, title: 'Body too large', retry: false },
   unsupported_media_type: { status: 415, title: 'Unsupported media type', retry: false },
@@ -102,10 +104,20 @@ export interface FailureMembers {
   readonly location?: string | undefined
   readonly approvalId?: string | undefined
   readonly approvalUrl?: string | undefined
+  /** The owner's words to the agent. */
+  readonly note?: string | undefined
   readonly issues?: readonly { readonly path: string; readonly message: string }[] | undefined
   readonly scopes?: readonly string[] | undefined
   readonly purchaseId?: string | undefined
   readonly offers?: readonly unknown[] | undefined
+  /** What is missing where: the asset, its chain (null for cash and shares) and what is available of it. */
+  readonly asset?: string | undefined
+  readonly chain?: string | null | undefined
+  readonly available?: string | undefined
+  /** Other money of the account. */
+  readonly elsewhere?:
+    | readonly { readonly chain: string | null; readonly asset: string; readonly available: string }[]
+    | undefined
   readonly screening?: { readonly result: string; readonly lists: readonly string[] } | undefined
 }
 

@@ -4,7 +4,6 @@
  */
 
 import { Hono, type Context as HonoContext } from 'hono'
-import { compress } from 'hono/compress'
 import { matchedRoutes, routePath } from 'hono/route'
 import { lazy } from '../base/lazy.ts'
 import { matchOriginName } from '../base/origins.ts'
@@ -13,7 +12,6 @@ import { Failure } from '../failures/failure.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
-import { countCaller, countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { ListedSeller } from '../x402/sale.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import {
@@ -21,10 +19,13 @@ import {
   createAuthorizationServer,
 } from './authorization-server/authorization-server.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
+import { sendPublic } from './compressed.ts'
 import { READINESS, routeHealth, routeReadiness } from './health.ts'
+import { limitAddress, limitCaller, limitStop, refundCounted } from './limits.ts'
+import { nearestRoute } from './nearest-route.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
-import { routeDocs } from './pages/docs/routes.tsx'
+import { createSite, refuseUnknownPages, routeDocs } from './pages/docs/routes.tsx'
 import { notFoundPage, routePages, wantsPage } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
@@ -36,10 +37,11 @@ import {
   readBody,
   requirePlainRequest,
 } from './request.ts'
-import { type RateLimitDependencies, routeTool } from './route.ts'
+import { routeTool, toolRoute } from './route.ts'
 import { routeSandboxSellers } from './sandbox-sellers/routes.ts'
 import { setSecurityHeaders } from './security-headers.ts'
-import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
+import { pathsOf } from './tool-paths.ts'
+import { isUnsignedWebhook, routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 import { isPaid } from './x402.ts'
 
@@ -55,6 +57,8 @@ export interface AppParts {
   readonly ending?: AbortSignal
   /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
+  /** True to log requests that succeed at the level `debug`, under a banner that a person reads. */
+  readonly isQuiet?: boolean
   /** Handlers for all routes below a path, such as the sandbox's identity provider. */
   readonly below?: ReadonlyMap<string, (c: HttpContext) => Promise<Response>>
 }
@@ -69,10 +73,18 @@ export function createApp(parts: AppParts): Hono<Env> {
     isDraining = () => false,
     onWrite = () => {},
     ending = new AbortController().signal,
+    isQuiet = false,
   } = parts
   const app = new Hono<Env>()
+  const stopRoutes = new Set(
+    catalogue.flatMap(({ tool }) =>
+      tool.stops === true ? pathsOf(tool, services).map(({ at }) => toolRoute(tool, at).join(' ')) : [],
+    ),
+  )
+  const isStopRoute = (c: HttpContext) =>
+    matchedRoutes(c).some(({ method, path }) => stopRoutes.has(`${method} ${path}`))
   const trusted = trustedProxyList(services.settings.trustedProxies)
-  app.use((c, next) => instrumentRequest(services, c, next))
+  app.use((c, next) => instrumentRequest({ services, isQuiet }, c, next))
   const requireOwnHost = ownHostCheck(services.settings)
   routeHealth(app, services, requireOwnHost)
   if (services.settings.mode === 'sandbox') routeSandboxSellers(app, services, requireOwnHost)
@@ -83,8 +95,11 @@ export function createApp(parts: AppParts): Hono<Env> {
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
     const isWebhook = c.req.path.startsWith(WEBHOOKS)
-    if (mutatingMethods.has(c.req.method) && !isWebhook)
-      await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
+    const isLimited = mutatingMethods.has(c.req.method) && (!isWebhook || isUnsignedWebhook(c))
+    // Counted once its caller is known, because an address is shared with strangers.
+    const isStop = isLimited && isStopRoute(c)
+    if (isLimited && !isStop)
+      await limitAddress(services, c, 'mutations', { failClosed: true, isMetered: false })
     if (mutatingMethods.has(c.req.method) || isPaid(c)) onWrite()
     c.set('body', await readBody(c))
     if (c.req.path !== READINESS) requireOwnHost(c)
@@ -92,21 +107,26 @@ export function createApp(parts: AppParts): Hono<Env> {
     c.set('now', services.clock())
     // Webhooks are authenticated by the provider's signature alone; other credentials are ignored.
     if (!isWebhook) c.set('caller', await authenticate(services, c))
-    if (!isWebhook && mutatingMethods.has(c.req.method)) await limitCaller(services, c)
+    if (isLimited && !isWebhook) await (isStop ? limitStop : limitCaller)(services, c)
     await next()
   })
   routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)
   const described = lazy(() => openApiDocument(catalogue, services))
   const document = lazy(() => JSON.stringify(described()))
-  // Public, equal for all readers: compression tells nothing about a secret.
-  app.use('/api/openapi.json', compress())
-  app.use('/assets/*', compress())
-  app.get('/api/openapi.json', (c) => c.body(document(), 200, { 'Content-Type': 'application/json' }))
-  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit, ending })
+  app.get('/api/openapi.json', (c) =>
+    sendPublic(c, {
+      name: '/api/openapi.json',
+      text: document(),
+      headers: { 'Content-Type': 'application/json' },
+    }),
+  )
+  const site = createSite({ document: described, catalogue, services })
+  refuseUnknownPages(app, site)
+  for (const entry of catalogue) routeTool(app, entry, { services, seller, ending })
   routeWebhooks(app, services)
   routePages(app, services)
-  routeDocs(app, { document: described, catalogue, services })
+  routeDocs(app, site)
   for (const [path, handle] of mounts) {
     app.on(['GET', 'POST', 'DELETE'], path, (c) =>
       handle({
@@ -116,6 +136,7 @@ export function createApp(parts: AppParts): Hono<Env> {
         requestId: c.get('requestId'),
         now: c.get('now'),
         clientAddress: c.get('clientAddress'),
+        refundCounts: () => refundCounted(services, c),
       }),
     )
   }
@@ -123,18 +144,18 @@ export function createApp(parts: AppParts): Hono<Env> {
   const authorizationServer = createAuthorizationServer(services)
   app.all('/oauth/*', authorizationServer)
   app.get(AUTHORIZATION_METADATA, authorizationServer)
+  const paths = new Set(app.routes.map(({ path }) => path).filter((path) => path.startsWith('/api/')))
   refuseOtherMethods(app)
   app.notFound((c) => {
     if (wantsPage(c)) return notFoundPage(c)
-    throw new Failure(
-      'not_found',
-      `No route matches ${withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)}.`,
-      {
-        hint: 'GET /api/openapi.json lists every route.',
-      },
-    )
+    const path = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
+    const nearest = nearestRoute(path, paths)
+    throw new Failure('not_found', `No route matches ${path}.`, {
+      hint: `${nearest === null ? '' : `Did you mean ${nearest}? `}GET /api/openapi.json lists every route.`,
+    })
   })
-  app.onError((error, c) => {
+  app.onError(async (error, c) => {
+    if (error instanceof Failure && error.code === 'rate_limited') await refundCounted(services, c)
     if (error instanceof Failure && error.members.decisionId !== undefined)
       c.set('decisionId', error.members.decisionId)
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
@@ -154,7 +175,7 @@ export function createApp(parts: AppParts): Hono<Env> {
 
 /** Adds the request id, trace, shared response headers, log line and metrics to every request. */
 async function instrumentRequest(
-  services: Services,
+  { services, isQuiet }: { readonly services: Services; readonly isQuiet: boolean },
   c: HttpContext,
   next: () => Promise<void>,
 ): Promise<void> {
@@ -185,7 +206,10 @@ async function instrumentRequest(
     metrics.request({ method, route: routeOf(c) ?? 'none', status, seconds: ms / 1_000 })
     const [traceId, decisionId] = [tracing.traceId(), c.get('decisionId')]
     const about = { ...(decisionId ? { decisionId } : {}), ...(traceId === null ? {} : { traceId }) }
-    log.info({ ...facts, status, ...about, ms: Math.round(ms) }, 'request')
+    log[isQuiet && status < 500 ? 'debug' : 'info'](
+      { ...facts, status, ...about, ms: Math.round(ms) },
+      'request',
+    )
   }
   await tracing.request(request, work, () => ({ route: routeOf(c), status: statusOf(c) }))
 }
@@ -231,44 +255,6 @@ function headerSetter(c: HonoContext<Env>): (name: string, value: string) => voi
   }
 }
 
-async function limit(
-  services: Services,
-  c: HttpContext,
-  rateClass: string,
-  { failClosed, isMetered }: RateLimitDependencies,
-): Promise<void> {
-  const counted = { rateClass, client: limitedClient(c, isMetered), now: c.get('now'), failClosed }
-  const reading = await countRequest(services, isMetered ? { ...counted, restarts: false } : counted)
-  if (reading === null || (isMetered && reading.allowed)) return
-  c.set('reading', reading)
-  requireWithinLimit(reading)
-}
-
-/** Refunds the rate-limit count of a request after its payment succeeded. */
-function unlimit(services: Services, c: HttpContext, rateClass: string): Promise<void> {
-  return refundRequest(services, { rateClass, client: limitedClient(c, true), now: c.get('now') })
-}
-
-/** Counts paid requests separately, so a client that has used up its challenges can still pay. */
-function limitedClient(c: HttpContext, isMetered: boolean): string {
-  return isMetered ? `${c.get('clientAddress')} metered` : c.get('clientAddress')
-}
-
-/** Limits the API key and the account, in addition to the client address. @throws Failure `rate_limited`. */
-async function limitCaller(services: Services, c: HttpContext): Promise<void> {
-  const { principal } = c.get('caller')
-  if (principal.kind === 'public') return
-  const counted = [
-    ...(principal.kind === 'key' ? [{ rateClass: 'key', client: principal.key.id }] : []),
-    { rateClass: 'account', client: principal.account.id },
-  ]
-  for (const reading of await countCaller(services, counted, c.get('now'))) {
-    if (reading.allowed) continue
-    c.set('reading', reading)
-    requireWithinLimit(reading)
-  }
-}
-
 /** Answers 405 with an Allow header when the path exists but not for this method. */
 function refuseOtherMethods(app: Hono<Env>): void {
   const methods = new Map<string, Set<string>>()
@@ -280,7 +266,9 @@ function refuseOtherMethods(app: Hono<Env>): void {
     const allow = [...known].sort().join(', ')
     app.all(path, (c) => {
       c.set('allow', allow)
-      throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use ${allow}.`)
+      throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use ${allow}.`, {
+        hint: `Send ${allow.replaceAll(', ', ' or ')} to this path. GET /api/openapi.json says what each does.`,
+      })
     })
   }
 }

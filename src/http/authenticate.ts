@@ -1,25 +1,37 @@
 /** Authenticates requests. Each request may carry exactly one credential. */
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
 import { namesOfOrigin } from '../base/origins.ts'
-import type { Principal } from '../base/principal.ts'
+import type { Account, KnownBrowser, Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
+import { browserToken, readBrowserToken } from '../identity/codes/known-browser.ts'
 import { API_KEY_PREFIX, authenticateApiKey } from '../identity/keys/api-keys.ts'
 import { authenticateSignature } from '../identity/keys/request-signature.ts'
 import { authenticateAccessToken, isAccessToken } from '../identity/oauth/oauth-tokens.ts'
-import { authenticateSession, type IssuedSession } from '../identity/sessions/sessions.ts'
-import type { Services } from '../kernel/context.ts'
+import {
+  authenticateSession,
+  type IssuedRenewal,
+  type IssuedSession,
+  isLastingGuest,
+  issueRenewal,
+  renewGuestSession,
+} from '../identity/sessions/sessions.ts'
+import type { Services, Settings } from '../kernel/context.ts'
 import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
 /** The `__Host-` prefix requires https. */
-function cookieName(origin: string): string {
+export function sessionCookieName(origin: string): string {
   return origin.startsWith('https:') ? '__Host-bursar_session' : 'bursar_session'
 }
 
 /** Builds the Set-Cookie value that sets a session; null clears it. */
 export function sessionCookie(origin: string, session: IssuedSession | null, now: Date): string {
+  return credentialCookie(origin, sessionCookieName(origin), session, now)
+}
+
+function credentialCookie(origin: string, name: string, session: IssuedSession | null, now: Date): string {
   const maxAge =
     session === null ? 0 : Math.max(0, Math.floor((session.expiresAt.getTime() - now.getTime()) / 1000))
-  return serializeCookie(cookieName(origin), session?.sessionToken ?? '', {
+  return serializeCookie(name, session?.sessionToken ?? '', {
     path: '/',
     httpOnly: true,
     sameSite: 'Lax',
@@ -28,9 +40,85 @@ export function sessionCookie(origin: string, session: IssuedSession | null, now
   })
 }
 
+function renewalCookieName(origin: string): string {
+  return origin.startsWith('https:') ? '__Host-bursar_renewal' : 'bursar_renewal'
+}
+
+/** Builds the Set-Cookie value by which a guest's browser renews its session; null clears it. */
+function renewalCookie(origin: string, renewal: IssuedRenewal | null, now: Date): string {
+  const session = renewal === null ? null : { sessionToken: renewal.token, expiresAt: renewal.expiresAt }
+  return credentialCookie(origin, renewalCookieName(origin), session, now)
+}
+
+/** Sets the cookies of a session: its token, and the renewal of a guest, who could not sign in again. */
+export async function setSessionCookies(
+  settings: Settings,
+  c: HttpContext,
+  { account, session }: { account: Pick<Account, 'guest'>; session: IssuedSession },
+): Promise<void> {
+  const { origin } = settings
+  const at = c.get('now')
+  c.header('Set-Cookie', sessionCookie(origin, session, at))
+  const isLasting = isLastingGuest(account, settings)
+  // The renewal of an earlier guest would bring that guest back after this session.
+  if (!isLasting && renewalsOf(c, origin).length === 0) return
+  const renewal = isLasting ? await issueRenewal(settings, { sessionToken: session.sessionToken, at }) : null
+  c.header('Set-Cookie', renewalCookie(origin, renewal, at), { append: true })
+}
+
+/** Sets the cookies of a session that was renewed at its authentication. */
+export async function renewSessionCookies(settings: Settings, c: HttpContext): Promise<void> {
+  const { principal, renewed } = c.get('caller')
+  if (renewed === null || principal.kind !== 'session') return
+  await setSessionCookies(settings, c, { account: principal.account, session: renewed })
+}
+
+/** Clears the cookies of a session. */
+export function clearSessionCookies({ origin }: Pick<Settings, 'origin'>, c: HttpContext): void {
+  const at = c.get('now')
+  c.header('Set-Cookie', sessionCookie(origin, null, at))
+  if (renewalsOf(c, origin).length > 0)
+    c.header('Set-Cookie', renewalCookie(origin, null, at), { append: true })
+}
+
+/** Browsers keep a cookie for at most 400 days. @see https://httpwg.org/http-extensions/draft-ietf-httpbis-rfc6265bis.html */
+const BROWSER_SECONDS = 400 * 24 * 60 * 60
+
+function browserCookieName(origin: string): string {
+  return origin.startsWith('https:') ? '__Host-bursar_browser' : 'bursar_browser'
+}
+
+/** Builds the Set-Cookie value by which a browser is known after its session ends. It is no credential. */
+export function browserCookie(
+  { origin, dataKey }: Pick<Settings, 'origin' | 'dataKey'>,
+  c: HttpContext,
+  accountId: string,
+): string {
+  const token = browserToken({ dataKey }, accountId, knownBrowserOf({ origin, dataKey }, c))
+  return serializeCookie(browserCookieName(origin), token, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'Lax',
+    secure: origin.startsWith('https:'),
+    maxAge: BROWSER_SECONDS,
+  })
+}
+
+/** Reads the browser that an account signed in with before; null for others. */
+export function knownBrowserOf(
+  { origin, dataKey }: Pick<Settings, 'origin' | 'dataKey'>,
+  c: HttpContext,
+): KnownBrowser | null {
+  const header = c.req.header('cookie')
+  const name = browserCookieName(origin)
+  const token = header === undefined ? undefined : parseCookies(header, name)[name]
+  return token === undefined ? null : readBrowserToken({ dataKey }, token)
+}
+
 type Credential =
   | { readonly kind: 'cookie' | 'bearer' | 'api-key'; readonly value: string }
   | { readonly kind: 'signature' }
+  | { readonly kind: 'renewal'; readonly value: string }
 
 /**
  * Authenticates the caller. An invalid credential yields a public principal plus the refusal: public routes continue,
@@ -95,13 +183,24 @@ async function verify(
         { database, settings },
         { token: credential.value, tokenHolder: 'browser' },
         now,
-      )
+      ).catch((error: unknown) => {
+        const isExpired = error instanceof Failure && error.code === 'unauthenticated'
+        const renewal = isExpired ? renewalOf(c, origin) : undefined
+        if (renewal === undefined) throw error
+        return renewGuestSession({ database, settings }, renewal, now)
+      })
+    case 'renewal':
+      if (mutatingMethods.has(c.req.method)) requireSameSite(c, origin)
+      return renewGuestSession({ database, settings }, credential.value, now)
   }
 }
 
 function credentialOf(c: HttpContext, origin: string): Credential | undefined {
   const credentials: Credential[] = [
-    ...cookiesOf(c.req.header('cookie') ?? '', cookieName(origin)),
+    ...cookieValues(c.req.header('cookie') ?? '', sessionCookieName(origin)).map((value) => ({
+      kind: 'cookie' as const,
+      value,
+    })),
     ...bearerOf(c.req.header('authorization')),
     ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined
       ? []
@@ -115,15 +214,31 @@ function credentialOf(c: HttpContext, origin: string): Credential | undefined {
         hint: 'Send exactly one credential.',
       },
     )
-  return credentials[0]
+  if (credentials[0] !== undefined) return credentials[0]
+  const renewal = renewalOf(c, origin)
+  return renewal === undefined ? undefined : { kind: 'renewal', value: renewal }
 }
 
-/** Collects every session cookie: a page on a neighbouring host can plant a second one. */
-function cookiesOf(header: string, name: string): Credential[] {
+/** Finds the renewal of a guest's browser. It counts only without a credential. @throws Failure `ambiguous_credentials`. */
+function renewalOf(c: HttpContext, origin: string): string | undefined {
+  const [value, second] = renewalsOf(c, origin)
+  if (second !== undefined)
+    throw new Failure('ambiguous_credentials', 'The request carries two renewal cookies.', {
+      hint: 'Clear the cookies of this site.',
+    })
+  return value
+}
+
+function renewalsOf(c: HttpContext, origin: string): string[] {
+  return cookieValues(c.req.header('cookie') ?? '', renewalCookieName(origin))
+}
+
+/** Collects every cookie of a name: a page on a neighbouring host can plant a second one. */
+function cookieValues(header: string, name: string): string[] {
   return header
     .split(';')
-    .flatMap((pair) => Object.entries(parseCookies(pair, name)))
-    .flatMap(([, value]) => (value === '' ? [] : [{ kind: 'cookie' as const, value }]))
+    .flatMap((pair) => Object.values(parseCookies(pair, name)))
+    .filter((value) => value !== '')
 }
 
 function bearerOf(authorization: string | undefined): Credential[] {

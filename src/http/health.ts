@@ -2,15 +2,20 @@
 import { timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import type { Hono } from 'hono'
+import { atMostEvery } from '../base/at-most-every.ts'
+import { isLoopbackHost } from '../base/origins.ts'
 import { Failure } from '../failures/failure.ts'
 import { readGauges } from '../health/read-gauges.ts'
 import type { Services } from '../kernel/context.ts'
-import type { Gauge } from '../providers/metrics.ts'
+import type { Chain } from '../providers/chain.ts'
 import { refuseQueryCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, rawTargetOf } from './request.ts'
 
 /** Gauges are cached for this long: several scrapers must not multiply the database load. */
 const GAUGE_CACHE_MS = 5_000
+
+/** Interval in which readiness asks the same node or provider once, whoever asks for readiness and however often. */
+const PROVIDER_CHECK_MS = 500
 
 /** Time limit for one readiness check. */
 const CHECK_TIMEOUT_MS = 3_000
@@ -35,22 +40,17 @@ export function routeHealth(
   requireOwnHost: (c: HttpContext) => void,
 ): void {
   const { metrics, settings, clock } = services
-  let gauges: Promise<readonly Gauge[]> = Promise.resolve([])
-  let readAt = Number.NEGATIVE_INFINITY
+  const gauges = atMostEvery(GAUGE_CACHE_MS, clock, () => readGauges(services))
   app.get('/healthz', (c) => {
     refuseQueryCredentials(rawTargetOf(c))
     return c.json({ status: 'ok' })
   })
   app.get('/metrics', async (c) => {
     refuseQueryCredentials(rawTargetOf(c))
-    if (settings.metricsToken === null) requireOwnHost(c)
+    // A scraper on this machine connects by address, whatever name clients use.
+    if (settings.metricsToken === null && !isByLoopbackName(c)) requireOwnHost(c)
     requireMetricsAccess(c, settings)
-    const now = clock().getTime()
-    if (now - readAt >= GAUGE_CACHE_MS) {
-      readAt = now
-      gauges = readGauges(services)
-    }
-    const { contentType, text } = await metrics.expose(await gauges)
+    const { contentType, text } = await metrics.expose(await gauges())
     return c.body(text, 200, { 'Content-Type': contentType })
   })
 }
@@ -77,6 +77,13 @@ function requireMetricsAccess(
   })
 }
 
+/** True for a direct connection of this machine to a loopback name, which no page of another site can have. */
+function isByLoopbackName(c: HttpContext): boolean {
+  const { incoming } = c.env ?? {}
+  if (incoming === undefined || !isFromLoopback(c)) return false
+  return isLoopbackHost(incoming.headers.host ?? '', incoming.socket.localPort ?? 0)
+}
+
 function isFromLoopback(c: HttpContext): boolean {
   const peer = (c.env.incoming?.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
   if (proxyHeaders.some((name) => c.req.header(name) !== undefined)) return false
@@ -95,17 +102,26 @@ export function routeReadiness(
       if (pending.length > 0) throw new Error(`${pending.length} migrations or functions are missing`)
     },
     // A deployment works with the chains that answer.
-    chain: () => Promise.any(chains.all.map((chain) => chain.blockNumber())),
+    chain: () => Promise.any(chains.all.map(({ name }) => blockNumber(name))),
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),
   }
   /** Reported, but not required: routes that need them answer 503 themselves. */
-  const optionalChecks = { railControls: () => railControls.read('wallet-transfer') }
+  const optionalChecks = {
+    railControls: atMostEvery(PROVIDER_CHECK_MS, clock, () => railControls.read('wallet-transfer')),
+  }
+  const nodes = new Map<string, () => Promise<bigint>>()
+  const blockNumber = (name: Chain['name']): Promise<bigint> => {
+    const ask =
+      nodes.get(name) ?? atMostEvery(PROVIDER_CHECK_MS, clock, async () => chains.of(name).blockNumber())
+    nodes.set(name, ask)
+    return ask()
+  }
   /** Each of several chains. */
   const chainChecks = () =>
     chains.all.length + chains.absent.length === 1
       ? []
       : [...chains.all.map(({ name }) => name), ...chains.absent].map(
-          (name) => [`chain_${name}`, async () => chains.of(name).blockNumber()] as const,
+          (name) => [`chain_${name}`, () => blockNumber(name)] as const,
         )
   app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)

@@ -17,6 +17,8 @@ const names = new Set([
   'session',
   'bursarsession',
   'hostbursarsession',
+  'bursarrenewal',
+  'hostbursarrenewal',
   'authorization',
   'bearer',
   'xpayment',
@@ -32,7 +34,24 @@ const names = new Set([
   'privatekey',
   'recoverycode',
   'paymentsignature',
+  'sessionid',
+  'sid',
+  'sig',
+  'signatureinput',
+  'code',
+  'totp',
+  'otp',
+  'onetimecode',
+  'mfacode',
+  'pin',
+  'assertion',
+  'clientassertion',
+  'devicecode',
+  'usercode',
 ])
+
+/** Where identity providers return people with a code that is worthless without the state of their browser. RFC 6749, section 4.1.2. */
+const RETURNS = '/sign-in/'
 
 /** Patterns of our credentials in any text: an API key, a JWT, an encoded x402 payment. */
 const shapes = /bsk_(?:sandbox|live)_[\w-]*|eyJ[\w-]{4,}\.[\w-]+\.[\w-]*|eyJ4NDAyVmVyc2lvbi[\w+/=-]*/g
@@ -61,8 +80,9 @@ export function refuseQueryCredentials(target: string): void {
   const at = target.indexOf('?')
   if (at === -1) return
   for (const [name, value] of new URLSearchParams(target.slice(at + 1))) {
+    const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
     const isCredential =
-      names.has(name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')) ||
+      (names.has(plain) && !(plain === 'code' && target.startsWith(RETURNS))) ||
       [name, value].some((text) => withoutCredentials(text) !== text)
     if (isCredential)
       throw new Failure(

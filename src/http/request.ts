@@ -27,6 +27,8 @@ export interface Variables {
   allow?: string
   /** Id of the policy decision, if there is one. */
   decisionId?: string
+  /** Windows that the request was counted in. */
+  counted?: readonly RateReading[]
   /** Result of the last rate-limit check. */
   reading?: RateReading
 }
@@ -131,6 +133,7 @@ export function jsonBodyOf(c: HttpContext): unknown {
       cause instanceof SyntaxError ? cause.message.replace(/\s+/g, ' ').slice(0, 120) : 'it is not UTF-8'
     throw new Failure('invalid_request', `The body is not valid JSON: ${where}.`, {
       issues: [{ path: '', message: 'not valid JSON' }],
+      hint: 'Send one JSON object: names and texts in double quotes, no comma after the last member, no comments.',
     })
   }
 }

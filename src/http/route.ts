@@ -1,7 +1,9 @@
 /** Serves a tool as a REST route. */
 import type { Hono } from 'hono'
+import { z } from 'zod'
 import { isStorable } from '../base/json.ts'
 import type { Principal } from '../base/principal.ts'
+import { inOneLine } from '../base/untrusted-text.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -9,35 +11,37 @@ import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
 import type { Seller } from '../x402/sale.ts'
-import { callerOf, requireSameSitePage, sessionCookie } from './authenticate.ts'
+import {
+  browserCookie,
+  callerOf,
+  clearSessionCookies,
+  knownBrowserOf,
+  renewSessionCookies,
+  requireSameSitePage,
+  setSessionCookies,
+} from './authenticate.ts'
 import { csvAnswer } from './csv.ts'
 import { openEventStream, wantsStream, withLastEventId } from './event-stream.ts'
+import { limitAddress, unlimitAddress } from './limits.ts'
+import { withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
 import { isPaid, PAYMENT_HEADERS, saleResponse, sentPaymentOf } from './x402.ts'
 
-/**
- * Options of a rate limit. @property isMetered the request carries a payment: it is counted separately and refunded
- * once it has paid, so only payments that fail use up the limit.
- */
-export interface RateLimitDependencies {
-  readonly failClosed: boolean
-  readonly isMetered: boolean
-}
+/** Unpaid requests for what is sold that are answered at once, in a process. */
+const MAX_CHALLENGES = 500
 
 interface RouteParts {
   readonly services: Services
   /** Aborts when the process begins to end: streams end with it. */
   readonly ending: AbortSignal
   readonly seller: Seller
-  readonly limit: (
-    services: Services,
-    c: HttpContext,
-    rateClass: string,
-    options: RateLimitDependencies,
-  ) => Promise<void>
-  /** Refunds the count of a metered request. */
-  readonly unlimit: (services: Services, c: HttpContext, rateClass: string) => Promise<void>
+}
+
+/** Method and path of a tool, as Hono's router knows them. @param at one of its paths. */
+export function toolRoute({ route }: Pick<Tool, 'route'>, at: string): [method: string, path: string] {
+  const [method = ''] = route.split(' ')
+  return [method, at.replaceAll(/\{(\w+)\}/g, ':$1')]
 }
 
 /** Adds a tool at each of its paths. */
@@ -45,22 +49,41 @@ export function routeTool(app: Hono<Env>, entry: CatalogueEntry, parts: RoutePar
   for (const path of pathsOf(entry.tool, parts.services)) routePath(app, entry, path, parts)
 }
 
+/** Challenges in progress. They are not counted, so that a payer always learns the price; too many at once are shed. */
+function createChallenges() {
+  let running = 0
+  return {
+    /** @throws Failure `provider_unavailable` when too many are running. */
+    run: async (challenge: () => Promise<Response>): Promise<Response> => {
+      if (running >= MAX_CHALLENGES)
+        throw new Failure('provider_unavailable', 'Too many prices are asked for at once.', { retryAfter: 1 })
+      running += 1
+      try {
+        return await challenge()
+      } finally {
+        running -= 1
+      }
+    },
+  }
+}
+
 function routePath(
   app: Hono<Env>,
   entry: CatalogueEntry,
   { at, fixed }: ToolPath,
-  { services, seller, limit, unlimit, ending }: RouteParts,
+  { services, seller, ending }: RouteParts,
 ): void {
   const { tool } = entry
-  const [method = ''] = tool.route.split(' ')
-  app.on(method, at.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
+  const challenges = createChallenges()
+  app.on(...toolRoute(tool, at), async (c) => {
     // Serving a challenge is a public read; accepting a payment is not.
     const isMetered = tool.isSold && isPaid(c)
     const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
     const { rate } = tool
-    if (rate !== undefined) await limit(services, c, rate, { failClosed, isMetered })
+    if (tool.isSold && !isMetered) return challenges.run(() => sell(tool, c, { services, seller }))
+    if (rate !== undefined) await limitAddress(services, c, rate, { failClosed, isMetered })
     if (rate !== undefined && isMetered)
-      return sellMetered(tool, c, { services, seller, unlimit: () => unlimit(services, c, rate) })
+      return sellMetered(tool, c, { services, seller, unlimit: () => unlimitAddress(services, c, rate) })
     if (tool.isSold) return sell(tool, c, { services, seller })
     if (tool.opensSession === true || tool.closesSession === true)
       requireSameSitePage(c, services.settings.origin)
@@ -71,12 +94,15 @@ function routePath(
     const isHead = c.req.method === 'HEAD'
     if (isStream) return openEventStream(services, { principal, tool, raw, ending, isHead })
     if (decisionId !== null) c.set('decisionId', decisionId)
-    if (tool.closesSession === true)
-      c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
-    else renewCookie(services, c)
+    if (tool.closesSession === true) clearSessionCookies(services.settings, c)
+    else await renewSessionCookies(services.settings, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
-    if (tool.opensSession === true) setSessionCookie(services, c, body)
-    return csvAnswer(c, entry, body) ?? c.json(body)
+    if (tool.effect === 'spend' && c.req.header('idempotency-key') === undefined)
+      c.header('Bursar-Hint', 'no Idempotency-Key; a repeat pays again')
+    const told = await deliverSession(services, c, { tool, body })
+    const shown = principal.kind === 'session' ? inOneLine(told, tool.verbatim) : told
+    const isWaiting = tool.waits !== undefined && body.status === tool.waits
+    return csvAnswer(c, entry, shown) ?? c.json(shown, isWaiting ? 202 : 200)
   })
 }
 
@@ -126,6 +152,7 @@ function callFacts(services: Services, c: HttpContext, principal: Principal) {
     principal,
     requestId: c.get('requestId'),
     clientAddress: c.get('clientAddress'),
+    knownBrowser: knownBrowserOf(services.settings, c),
     now: c.get('now'),
     idempotencyKey: idempotencyKeyOf(c),
     refusal: c.get('caller').refusal,
@@ -151,6 +178,7 @@ function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   const parameters = { ...c.req.param(), ...fixed }
   for (const [name, value] of Object.entries(parameters)) requireText(name, value)
   if (mutatingMethods.has(c.req.method)) {
+    for (const name of Object.keys(c.req.queries())) refuseQueryMember(name)
     const body = jsonBodyOf(c)
     for (const name of Object.keys(parameters)) requireAbsent(body, name)
     return typeof body === 'object' && body !== null && !Array.isArray(body)
@@ -162,6 +190,13 @@ function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
     return [name, values.length === 1 ? values[0] : values]
   })
   return { ...Object.fromEntries(queries), ...parameters }
+}
+
+/** A route with a body reads nothing else. @throws Failure `invalid_request`. */
+function refuseQueryMember(name: string): never {
+  const path = withoutCredentials(name).slice(0, 32)
+  const message = 'is not read from the query; send members in the body'
+  throw new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
 }
 
 /** Rejects path parameters that are repeated in the body. @throws Failure `invalid_request`. */
@@ -178,21 +213,49 @@ function requireText(name: string, value: string): void {
   throw new Failure('invalid_request', `${name}: ${message}`, { issues: [{ path: name, message }] })
 }
 
-/** Renews the session cookie before it expires. */
-function renewCookie(services: Services, c: HttpContext): void {
-  const { renewed } = c.get('caller')
-  if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
+const tokenHolder = z.looseObject({ sessionToken: z.string() })
+const issuedSession = tokenHolder.extend({
+  account: z.looseObject({ id: z.string(), guest: z.boolean() }),
+  expiresAt: z.iso.datetime(),
+})
+
+/** @returns the session that a value holds with its token; null if it holds none. */
+function issuedIn(value: unknown): z.output<typeof issuedSession> | null {
+  return tokenHolder.safeParse(value).success ? issuedSession.parse(value) : null
 }
 
 /**
- * Sets the session cookie when the response has a session token. Intermediate sign-in steps, and requests that keep
- * their cookie session, return none.
+ * Delivers the session of a response. Browsers receive its token in the cookie only, because scripts of a page could leak
+ * it; other clients in the body, and with a sign-in as a cookie too. @returns the body to send.
  */
-function setSessionCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
-  const { sessionToken, expiresAt } = body
-  if (sessionToken === undefined || sessionToken === null) return
-  if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
-    throw new Error('a session has a token and an expiry')
+async function deliverSession(
+  services: Services,
+  c: HttpContext,
+  { tool, body }: { tool: Tool; body: Record<string, unknown> },
+): Promise<Record<string, unknown>> {
+  const isBrowser = c.req.header('sec-fetch-site') !== undefined
+  const own = issuedIn(body)
+  if (own !== null && (isBrowser || tool.opensSession === true)) await openCookies(services, c, own)
+  if (!isBrowser) return body
+  if (own !== null) return withoutToken(own)
+  // A program's session is a member of the outcome of its sign-in.
+  const held = issuedIn(body.session)
+  if (held === null) return body
+  await openCookies(services, c, held)
+  return { ...body, session: withoutToken(held) }
+}
+
+function withoutToken({ sessionToken: _, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  return rest
+}
+
+async function openCookies(
+  { settings }: Services,
+  c: HttpContext,
+  { account, sessionToken, expiresAt }: z.output<typeof issuedSession>,
+): Promise<void> {
   const session = { sessionToken, expiresAt: new Date(expiresAt) }
-  c.header('Set-Cookie', sessionCookie(services.settings.origin, session, c.get('now')))
+  await setSessionCookies(settings, c, { account, session })
+  // Guests are opened without limit, and have no address.
+  if (!account.guest) c.header('Set-Cookie', browserCookie(settings, c, account.id), { append: true })
 }

@@ -4,24 +4,71 @@
  * transports.
  */
 
+import { timingSafeEqual } from 'node:crypto'
 import type { NewId } from '../base/ids.ts'
 import type { Account } from '../base/principal.ts'
+import { keyedHash } from '../base/seal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 
 export interface RoleSettings {
   readonly mode: 'sandbox' | 'production'
   readonly founderAccount: string | null
+  readonly dataKey: Uint8Array
 }
 
-/** Determines an account's role. In production only the configured founder is an administrator; guests never are. */
+/**
+ * Determines an account's role. Production has one administrator: the founder of the configuration, or without one the
+ * account that a command with the data key named. Guests never are.
+ */
 export function roleOf(
-  { id, role, guest }: Account,
-  { mode, founderAccount }: RoleSettings,
+  { id, role, guest, founderMac }: Account,
+  { mode, founderAccount, dataKey }: RoleSettings,
 ): Account['role'] {
   if (guest) return 'user'
   if (id === founderAccount) return 'admin'
-  return mode === 'sandbox' ? role : 'user'
+  if (mode === 'sandbox') return role
+  const isFounder = founderAccount === null && typeof founderMac === 'string'
+  return isFounder && isFounderMac(dataKey, id, founderMac) ? 'admin' : 'user'
+}
+
+function founderMacOf(dataKey: Uint8Array, accountId: string): string {
+  return keyedHash(dataKey, 'founder', accountId)
+}
+
+function isFounderMac(dataKey: Uint8Array, accountId: string, mac: string): boolean {
+  const [given, expected] = [Buffer.from(mac), Buffer.from(founderMacOf(dataKey, accountId))]
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+/** Finds the administrator that a command named; one whose proof is another deployment's does not count. */
+export async function findNamedFounder(
+  { kysely }: Connection,
+  { dataKey }: Pick<RoleSettings, 'dataKey'>,
+): Promise<string | undefined> {
+  const row = await kysely
+    .selectFrom('account')
+    .select(['id', 'founder_mac'])
+    .where('founder_mac', 'is not', null)
+    .executeTakeFirst()
+  if (row === undefined || row.founder_mac === null) return undefined
+  return isFounderMac(dataKey, row.id, row.founder_mac) ? row.id : undefined
+}
+
+/** Names the administrator of production, or nobody. It applies from the next request. */
+export async function nameFounder(
+  { kysely }: Connection,
+  { dataKey }: Pick<RoleSettings, 'dataKey'>,
+  accountId: string | null,
+): Promise<void> {
+  await kysely
+    .updateTable('account')
+    .set({ founder_mac: null })
+    .where('founder_mac', 'is not', null)
+    .execute()
+  if (accountId === null) return
+  const mac = founderMacOf(dataKey, accountId)
+  await kysely.updateTable('account').set({ founder_mac: mac }).where('id', '=', accountId).execute()
 }
 
 /** @param at creation time. @param id id that was allocated earlier, if any. */
@@ -69,8 +116,11 @@ export function requireUnlocked(account: Account): void {
 }
 
 /** Sets a role that applies in the sandbox only; see {@link roleOf}. */
-export async function makeSandboxAdmin(database: Connection, accountId: string): Promise<void> {
-  await database.kysely.updateTable('account').set({ role: 'admin' }).where('id', '=', accountId).execute()
+export async function setSandboxRole(
+  { kysely }: Connection,
+  { accountId, role }: { accountId: string; role: Account['role'] },
+): Promise<void> {
+  await kysely.updateTable('account').set({ role }).where('id', '=', accountId).execute()
 }
 
 /** Turns a guest into a person, once the account has a sign-in method. @returns the account as it is now. */

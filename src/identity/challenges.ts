@@ -37,6 +37,24 @@ export async function openChallenge(
   return { id, expiresAt }
 }
 
+/** Finds the newest open challenge of a subject with attempts left. */
+export async function findOpenChallenge(
+  { kysely }: Connection,
+  { kind, subject, now, most }: { kind: ChallengeKind; subject: string; now: Date; most: number },
+): Promise<{ id: string; facts: Json; expiresAt: Date } | undefined> {
+  const row = await kysely
+    .selectFrom('challenge')
+    .select(['id', 'facts', 'expires_at'])
+    .where('kind', '=', kind)
+    .where('subject', '=', subject)
+    .where('tries', '<', most)
+    .where('expires_at', '>', now)
+    .orderBy('expires_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { id: row.id, facts: row.facts, expiresAt: row.expires_at }
+}
+
 /** Takes a challenge exclusively. @returns undefined if it is unknown, taken or expired. */
 export async function takeChallenge(
   database: Connection,
@@ -69,7 +87,7 @@ export async function countChallengeAttempt(
   return row === undefined ? undefined : challengeOf(row)
 }
 
-/** Closes all challenges of a subject, because only the newest counts. */
+/** Closes all challenges of a subject, of which only the newest counts. */
 export async function closeChallenges(
   database: Connection,
   { kind, subject }: { kind: ChallengeKind; subject: string },

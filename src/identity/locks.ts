@@ -1,5 +1,4 @@
 /** Account locks. A lock is read with the account on every request, so it applies immediately. */
-import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { pauseKeys } from './keys/owned-keys.ts'
 import { revokeSessions } from './store.ts'
@@ -56,26 +55,29 @@ export async function lockAccount(
 }
 
 /**
- * Unlocks a recovered account and pauses its keys, because an intruder may have created some.
- * @throws Failure `account_locked`, committed, when an administrator locked it.
+ * Locks the rows that a recovery changes until the transaction ends, and waits for pending spend decisions.
+ * @returns the start of an administrator's lock; null if none locked the account.
+ */
+export async function lockForRecovery(database: Connection, accountId: string): Promise<Date | null> {
+  await database.call(settleSpends, [accountId])
+  const row = await database.kysely
+    .selectFrom('account')
+    .select(['lock_reason', 'locked_at'])
+    .where('id', '=', accountId)
+    // The stronger row lock also waits for keys, passkeys and cards that are being added.
+    .forUpdate()
+    .executeTakeFirst()
+  return row?.lock_reason === 'admin' ? row.locked_at : null
+}
+
+/**
+ * Unlocks a recovered account and pauses its keys, because an intruder may have created some. The caller has called
+ * {@link lockForRecovery}.
  */
 export async function unlockRecovered(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<void> {
-  await database.call(settleSpends, [accountId])
-  const row = await database.kysely
-    .selectFrom('account')
-    .select('lock_reason')
-    .where('id', '=', accountId)
-    // The stronger row lock also waits for keys, passkeys and cards that are being added.
-    .forUpdate()
-    .executeTakeFirst()
-  if (row?.lock_reason === 'admin')
-    throw new Failure('account_locked', 'An administrator has locked the account.', {
-      isCommitted: true,
-      hint: 'Recovery cannot undo this lock. Contact the operator of this deployment.',
-    })
   await unlockAccount(database, { accountId, at })
   await pauseKeys(database, accountId)
 }

@@ -14,6 +14,7 @@ const accountColumns = [
   'account.display_name',
   'account.kyc_level',
   'account.created_at as account_created_at',
+  'account.founder_mac',
 ] as const
 
 const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
@@ -56,7 +57,7 @@ interface AccountRow {
   mfa_enrolled: SqlBool
 }
 
-function accountOf(row: AccountRow): Account {
+function accountOf(row: AccountRow, founderMac: string | null = null): Account {
   return {
     id: row.account_id,
     role: row.role,
@@ -66,6 +67,7 @@ function accountOf(row: AccountRow): Account {
     kycLevel: row.kyc_level,
     mfaEnrolled: row.mfa_enrolled === true,
     createdAt: row.account_created_at,
+    founderMac,
   }
 }
 
@@ -77,7 +79,7 @@ const sessionStatement: Statement = {
     from rows from (jsonb_to_recordset($1::jsonb) as (id text, at timestamptz)) with ordinality as q
     left join lateral (
       select a.id as account_id, a.role, a.status as account_status, a.guest, a.display_name, a.kyc_level,
-        a.created_at as account_created_at, s.method, s.created_at, s.expires_at, s.stepped_up_at,
+        a.created_at as account_created_at, a.founder_mac, s.method, s.created_at, s.expires_at, s.stepped_up_at,
         exists (select from mfa m where m.account_id = a.id and m.status = 'active') as mfa_enrolled
       from session s join account a on a.id = s.account_id
       where s.id = q.id and s.revoked_at is null and s.expires_at > q.at limit 1
@@ -86,6 +88,7 @@ const sessionStatement: Statement = {
 }
 
 interface SessionRow extends Omit<AccountRow, 'mfa_enrolled'> {
+  readonly founder_mac: string | null
   readonly mfa_enrolled: boolean
   readonly method: Selectable<SessionTable>['method']
   readonly created_at: Date
@@ -102,7 +105,7 @@ export async function findSession(database: Connection, sessionId: string, now: 
   return row.account_id === null
     ? undefined
     : {
-        account: accountOf(row),
+        account: accountOf(row, row.founder_mac),
         method: row.method,
         createdAt: row.created_at,
         expiresAt: row.expires_at,
@@ -117,7 +120,7 @@ export async function findAccount(database: Connection, id: string): Promise<Acc
     .select(activeMfa)
     .where('account.id', '=', id)
     .executeTakeFirst()
-  return row === undefined ? undefined : accountOf(row)
+  return row === undefined ? undefined : accountOf(row, row.founder_mac)
 }
 
 /**

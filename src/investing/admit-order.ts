@@ -2,7 +2,7 @@
 import { isStopped } from '../alarms/alarms.ts'
 import { Failure } from '../failures/failure.ts'
 import { decimalOf, type Money } from '../money/money.ts'
-import { unitsForUp, worthRoundedDown } from '../money/shares.ts'
+import { costRoundedUp, unitsForUp, worthRoundedDown } from '../money/shares.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { Connection } from '../storage/database.ts'
 import { findBrokerageAccount } from './brokerage-store.ts'
@@ -12,18 +12,22 @@ import { availableShares } from './positions.ts'
 const MIN_CENTS = 100n
 const MAX_CENTS = 100_000_000n
 
-/** A requested order. @property notional USD. @property limitPrice nano-dollars. */
+/** A requested order, sized by one of both. @property size USD, or billionths of a share. @property limitPrice nano-dollars. */
 export interface OrderRequest {
   readonly accountId: string
   readonly symbol: string
   readonly side: 'buy' | 'sell'
   readonly type: 'market' | 'limit'
-  readonly notional: Money
+  readonly size: { readonly notional: Money } | { readonly qty: bigint }
   readonly limitPrice: bigint | null
 }
 
-/** An order ready to be placed. @property qty maximum billionths of a share to sell; null for a buy. */
+/**
+ * An order ready to be placed. @property notional USD: a buy's maximum cost. @property qty maximum billionths of a share; null for
+ * a buy that its notional alone limits.
+ */
 export interface AdmittedOrder {
+  readonly notional: Money
   readonly limitPrice: bigint | null
   readonly qty: bigint | null
   /** Nano-dollars: the last quote, or the limit when there is no quote. */
@@ -32,16 +36,15 @@ export interface AdmittedOrder {
 
 /**
  * Prices an order. A limit order without a limit gets the last quote as its limit. A sell is sized at the last quote,
- * or at its limit if that is higher, so that a low limit never sells more than requested.
+ * or at its limit if that is higher, so that a low limit never sells more than requested. A quantity is worth that price, and a buy
+ * of one its limit; at the market it buys what the quantity costs at the last quote.
  * @throws Failure `order_rejected` with `reason`, `provider_unavailable`.
  */
 export async function admitOrder(
   { broker, database }: { broker: Broker; database: Connection },
-  { accountId, symbol, side, type, notional, limitPrice }: OrderRequest,
+  { accountId, symbol, side, type, size, limitPrice }: OrderRequest,
 ): Promise<AdmittedOrder> {
-  if (side === 'buy' && notional.units < MIN_CENTS) throw tooSmall(notional)
-  if (notional.units > MAX_CENTS)
-    throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+  if ('notional' in size) requireFitting(side, size.notional)
   await requireActiveBrokerage({ broker, database }, accountId)
   if (await isStopped(database, { domain: 'investing', objectId: `${accountId}:${symbol}` }))
     throw rejected('holding_stopped', `The holding of ${symbol} waits for an administrator.`)
@@ -52,10 +55,33 @@ export async function admitOrder(
   if (quote === null || quote === undefined)
     throw rejected('no_quote', `There is currently no price for ${symbol}.`)
   const limit = type === 'limit' ? (limitPrice ?? quote) : null
-  if (side === 'buy') return { limitPrice: limit, qty: null, referencePrice: quote }
+  const priced = { limitPrice: limit, referencePrice: quote }
+  if (side === 'buy') {
+    if ('notional' in size) return { ...priced, notional: size.notional, qty: null }
+    const notional = costOf(size.qty, limit ?? quote)
+    requireFitting(side, notional)
+    return { ...priced, notional, qty: limit === null ? null : size.qty }
+  }
   const owned = await availableShares(database, accountId, symbol)
   const price = limit !== null && limit > quote ? limit : quote
-  return { limitPrice: limit, qty: quantityToSell(notional, price, owned), referencePrice: quote }
+  if ('notional' in size)
+    return { ...priced, notional: size.notional, qty: quantityToSell(size.notional, price, owned) }
+  const notional = costOf(size.qty, price)
+  requireFitting(side, notional)
+  if (notional.units < MIN_CENTS && size.qty !== owned) throw tooSmall(notional)
+  return { ...priced, notional, qty: size.qty }
+}
+
+/** @throws Failure `order_rejected` for a buy below, or an order above what is accepted. */
+function requireFitting(side: 'buy' | 'sell', notional: Money): void {
+  if (side === 'buy' && notional.units < MIN_CENTS) throw tooSmall(notional)
+  if (notional.units > MAX_CENTS)
+    throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+}
+
+/** Worth of a quantity, rounded up to the cent. */
+function costOf(qty: bigint, price: bigint): Money {
+  return { asset: 'USD', units: costRoundedUp(qty, price) }
 }
 
 /** @throws Failure `order_rejected` when the broker keeps accounts of persons and this one's is not active. */

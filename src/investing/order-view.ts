@@ -9,11 +9,13 @@ export const orderView = z.strictObject({
   id: z.string().describe('`ord_…`'),
   clientOrderId: z.string().nullable().describe('Order id chosen by the client; null if none.'),
   symbol: z.string().describe('Ticker.'),
-  side: z.enum(['buy', 'sell']).describe('Direction of the order.'),
+  side: z.enum(['buy', 'sell']).describe('Direction.'),
   type: z
     .enum(['market', 'limit'])
     .describe('Order type; `limit` waits for its price until the session ends.'),
   notional: z.string().describe('Order amount in USD; a buy never costs more.'),
+  qty: z.string().nullable().describe('Shares at most; null: a buy by amount.'),
+  sizedAt: z.string().nullable().describe('USD per share at which `qty` is `notional`.'),
   status: z
     .enum(['accepted', 'filled', 'partially_filled', 'canceled', 'rejected', 'expired'])
     .describe('`accepted` and `partially_filled` are open: read GET /api/investing/orders for the outcome.'),
@@ -30,7 +32,7 @@ export const orderView = z.strictObject({
 orderView.register(z.globalRegistry, { id: 'Order' })
 
 export function viewOrder(order: Order): z.input<typeof orderView> {
-  const { filledAvgPrice, limitPrice, status } = order
+  const { filledAvgPrice, limitPrice, qty, status } = order
   return {
     id: order.id,
     clientOrderId: order.clientOrderId,
@@ -38,6 +40,8 @@ export function viewOrder(order: Order): z.input<typeof orderView> {
     side: order.side,
     type: order.type,
     notional: decimalOf({ asset: 'USD', units: order.notional }),
+    qty: qty === null ? null : quantityText(qty),
+    sizedAt: qty === null ? null : priceText(sizingPrice(order)),
     // The gateway places a `new` order eventually, whether or not the broker has it already.
     status: status === 'new' ? 'accepted' : status,
     filledQty: quantityText(order.filledQty),
@@ -47,4 +51,10 @@ export function viewOrder(order: Order): z.input<typeof orderView> {
     submittedAt: order.submittedAt.toISOString(),
     filledAt: order.filledAt?.toISOString() ?? null,
   }
+}
+
+/** Price at which a quantity and an amount are the same order: a sell never gives up more shares than its amount is worth. */
+function sizingPrice({ side, limitPrice, referencePrice }: Order): bigint {
+  if (limitPrice === null) return referencePrice
+  return side === 'buy' || limitPrice > referencePrice ? limitPrice : referencePrice
 }

@@ -4,13 +4,14 @@
  */
 import { createSealRound } from '../audit/seal-decisions.ts'
 import { sendCardStates } from '../cards/send-states.ts'
+import { sendWaitingNotices } from '../identity/security-notices.ts'
 import { findIssuedKey } from '../identity/store.ts'
 import { followBrokerageAccounts } from '../investing/brokerage-account.ts'
 import { payDividends } from '../investing/dividends.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
 import { noticeExpiredApprovals } from '../spending/approvals.ts'
-import { screenKeptDeposits } from '../wallets/reconcile/movement-reviews.ts'
+import { screenKeptDeposits } from '../wallets/reconcile/release-deposits.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
@@ -20,7 +21,7 @@ import { mailOwners } from './mail-owners.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
 import { publishNewEvents } from './publish-events.ts'
-import { pushToOwners } from './push-owners.ts'
+import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
 import { settleCards } from './settle-cards.ts'
@@ -33,6 +34,9 @@ import { settleRelays } from './settle-relays.ts'
 import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
 import { createWatchChain } from './watch-chain.ts'
+
+/** Addresses that one round sends notices to. */
+const NOTICE_BATCH = 20
 
 /** The result is the number of open items that were found; any other result is not activity. */
 type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
@@ -61,7 +65,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'publish-events', everyMs: 100, round: publishNewEvents },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
-  { name: 'push-owners', everyMs: 1_000, round: pushToOwners },
+  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
@@ -88,6 +92,11 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
       await noticeExpiredApprovals(services.database, services.clock())
       return finishApprovals(services, findIssuedKey, signal)
     },
+  },
+  {
+    name: 'send-notices',
+    everyMs: 5_000,
+    round: (services) => sendWaitingNotices(services, { most: NOTICE_BATCH, now: services.clock() }),
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },

@@ -1,36 +1,80 @@
-/** Sends push messages to owners' browsers about events of their accounts. */
+/** Sends push messages to owners' browsers about events of their accounts. Each browser has a worker of its own, so that none waits for another. */
 import type { Services } from '../kernel/context.ts'
 import { writePush } from '../notifications/push-message.ts'
-import { type ClaimedPush, claimPushes, dropPush, retryPush } from '../notifications/push-queue.ts'
+import {
+  type ClaimedSubscription,
+  claimSubscriptions,
+  dropPush,
+  listDuePushes,
+  pauseSubscription,
+  releaseSubscription,
+} from '../notifications/push-queue.ts'
 import { forgetSubscription, openSubscription } from '../notifications/subscriptions.ts'
 
-/** Messages that one round sends, side by side. */
-const BATCH = 20
+/** Browsers that one gateway sends to at once. */
+const MAX_WORKERS = 512
 
 type PusherParts = Pick<Services, 'database' | 'settings' | 'push' | 'clock' | 'log'>
 
-/** Runs one round. A message that cannot be sent does not stop the others. */
-export async function pushToOwners(parts: PusherParts): Promise<number> {
-  const claimed = await claimPushes(parts.database, { limit: BATCH, at: parts.clock() })
-  await Promise.all(claimed.map((push) => sendPush(parts, push)))
-  return claimed.length
+/** Creates the round of the job, which starts workers and waits for none. */
+export function createPushOwners(services: PusherParts): () => Promise<number> {
+  let workers = 0
+  return async () => {
+    if (workers >= MAX_WORKERS) return workers
+    for (const work of await startPushes(services, MAX_WORKERS - workers)) {
+      workers += 1
+      void work.finally(() => {
+        workers -= 1
+      })
+    }
+    return workers
+  }
 }
 
-async function sendPush({ database, settings, push, clock, log }: PusherParts, claimed: ClaimedPush) {
-  const { subscription_id: id, sealed, account_id: accountId, type, object_id: topic } = claimed
+/** Starts sending to browsers with messages that are due. @returns their work, which never fails. */
+export async function startPushes(parts: PusherParts, limit: number): Promise<Promise<void>[]> {
+  const claimed = await claimSubscriptions(parts.database, { limit, at: parts.clock() })
+  return claimed.map((subscription) =>
+    sendTo(parts, subscription).catch((err: unknown) => {
+      // The claim ends by itself.
+      parts.log.error({ err, subscriptionId: subscription.id }, 'messages to a browser failed')
+    }),
+  )
+}
+
+/** Sends what is due to one browser, until an attempt fails. */
+async function sendTo(parts: PusherParts, claimed: ClaimedSubscription): Promise<void> {
+  const { database, clock } = parts
+  const { id, failures, is_ended, is_locked } = claimed
+  if (is_ended) return forgetSubscription(database, id)
+  for (const push of await listDuePushes(database, { id, at: clock() })) {
+    const isTold = !is_locked || push.type === 'security.locked'
+    const outcome = isTold ? await sendPush(parts, claimed, push) : 'sent'
+    if (outcome === 'gone') return forgetSubscription(database, id)
+    if (outcome === 'failed') return pauseSubscription(database, { id, failures, push, at: clock() })
+    await dropPush(database, { id, sequence: push.sequence })
+  }
+  await releaseSubscription(database, id)
+}
+
+async function sendPush(
+  { database, settings, push, clock, log }: PusherParts,
+  { id, sealed, account_id: accountId }: ClaimedSubscription,
+  event: Awaited<ReturnType<typeof listDuePushes>>[number],
+): Promise<'sent' | 'gone' | 'failed'> {
   const now = clock()
   try {
-    if (claimed.is_ended) return await forgetSubscription(database, id)
-    if (claimed.is_locked) return await dropPush(database, claimed)
-    const text = await writePush(database, claimed, now)
-    if (text === null) return await dropPush(database, claimed)
+    const text = await writePush(database, event, now)
+    if (text === null) return 'sent'
     const subscription = openSubscription(settings.dataKey, { id, sealed })
-    const lifetimeSeconds = Math.max(0, Math.floor((claimed.expires_at.getTime() - now.getTime()) / 1000))
-    const outcome = await push.send(subscription, { payload: JSON.stringify(text), topic, lifetimeSeconds })
-    if (outcome === 'sent') return await dropPush(database, claimed)
-    if (outcome === 'gone') return await forgetSubscription(database, id)
+    const lifetimeSeconds = Math.max(0, Math.floor((event.expires_at.getTime() - now.getTime()) / 1000))
+    const payload = JSON.stringify(text)
+    return await push.send(subscription, { payload, topic: event.object_id, lifetimeSeconds })
   } catch (err) {
-    log.warn({ err, accountId, type }, 'a push message to an owner was not sent and will be retried')
+    log.warn(
+      { err, accountId, type: event.type },
+      'a push message to an owner was not sent and will be retried',
+    )
+    return 'failed'
   }
-  await retryPush(database, claimed, clock())
 }

@@ -15,9 +15,11 @@ import {
   staleAuthorizations,
   unsentSettlements,
 } from '../cards/settlements.ts'
+import { escrowPlace } from '../ledger/accounts.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import { type Address, CARDS_AGENT, type Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
+import { keepEscrows } from '../wallets/escrow/escrow.ts'
 import { sendTransfer } from '../wallets/transfers/send-transfer.ts'
 
 const BATCH = 100
@@ -32,6 +34,7 @@ const byAllowance = { kind: 'allowance', agentId: CARDS_AGENT } as const
 export interface CardSettlementDependencies extends CardTransactionDependencies {
   readonly database: Database
   readonly chain: Chain
+  readonly chains: { readonly all: readonly Chain[] }
   readonly cardProcessor: Pick<CardProcessor, 'read'>
   readonly settings: CardTransactionDependencies['settings'] & {
     readonly cardTreasury: Address
@@ -54,16 +57,26 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
     )
   await retrySettlements(parts, parts.clock())
   const unsent = await unsentSettlements(parts, { at: parts.clock(), limit: BATCH })
-  const send = ({ isWalletOurs, ...settlement }: (typeof unsent)[number]) =>
-    sendTransfer(parts, {
-      authorizedBy: { signer: 'sandbox', authorization: isWalletOurs ? byOwner : byAllowance },
-      ...settlement,
-      destination: parts.settings.cardTreasury,
-      at: parts.clock(),
-    }).catch((err: unknown) => logUnsent(log, settlement.decisionId, err))
+  const send = async ({ isWalletOurs, place, ...settlement }: (typeof unsent)[number]) => {
+    const chain = parts.chains.all.find(({ name }) => place === name || place === escrowPlace(name))
+    // A chain that is not connected is waited for.
+    if (chain === undefined) return
+    const isEscrow = place !== chain.name
+    await sendTransfer(
+      { ...parts, chain },
+      {
+        authorizedBy: { signer: 'sandbox', authorization: isEscrow || isWalletOurs ? byOwner : byAllowance },
+        ...settlement,
+        ...(isEscrow && { payer: 'escrow' }),
+        destination: parts.settings.cardTreasury,
+        at: parts.clock(),
+      },
+    ).catch((err: unknown) => logUnsent(log, settlement.decisionId, err))
+  }
   for (let at = 0; at < unsent.length && !signal.aborted; at += 16)
     await Promise.all(unsent.slice(at, at + 16).map(send))
-  return messages + stale.length + owed.length + unsent.length
+  const moved = await keepEscrows(parts, signal)
+  return messages + stale.length + owed.length + unsent.length + moved
 }
 
 /** Another gateway may have sent it; settle-pending tracks every sent transfer. */
@@ -83,7 +96,7 @@ async function applyOutOfOrderMessages(
   for (const { webhookId, message, isTakenAsItIs } of due) {
     if (signal.aborted) break
     await applyOne(parts, { message, isTakenAsItIs }).then(
-      () => deleteOutOfOrderMessage(parts.database, webhookId),
+      (isDone) => (isDone ? deleteOutOfOrderMessage(parts.database, webhookId) : undefined),
       (err: unknown) => parts.log.error({ err, webhookId }, 'applying an out-of-order message failed'),
     )
   }
@@ -93,8 +106,9 @@ async function applyOutOfOrderMessages(
 async function applyOne(
   parts: CardSettlementDependencies,
   { message, isTakenAsItIs }: { message: unknown; isTakenAsItIs: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const transaction = parts.cardProcessor.read(message)
-  if (transaction.kind === 'transaction')
-    await applyTransaction(parts, transaction, { isForcePosted: isTakenAsItIs })
+  if (transaction.kind !== 'transaction') return true
+  const outcome = await applyTransaction(parts, transaction, { isForcePosted: isTakenAsItIs })
+  return outcome !== 'early'
 }

@@ -3,6 +3,7 @@
  * MCP sessions, events older than their retention, sent mails, ended push subscriptions, what sellers delivered a day ago, and rate-limit windows.
  */
 
+import { sweepPayoutQuotes } from '../banking/payout-quote.ts'
 import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
 import { sweepEvents } from '../events/sweep-events.ts'
@@ -44,6 +45,7 @@ export async function sweep({
   await sweepEvents(database, { now, days: settings.eventDays })
   const closed = new Date(now.getTime() - WINDOW_MS)
   await deleteOldDeliveries(database, closed)
+  await sweepPayoutQuotes(database, closed)
   await sweepOwnerMails(database, closed)
   await sweepSubscriptions(database, now)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()

@@ -3,7 +3,7 @@
  * the number of wallets.
  */
 import type { Chain } from '../providers/chain.ts'
-import { bookMovements } from '../wallets/reconcile/book-movements.ts'
+import { bookMovements, findPlacesByAddress } from '../wallets/reconcile/book-movements.ts'
 import {
   adoptChain,
   type ChainBlock,
@@ -142,7 +142,11 @@ async function search(
     database,
     found.flatMap(({ from, to }) => [from, to]),
   )
-  const relevant = found.filter(({ from, to }) => wallets.has(from) || wallets.has(to))
+  const places = await findPlacesByAddress(
+    parts,
+    found.map(({ to }) => to),
+  )
+  const relevant = found.filter(({ from, to }) => wallets.has(from) || wallets.has(to) || places.has(to))
   const unexplained = await findUnexplainedTransfers(parts, relevant)
   for (const hash of unexplained)
     for (const address of await bookMovements(parts, hash)) {

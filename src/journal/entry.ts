@@ -2,12 +2,13 @@
  * The journal: an append-only record of changes to policies, keys, allowances, approvals, locks, factors, signers,
  * cards, rails and identity reviews, with their actors. May import the base and ports. Invariants: an entry is
  * written in the transaction of its change; entries form one hash chain without gaps; each is authenticated with a
- * key that the database never holds; no entry contains secrets or personal data.
+ * key that the database never holds; no entry contains secrets or personal data, or is larger than 10 KB.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { canonicalJson, type Json } from '../base/json.ts'
+import { canonicalJson } from '../base/json.ts'
 import { keyedHash } from '../base/seal.ts'
+import type { KeptStates } from './shorten.ts'
 
 /** Previous hash of the first entry. */
 export const FIRST_PREVIOUS = '0'.repeat(64)
@@ -26,14 +27,23 @@ export const entryContent = z.strictObject({
     kind: z.string().describe('Kind of the object, such as `key`.'),
     id: z.string().describe('Id of the object.'),
   }),
-  before: z.json().describe('State before the change; null for a created object.'),
-  after: z.json().describe('State after the change; null for a removed object.'),
+  before: z.json().describe('State before the change, or what of it changed; null for a created object.'),
+  after: z.json().describe('State after the change, or what of it changed; null for a removed object.'),
+  beforeHash: z
+    .string()
+    .optional()
+    .describe(
+      'SHA-256 of the canonical JSON (RFC 8785) of the whole state before, hex; absent if it is whole.',
+    ),
+  afterHash: z
+    .string()
+    .optional()
+    .describe(
+      'SHA-256 of the canonical JSON (RFC 8785) of the whole state after, hex; absent if it is whole.',
+    ),
 })
 
-export type EntryContent = Omit<z.output<typeof entryContent>, 'before' | 'after'> & {
-  readonly before: Json
-  readonly after: Json
-}
+export type EntryContent = Omit<z.output<typeof entryContent>, keyof KeptStates> & KeptStates
 
 /** @property mac null if unknown, as in an export. */
 export interface ChainedEntry {

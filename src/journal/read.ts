@@ -18,6 +18,9 @@ function entryOf(row: Selectable<JournalEntryTable>): ChainedEntry {
     object: { kind: row.object_kind, id: row.object_id },
     before: row.before,
     after: row.after,
+    // Absent where they are null: entries from before have hashes without them.
+    ...(row.before_hash === null ? {} : { beforeHash: row.before_hash }),
+    ...(row.after_hash === null ? {} : { afterHash: row.after_hash }),
   }
   return { sequence, previous, hash, mac, content }
 }

@@ -6,4 +6,4 @@ export const adminNote = z
   .trim()
   .min(1)
   .max(500)
-  .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+  .refine((text) => /^\P{Cc}*$/u.test(text), 'must not hold control characters')

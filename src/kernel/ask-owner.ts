@@ -2,82 +2,83 @@
 import { writeJson } from '../base/json.ts'
 import { visibleText } from '../base/untrusted-text.ts'
 import { Failure } from '../failures/failure.ts'
+import { idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import {
   type Approval,
-  countOpenExceptions,
-  MAX_OPEN_EXCEPTIONS,
-  requestException,
+  findAskedApproval,
+  hasTooManyOpen,
+  isOfAnotherCall,
+  requestApproval,
 } from '../spending/approvals.ts'
 import type { AskOwner, Context, ExceptionRequest } from './context.ts'
-import { fingerprintOf } from './fingerprint.ts'
-import { DEFAULT_TTL_SECONDS } from './gates/approval.ts'
+import { spendFingerprintOf } from './fingerprint.ts'
+import { DEFAULT_TTL_SECONDS, rejectedByOwner, tooManyOpen } from './gates/approval.ts'
 import { policyOf } from './gates/policy.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { judgeException } from './gates/spend.ts'
+import { findOwnerChange } from './owner-changes.ts'
 import type { Tool } from './tool.ts'
 
-/** @param tools all tools; only spends can be asked for. */
+/** @param tools all tools; only spends, and changes that the owner makes, can be asked for. */
 export function createAskOwner(tools: readonly Tool[]): AskOwner {
-  const spends = tools.filter(({ effect, mcp }) => effect === 'spend' && mcp)
-  return (context, request) => askOwner(context, { request, spends })
+  const findTool = (name: string) => tools.find((tool) => tool.name === name)
+  return (context, request) => askOwner(context, { request, findTool })
 }
 
 async function askOwner(
   context: Context,
-  { request, spends }: { request: ExceptionRequest; spends: readonly Tool[] },
+  { request, findTool }: { request: ExceptionRequest; findTool: (name: string) => Tool | undefined },
 ): Promise<Approval> {
   const { principal, database, now: at } = context
   if (principal.kind !== 'key')
     throw new Failure('conflict', 'Only a key asks its owner for an approval.', {
       hint: 'No spend policy applies to a person: make the call itself.',
     })
-  const tool = spends.find(({ name }) => [name, name.replaceAll('.', '_')].includes(request.operation))
-  if (tool === undefined) throw unknownOperation(spends)
   const { account, key } = principal
-  requireScope({ ...tool, who: 'account' }, principal)
+  const { operation } = request
+  const change = findOwnerChange(operation)
+  const tool = findTool(change?.tool ?? operation)
+  if (tool === undefined) throw new Error(`unknown operation ${operation}`)
+  if (tool.who === 'account') requireScope(tool, principal)
   await requireRail(tool, context)
-  const { call, idempotencyKey } = decodeCall(tool, request.input)
-  if ((await countOpenExceptions(database, { keyId: key.id, at })) >= MAX_OPEN_EXCEPTIONS) throw tooMany()
-  const { decisionId, violations } = await judgeException(tool, call, context)
-  const approval = await requestException(context, {
+  const { idempotencyKey, input } = splitKey(request.input)
+  const call = tool.decode(change === undefined ? input : change.inputOf(input, key))
+  const fingerprint = spendFingerprintOf(operation, call.input)
+  const own = { keyId: key.id, fingerprint, idempotencyKey, at }
+  if (await isOfAnotherCall(database, own)) throw idempotencyKeyReused()
+  const waits = (await findAskedApproval(database, own))?.status === 'pending'
+  if (!waits && (await hasTooManyOpen(database, { accountId: account.id, keyId: key.id, at })))
+    throw tooManyOpen()
+  const { decisionId, violations } =
+    change === undefined ? await judgeException(tool, call, context) : { decisionId: null, violations: [] }
+  const approval = await requestApproval(context, {
+    ...own,
     accountId: account.id,
-    keyId: key.id,
     decisionId,
-    operation: tool.name,
+    operation,
     input: writeJson(call.raw),
-    fingerprint: fingerprintOf(tool.name, call.input),
-    idempotencyKey,
     reason: visibleText(request.reason),
     violations,
     ttlSeconds: policyOf(key)?.approval?.ttlSec ?? DEFAULT_TTL_SECONDS,
-    at,
+    isAsked: true,
+    isReplayed: false,
   })
-  if (approval === undefined) throw tooMany()
+  if (approval === undefined) throw tooManyOpen()
+  if (approval.status === 'rejected') throw rejectedByOwner(approval, 'this call')
   return approval
 }
 
-/** Decodes the call. Its `idempotency_key`, as over MCP, is the one under which the call runs and can be repeated. */
-function decodeCall(tool: Tool, given: Readonly<Record<string, unknown>>) {
+/** Takes the `idempotency_key` out of a call, as over MCP: the call runs under it, and can be repeated. */
+function splitKey(given: Readonly<Record<string, unknown>>) {
   const { idempotency_key: idempotencyKey = null, ...input } = given
-  if (idempotencyKey === null) return { call: tool.decode(input), idempotencyKey }
+  if (idempotencyKey === null) return { input, idempotencyKey }
   if (typeof idempotencyKey === 'string' && /^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
-    return { call: tool.decode(input), idempotencyKey }
+    return { input, idempotencyKey }
   const message = 'must be 1 to 255 visible ASCII characters'
   throw invalid('input.idempotency_key', message)
 }
 
-function unknownOperation(spends: readonly Tool[]): Failure {
-  return invalid('operation', `must be one of ${spends.map(({ name }) => name).join(', ')}`)
-}
-
 function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
-}
-
-function tooMany(): Failure {
-  return new Failure('conflict', `The key already has ${MAX_OPEN_EXCEPTIONS} open requests for approval.`, {
-    reason: 'too_many_open',
-    hint: 'Wait for the owner, or withdraw one of them: DELETE /api/approvals/{id}.',
-  })
 }

@@ -8,4 +8,6 @@ export interface AuthenticatedRequest {
   readonly requestId: string
   readonly now: Date
   readonly clientAddress: string
+  /** Refunds what the request was counted in, once, because a limit of the operation refused it. */
+  readonly refundCounts: () => Promise<void>
 }

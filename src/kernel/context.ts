@@ -4,7 +4,7 @@ import type { KycLimits } from '../../policies/kyc.ts'
 import type { Clock } from '../base/clock.ts'
 import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
-import type { AccountPrincipal, Principal } from '../base/principal.ts'
+import type { AccountPrincipal, KnownBrowser, Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { WriteJournal } from '../journal/write.ts'
 import type { Money } from '../money/money.ts'
@@ -26,6 +26,7 @@ import type { AddressScreening } from '../providers/screening.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
+import type { ApprovableOperation } from '../spending/approvable-operations.ts'
 import type { Approval } from '../spending/approvals.ts'
 import type { AuthenticateDecisions, UnstoredCodes } from '../spending/authenticate.ts'
 import type { Reserve } from '../spending/reserve-queue.ts'
@@ -61,6 +62,10 @@ export interface Settings {
   readonly cardTreasury: Address
   /** Basis points that a card's conversion between two currencies is below the reference rate. */
   readonly cardSpreadBps: number
+  /** The most that an account's open purchases may promise of a wallet that its owner can empty, in millionths of a USD. */
+  readonly cardFloatMicros: bigint
+  /** How long a purchase waits until its money is in the escrow, in milliseconds. */
+  readonly cardPullMs: number
   /** Maximum virtual accounts per owner and currency. */
   readonly accountsPerCurrency: number
   /** Bearer token of `/metrics`; null restricts production to loopback connections. */
@@ -125,6 +130,8 @@ export interface Services {
   readonly runApproved: RunApproved
   /** Asks the owner for an exception to the policy. */
   readonly askOwner: AskOwner
+  /** True if a person's own key guards the account's money: a passkey, an EVM key, or the wallet's owner on chain. */
+  readonly hasSigner: (database: Connection, accountId: string) => Promise<boolean>
 }
 
 /** Finds a key, revoked or not, and its owner's account as they are now. */
@@ -134,18 +141,19 @@ export type FindKey = (
 ) => Promise<Omit<Extract<AccountPrincipal, { kind: 'key' }>, 'kind'>>
 
 /**
- * Runs an approved call once and stores its outcome. Safe to repeat.
+ * Runs an approved call once and stores its outcome. Safe to repeat. A change is made by the person who approves it, so only in
+ * their own call.
  * @throws Failure where the outcome is unknown: the call may be repeated.
  */
 export type RunApproved = (
-  context: Omit<Context, 'principal' | 'idempotencyKey' | 'afterCommit'>,
+  context: Omit<Context, 'principal' | 'idempotencyKey' | 'afterCommit'> & { readonly principal?: Principal },
   approval: Approval,
   findKey: FindKey,
 ) => Promise<Approval>
 
-/** A call that a key asks its owner for. @property operation name of the operation or of its tool. @property reason untrusted text. */
+/** A call that a key asks its owner for. @property reason untrusted text. */
 export interface ExceptionRequest {
-  readonly operation: string
+  readonly operation: ApprovableOperation
   readonly input: Readonly<Record<string, unknown>>
   readonly reason: string
 }
@@ -175,6 +183,8 @@ export interface Context extends Services {
   readonly requestId: string
   /** Network address of the client; absent for calls that come from no client. */
   readonly clientAddress?: string
+  /** Browser that an account signed in with before, by its cookie. */
+  readonly knownBrowser?: KnownBrowser | null
   /** Arrival time of the call, used for every decision about it. */
   readonly now: Date
   /** The client's idempotency key, or null. */
@@ -183,8 +193,8 @@ export interface Context extends Services {
   readonly refusal?: Failure | null
   /** Id of the approval under which this call runs; absent for other calls. */
   readonly approvedBy?: string
-  /** Schedules provider calls for after the commit and before the response. */
-  readonly afterCommit: (work: () => Promise<void>) => void
+  /** Schedules provider calls for after the commit and before the response. @param work gets the database outside of the transaction. */
+  readonly afterCommit: (work: (database: Database) => Promise<void>) => void
 }
 
 /**

@@ -10,6 +10,13 @@ export function fingerprintOf(name: string, input: unknown): string {
     .digest('hex')
 }
 
+/** Fingerprint of a spend. Its reason is no part of it: the same payment may be explained later. */
+export function spendFingerprintOf(name: string, input: unknown): string {
+  if (typeof input !== 'object' || input === null || !('reason' in input)) return fingerprintOf(name, input)
+  const { reason: _reason, ...compared } = input
+  return fingerprintOf(name, compared)
+}
+
 /** Owner of an idempotency key: the calling key, or the person's account. */
 export function idempotencyOwner(principal: AccountPrincipal): string {
   return principal.kind === 'key' ? principal.key.id : principal.account.id

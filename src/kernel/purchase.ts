@@ -2,7 +2,7 @@
 import { isSpendDecided } from '../spending/decisions.ts'
 import type { IdempotentCall } from '../spending/idempotency.ts'
 import type { Connection } from '../storage/database.ts'
-import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
+import { idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
 import type { Call, Tool } from './tool.ts'
 
 /**
@@ -22,7 +22,7 @@ export function purchaseOf(
   const named = {
     principal: idempotencyOwner(principal),
     key,
-    fingerprint: fingerprintOf(tool.name, call.input),
+    fingerprint: spendFingerprintOf(tool.name, call.input),
   }
   return { named, isOwners: () => isSpendDecided(database, named, now) }
 }

@@ -1,4 +1,5 @@
 /** Writes callers' changes to the journal. */
+import { judgeStepUp } from '../../policies/step-up.ts'
 import type { Change } from '../journal/write.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context } from './context.ts'
@@ -27,7 +28,14 @@ export async function recordChange(
   const own = principal.kind === 'public' ? undefined : principal.account.id
   const account = accountId ?? own
   if (account === undefined) throw new Error(`${change.action}: the changed account is unknown`)
-  await journal(connection, { ...change, accountId: account, actor: actorOf(principal, as, account), at })
+  const isProven = hasSecondFactor(principal, at)
+  await journal(connection, {
+    ...change,
+    accountId: account,
+    actor: actorOf(principal, as, account),
+    isProven,
+    at,
+  })
   if (!endsStanding.has(change.action)) await requireValidCredential(connection, principal)
 }
 
@@ -40,4 +48,12 @@ function actorOf(
   if (principal.kind === 'key') return { kind: 'key', id: principal.key.id }
   // A person who has just proved ownership has no session yet.
   return { kind: as ?? 'person', id: principal.kind === 'session' ? principal.account.id : accountId }
+}
+
+function hasSecondFactor(principal: Context['principal'], now: Date): boolean {
+  if (principal.kind !== 'session') return false
+  const { account, session } = principal
+  const facts = { mfaEnrolled: account.mfaEnrolled, steppedUpAt: session.steppedUpAt, now }
+  // In production none counts as shown while none is enrolled.
+  return judgeStepUp({ mode: 'production', ...facts }) === 'fresh'
 }

@@ -1,4 +1,4 @@
-/** Runs an approved call and stores its outcome. Idempotent: the call runs once. A card purchase is left to its card. */
+/** Runs an approved call and stores its outcome. Idempotent: the call runs once. A card purchase is left to its card. A change is its owner's. */
 
 import { parseJson, toJson } from '../base/json.ts'
 import type { AccountPrincipal } from '../base/principal.ts'
@@ -10,8 +10,10 @@ import {
   unfinishedApprovals,
 } from '../spending/approvals.ts'
 import { findAllowedDecision } from '../spending/decisions.ts'
+import { findStoredAnswer } from '../spending/idempotency.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { spendFingerprintOf } from './fingerprint.ts'
+import { findOwnerChange } from './owner-changes.ts'
 import { hiddenOf, type Outcome, recall, run } from './run.ts'
 import type { Tool } from './tool.ts'
 
@@ -19,6 +21,8 @@ type Key = Extract<AccountPrincipal, { kind: 'key' }>
 
 /** More recently updated calls may still be handled by the approving request. */
 const QUIET_MS = 3_000
+/** Longer than an owner's request makes a change. */
+const CHANGE_MS = 60_000
 const BATCH = 50
 
 /**
@@ -41,10 +45,16 @@ async function runApproved(
     const problem = findEnd(approval, now)
     return problem === null ? approval : keep({ problem: toJson(problem.toProblem()) })
   }
-  const tool = findTool(approval.operation)
+  const change = findOwnerChange(approval.operation)
+  const tool = findTool(change?.tool ?? approval.operation)
   if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
+  const { principal } = context
+  if (change !== undefined && principal?.kind !== 'session') return finishChange(context, approval)
   try {
-    const { body } = await runOnce(context, approval, { tool, findKey })
+    const { body } =
+      change === undefined || principal === undefined
+        ? await runOnce(context, approval, { tool, findKey })
+        : await run(tool, { ...context, principal, idempotencyKey: approval.id }, parseJson(approval.input))
     return await keep({ answer: toJson({ ...body, ...hiddenOf(tool, body) }) })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -71,6 +81,23 @@ function findEnd({ decidedAt, endedAt }: Approval, now: Date): Failure | null {
   })
 }
 
+/** Ends an approved change that the request of its owner left without an outcome: it was made, or never will be. */
+async function finishChange(
+  { database, now }: Pick<Parameters<RunApproved>[0], 'database' | 'now'>,
+  approval: Approval,
+): Promise<Approval> {
+  const { id, accountId, decidedAt } = approval
+  if (decidedAt !== null && now.getTime() - decidedAt.getTime() < CHANGE_MS) return approval
+  const answer = await findStoredAnswer(database, { principal: accountId, key: id })
+  const lost = new Failure('conflict', 'The change was interrupted and not made.', {
+    reason: 'interrupted',
+    isFinal: true,
+    hint: 'Ask for it again.',
+  })
+  const outcome = answer === undefined ? { problem: toJson(lost.toProblem()) } : { answer }
+  return storeApprovalOutcome(database, { id, outcome, now })
+}
+
 /** Runs the call, or returns the outcome of the run that was allowed. @throws Failure of the call. */
 async function runOnce(
   context: Parameters<RunApproved>[0],
@@ -81,7 +108,7 @@ async function runOnce(
   const raw = parseJson(approval.input)
   // Without a client key, the approval id is the idempotency key, so the call cannot run twice.
   const idempotencyKey = approval.idempotencyKey ?? approval.id
-  const fingerprint = fingerprintOf(tool.name, tool.decode(raw).input)
+  const fingerprint = spendFingerprintOf(tool.name, tool.decode(raw).input)
   const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
   const found = await findKey(database, { id: approval.keyId })
   const principal: Key = { kind: 'key', ...found }

@@ -8,13 +8,14 @@ import { Failure } from '../failures/failure.ts'
 import { idempotencyInProgress } from '../failures/idempotency-failures.ts'
 import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
 import { withClaimedIdempotency, withIdempotency } from '../spending/idempotency.ts'
+import { insertNote, noteOf } from '../spending/spend-note.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import type { Context } from './context.ts'
-import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
+import { type Context, callerOf } from './context.ts'
+import { fingerprintOf, idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
+import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
-import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
 import { requireValidCredential } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
@@ -31,9 +32,7 @@ export interface Outcome {
 /** @throws Failure of the tool and the gates. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
-  // A key has no second factor: its scopes and its policy were given with one.
-  if (tool.stepUp === true && caller.principal.kind !== 'key') requireStepUp(caller)
-  if (tool.stepUp === 'recent') requireRecentProof(caller)
+  if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)
   const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
@@ -45,10 +44,10 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
 
 /** Creates a context that collects work for after the commit. */
 function committing(caller: Omit<Context, 'afterCommit'>) {
-  const later: (() => Promise<void>)[] = []
+  const later: ((database: Database) => Promise<void>)[] = []
   const context: Context = { ...caller, afterCommit: (work) => later.push(work) }
   const settled = async () => {
-    for (const work of later) await work()
+    for (const work of later) await work(caller.database)
   }
   return { context, settled }
 }
@@ -134,7 +133,9 @@ function committingRefusals(database: Database): Database {
  */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await admit(tool, call, context)
-  if (gate.kind === 'reserved')
+  if (gate.kind === 'reserved') {
+    const accountId = callerOf(context).account.id
+    await insertNote(context.database, { ...noteOf(call.input), decisionId: gate.decisionId, accountId })
     return {
       body: await call.run(context, {
         ...gate.spending,
@@ -144,6 +145,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
       replayed: false,
       decisionId: gate.decisionId,
     }
+  }
   if (gate.kind === 'costless') return answerOf(gate.answer)
   return recallSpend(call, context, gate.decisionId)
 }
@@ -170,18 +172,19 @@ export async function recall(
   return outcome
 }
 
-/** Applies rail and policy to a new spend. An earlier allowed spend stands, whatever has changed since. */
+/** Applies proof, rail and policy to a new spend. An earlier allowed spend stands, whatever has changed since. */
 async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGate> {
   try {
+    const mustBeSigned = await requireProof(tool, call.raw, context)
     await requireRail(tool, context)
-    return await reserve(tool, call, context)
+    return await reserve(tool, call, context, { mustBeSigned })
   } catch (error) {
     const { principal, idempotencyKey: key } = context
     if (!(error instanceof Failure) || key === null || principal.kind === 'public') throw error
     const spent = {
       principal: idempotencyOwner(principal),
       key,
-      fingerprint: fingerprintOf(tool.name, call.input),
+      fingerprint: spendFingerprintOf(tool.name, call.input),
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error

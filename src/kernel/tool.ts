@@ -4,12 +4,23 @@
  */
 import type { z } from 'zod'
 import type { Screening } from '../../policies/aml/screening.ts'
+import type { Directions } from '../../policies/directions.ts'
 import type { Scope } from '../../policies/scopes.ts'
 import type { Json } from '../base/json.ts'
-import { Failure, type FailureCode, type FailureMembers } from '../failures/failure.ts'
+import type { Failure, FailureCode, FailureMembers } from '../failures/failure.ts'
 import type { RailId } from '../providers/rail-controls.ts'
 import type { PlannedSpend } from '../spending/build-spend-request.ts'
 import type { Context, Services } from './context.ts'
+import { invalidInput } from './invalid-input.ts'
+
+/**
+ * Proof that a person gives for an operation, besides the session. A key gives none: its scopes and policy were granted with one.
+ * `none`: no money of a person leaves by it, or is promised. `recent`: a recent second factor or, in production without an enrolled
+ * one, a recent sign-in. `step-up`: a recent second factor. `signature`: the owner's signature where the account has a signer,
+ * otherwise a recent second factor. `loosening`: a proof for what loosens, as declared. `conditional`: `run` asks for one where the
+ * input needs it.
+ */
+export type Proof = 'none' | 'recent' | 'step-up' | 'signature' | 'loosening' | 'conditional'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
 export type Effect = 'read' | 'write' | 'spend'
@@ -24,6 +35,11 @@ export interface SpendPlan<Facts = unknown> extends PlannedSpend {
   readonly isSponsored?: true
   /** Facts collected for `run`. */
   readonly facts: Facts
+}
+
+/** A spend that a person proves by a signature. @property signedBy signer of exactly this payment; null: none signed it. */
+export interface SignedSpendPlan<Facts = unknown> extends SpendPlan<Facts> {
+  readonly signedBy: string | null
 }
 
 /**
@@ -67,8 +83,10 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly title: string
   /** One sentence about the effect. */
   readonly summary: string
-  /** Details for first-time readers: units, and what to do on each failure. */
+  /** When to use it, and what goes wrong without reading it. With the summary it is all that a model sees: keep it short. */
   readonly description?: string
+  /** Continues the description for readers of the REST API, who have time. */
+  readonly restDescription?: string
   readonly route: Route
   /**
    * `public`: no authentication. `person`: a session. `admin`: an administrator's session. `account`: a session, or a
@@ -80,20 +98,27 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly mcp: boolean
   /** Input members of no use to a key. The MCP tool does not list them. */
   readonly restOnly?: readonly string[]
+  /** Optional input members that every key needs. */
+  readonly requiredOverMcp?: readonly string[]
   /** Served only in sandbox mode, or only with demo sessions enabled. */
   readonly only?: 'sandbox' | 'guests'
-  /**
-   * Requires a recent second factor; `recent`: that, or, in production without an enrolled factor, a recent sign-in.
-   */
-  readonly stepUp?: true | 'recent'
   /** Rate class in addition to that of all mutating requests. */
   readonly rate?: string
+  /**
+   * The operation stops money or access, or is needed for that, as signing in is: it has a rate budget per session, key or known
+   * browser, which nothing else and nobody else uses up.
+   */
+  readonly stops?: true
   /** The response contains a session; over REST it is also set as a cookie. */
   readonly opensSession?: true
+  /** `status` of a response that waits for a person's decision; REST answers it with 202. */
+  readonly waits?: string
   /** Ends the session; over REST the cookie is cleared too. */
   readonly closesSession?: true
   /** Secret members of the response: never stored, and null in a replayed response that is not rebuilt, and in approvals. */
   readonly shownOnce?: readonly string[]
+  /** Members of the response that people get with line breaks and direction marks: goods, and what is signed. */
+  readonly verbatim?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string
   /** REST also serves it as text/event-stream: `src/http/event-stream.ts`. */
@@ -113,14 +138,25 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly example?: z.input<Input>
 }
 
-export interface PlainTool<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
-  readonly effect: 'read' | 'write'
+interface Runs<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
   readonly run: (context: Context, input: z.output<Input>) => Promise<z.input<Output>>
 }
 
+/** A tool that moves no money. One that writes declares its proof, because it may promise or release money. */
+export type PlainTool<Input extends z.ZodType, Output extends z.ZodType> = Runs<Input, Output> &
+  (
+    | { readonly effect: 'read'; readonly proof?: Proof }
+    | { readonly effect: 'write'; readonly proof: Exclude<Proof, 'loosening'> }
+    | {
+        readonly effect: 'write'
+        readonly proof: 'loosening'
+        /** The direction in which each member loosens. */
+        readonly loosens: Directions<z.output<Input>>
+      }
+  )
+
 /** A tool that moves money. `spend` reads, may fail, and never writes; it runs before the reservation. */
-export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts>
-  extends Common<Input, Output> {
+interface Spends<Input extends z.ZodType, Output extends z.ZodType, Facts> extends Common<Input, Output> {
   readonly effect: 'spend'
   readonly rail: RailId
   /** Facts from `spend` for `run`; stored with the decision, so that the response can be rebuilt. */
@@ -133,10 +169,6 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
     context: Context,
     input: z.output<Input>,
   ) => Pick<PlannedSpend, 'category' | 'money' | 'chain' | 'seller' | 'facts'>
-  readonly spend: (
-    context: Context,
-    input: z.output<Input>,
-  ) => SpendPlan<Facts> | Promise<SpendPlan<Facts> | RepeatedSpend | CostlessCall>
   readonly run: (
     context: Context,
     input: z.output<Input>,
@@ -151,6 +183,22 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   /** Delivers the same response for an x402 payment over REST, without a principal. */
   readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
 }
+
+type PlanSpend<Input extends z.ZodType, Plan> = (
+  context: Context,
+  input: z.output<Input>,
+) => Plan | Promise<Plan | RepeatedSpend | CostlessCall>
+
+/** A spend declares how a person proves it. `payer`: a payer outside has signed it, and no money of the account leaves. */
+export type SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> = Spends<
+  Input,
+  Output,
+  Facts
+> &
+  (
+    | { readonly proof: 'step-up' | 'payer'; readonly spend: PlanSpend<Input, SpendPlan<Facts>> }
+    | { readonly proof: 'signature'; readonly spend: PlanSpend<Input, SignedSpendPlan<Facts>> }
+  )
 
 export interface Call {
   /** Decoded input, for fingerprints. */
@@ -172,6 +220,9 @@ export interface Call {
 
 export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
   readonly effect: Effect
+  readonly proof: Proof | 'payer'
+  /** Declared directions by member; null: no member of it loosens by itself. */
+  readonly loosens: Readonly<Record<string, unknown>> | null
   readonly example?: unknown
   readonly isSold: boolean
   /** Decodes raw input. @throws Failure `invalid_request` with every issue. */
@@ -190,6 +241,8 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   const encode = (result: unknown) => asObject(definition.output.parse(result))
   return {
     ...definition,
+    proof: definition.proof ?? 'none',
+    loosens: 'loosens' in definition ? definition.loosens : null,
     isSold: definition.effect === 'spend' && definition.sale !== undefined,
     decode(raw) {
       const input = decodeInput(definition.input, raw)
@@ -244,29 +297,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
 function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.output<Input> {
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
-  throw invalidInput(parsed.error)
-}
-
-/** Converts schema errors to a failure with path and message, never the value. */
-function invalidInput(error: z.ZodError): Failure {
-  const issues = error.issues.map((issue) => ({
-    path: issue.path.map(String).join('.'),
-    // The lossless number class is an internal detail.
-    message: issue.message.replace('LosslessNumber', 'number'),
-  }))
-  const [first] = issues
-  const where = first === undefined || first.path === '' ? '' : `${first.path}: `
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
-  return new Failure('invalid_request', `${where}${first?.message ?? 'The input is not valid.'}${more}`, {
-    issues,
-    hint: hintOf(error) ?? 'Correct the members named in "issues" and send the request again.',
-  })
-}
-
-/** The hint of an issue that must not simply be corrected; undefined without one. */
-function hintOf({ issues }: z.ZodError): string | undefined {
-  const hints = issues.flatMap((issue) => (issue.code === 'custom' ? [issue.params?.hint] : []))
-  return hints.find((hint) => typeof hint === 'string')
+  throw invalidInput(parsed.error, { schema, raw })
 }
 
 function asObject(value: unknown): Record<string, unknown> {

@@ -30,6 +30,11 @@ export function pursePlace(purseId: string): string {
   return `purse.${purseId}`
 }
 
+/** Place of the money in an escrow: what cards have promised, at an address for which the gateway alone signs. */
+export function escrowPlace(chain: string): string {
+  return `escrow.${chain}`
+}
+
 /** Account of the world outside the books at a place: a chain or the banks. */
 export function external(place: string): SystemAccount {
   return `external:${place}`

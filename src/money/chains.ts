@@ -4,6 +4,7 @@
  * @see https://developers.circle.com/stablecoins/usdc-contract-addresses
  * @see https://developers.circle.com/stablecoins/eurc-contract-addresses
  */
+import { z } from 'zod'
 import type { Stablecoin } from './money.ts'
 
 /**
@@ -126,6 +127,13 @@ export const chainNames = Object.keys(chains).filter(isChainName)
 export function isChainName(text: string): text is ChainName {
   return Object.hasOwn(chains, text)
 }
+
+/** A chain in requests. Names that a deployment does not have are refused where the chain is looked up. */
+export const chainInput = z
+  .string()
+  .min(1)
+  .max(40)
+  .meta({ enum: [...chainNames] })
 
 /** The facts of a chain, in the form that every chain shares. */
 export function chainFacts(name: ChainName): ChainFacts {

@@ -41,6 +41,16 @@ export function convertRoundingUp(
   return quotientUp(units * rate * tenTo(toDigits), tenTo(fromDigits + RATE_DIGITS))
 }
 
+/** Smallest units of `from` that {@link convertRoundingDown} turns into at least these units of `to`. */
+export function sourceRoundingUp(
+  units: bigint,
+  fromDigits: number,
+  rate: RateUnits,
+  toDigits: number,
+): bigint {
+  return quotientUp(units * tenTo(fromDigits + RATE_DIGITS), rate * tenTo(toDigits))
+}
+
 export function rateText(rate: RateUnits): string {
   return decimalOfUnits(rate, RATE_DIGITS)
 }

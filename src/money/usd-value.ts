@@ -30,6 +30,12 @@ export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue
   }
 }
 
+/** Worth of money in millionths of a dollar, to be shown; null without a rate, and for a stablecoin that lost its peg. */
+export function worthInMicros(table: RateTable, money: Money): bigint | null {
+  const isPriced = currencyOf(table, money.asset) !== undefined && !table.lost?.has(money.asset)
+  return isPriced ? usdMicrosAt(table, money).usdMicros : null
+}
+
 /** Error of a stablecoin that is not counted at par. */
 function pegLost(asset: string): Failure {
   return new Failure(

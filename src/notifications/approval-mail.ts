@@ -1,7 +1,7 @@
 /** The mail about requests for approval that are open. */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { spendPolicy } from '../../policies/policy.ts'
+import { storedPolicy } from '../../policies/policy.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { showUsage } from '../spending/usage.ts'
@@ -25,6 +25,9 @@ const operations: Readonly<Record<string, string>> = {
   'investing.order': 'order of a security',
   'x402.fx': 'purchase of an exchange rate',
   'cards.authorize': 'declined card purchase, to be tried again',
+  'banking.payouts.create': 'payout to a bank account',
+  'cards.update': 'change of a card',
+  'agents.policy': 'another policy for itself',
 }
 
 const facts = z.looseObject({
@@ -61,7 +64,7 @@ export async function writeApprovalMail(
 ): Promise<MailText | null> {
   const open = await database.kysely
     .selectFrom('approval')
-    .innerJoin('decision', 'decision.id', 'approval.decision_id')
+    .leftJoin('decision', 'decision.id', 'approval.decision_id')
     .innerJoin('access_key', 'access_key.id', 'approval.key_id')
     .select([
       'approval.id',
@@ -113,17 +116,24 @@ function describeApproval(approval: {
   readonly expiresAt: Date
 }): string {
   const { name, operation, budget, reason, expiresAt } = approval
-  const { asset, amount, usdMicros, payee } = readFacts(operation, approval.facts)
-  // Valued at zero only before the terms of a seller are known.
-  const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${usdOfMicros(BigInt(usdMicros))} USD)`
   return [
     `Agent “${quoteText(name)}” asks for your approval: ${operations[operation] ?? operation}.`,
-    `Amount: ${amount} ${asset}${usd}`,
-    ...(payee === null ? [] : [`To: ${quoteText(payee)}`]),
-    `Budget left: ${budget}`,
+    // A change spends nothing.
+    ...(approval.facts === null ? [] : describeSpend(operation, approval.facts, budget)),
     ...(reason === null ? [] : [`The agent’s reason, in its own words: “${quoteText(reason)}”`]),
     `Expires: ${expiresAt.toISOString()}`,
   ].join('\n')
+}
+
+function describeSpend(operation: string, stored: unknown, budget: string): string[] {
+  const { asset, amount, usdMicros, payee } = readFacts(operation, stored)
+  // Valued at zero only before the terms of a seller are known.
+  const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${usdOfMicros(BigInt(usdMicros))} USD)`
+  return [
+    `Amount: ${amount} ${asset}${usd}`,
+    ...(payee === null ? [] : [`To: ${quoteText(payee)}`]),
+    `Budget left: ${budget}`,
+  ]
 }
 
 /** Amount and payee of a decision. A card purchase is shown as the merchant states it, whatever asset pays. */
@@ -140,9 +150,10 @@ export function summarizeApproval(approval: {
   readonly operation: string
   readonly facts: unknown
 }): string {
+  const operation = operations[approval.operation] ?? approval.operation
+  if (approval.facts === null) return `“${quoteText(approval.name)}”: ${operation}.`
   const { asset, amount, payee } = readFacts(approval.operation, approval.facts)
   const to = payee === null ? '' : ` to ${quoteText(payee)}`
-  const operation = operations[approval.operation] ?? approval.operation
   return `“${quoteText(approval.name)}”: ${operation}, ${amount} ${asset}${to}.`
 }
 
@@ -154,7 +165,7 @@ async function budgetLeft(
   if (policy === null) return 'none, the agent has no policy'
   const { remaining, week, month } = await showUsage(
     database,
-    { keyId, policy: spendPolicy.parse(policy) },
+    { keyId, policy: storedPolicy.parse(policy) },
     now,
   )
   return [

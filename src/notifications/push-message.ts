@@ -33,7 +33,7 @@ export async function writePush(
   }
   const row = await database.kysely
     .selectFrom('approval')
-    .innerJoin('decision', 'decision.id', 'approval.decision_id')
+    .leftJoin('decision', 'decision.id', 'approval.decision_id')
     .innerJoin('access_key', 'access_key.id', 'approval.key_id')
     .select(['approval.operation', 'decision.facts', 'access_key.name'])
     .where('approval.id', '=', event.object_id)

@@ -1,5 +1,6 @@
 /** How an owner is told of requests for approval. */
 import { z } from 'zod'
+import type { Directions } from '../../policies/directions.ts'
 import type { Connection } from '../storage/database.ts'
 
 export const notificationSettings = z.strictObject({
@@ -15,9 +16,9 @@ export type NotificationSettings = z.output<typeof notificationSettings>
 
 const quietness = { immediately: 0, daily: 1, off: 2 } as const
 
-/** True if the owner is told later or not at all. */
-export function isQuieter(before: NotificationSettings, after: NotificationSettings): boolean {
-  return quietness[after.approvals] > quietness[before.approvals]
+/** The direction in which each setting loosens: the owner is told later, or not at all. */
+export const settingDirections: Directions<NotificationSettings> = {
+  approvals: (before = 'immediately', after = 'immediately') => quietness[after] > quietness[before],
 }
 
 export async function readNotificationSettings(

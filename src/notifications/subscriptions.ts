@@ -1,6 +1,6 @@
 /**
  * Browsers that get push messages about events of an account. A subscription outlasts the hours of the session that made
- * it, because an agent asks at night too: it ends 30 days later, or when that session is ended.
+ * it, because an agent asks at night too: it ends 30 days later, or when that session is ended, as recovery from a lock does.
  */
 import { createECDH } from 'node:crypto'
 import { z } from 'zod'
@@ -22,6 +22,7 @@ const AUTH_BYTES = 16
 const bytes = (length: number) =>
   z
     .string()
+    .max(128)
     .regex(/^[A-Za-z0-9_-]+={0,2}$/, 'must be base64url')
     .refine((text) => Buffer.from(text, 'base64url').length === length, `must be ${length} bytes`)
 
@@ -56,8 +57,9 @@ interface SubscriptionParts {
 }
 
 /**
- * Subscribes a browser; an endpoint that is known is subscribed anew.
- * @param requireProof called before the oldest gives way, because that silences it. @throws Failure `url_not_allowed`.
+ * Subscribes a browser; an endpoint of the account that lasts is subscribed anew. @param requireProof called for any other: its
+ * messages say what agents ask for, and the oldest may give way to it. @returns whether the endpoint is new to the account.
+ * @throws Failure `url_not_allowed`.
  */
 export async function createSubscription(
   { database, settings, newId }: SubscriptionParts & { readonly newId: NewId },
@@ -74,20 +76,24 @@ export async function createSubscription(
     requireProof: () => void
     at: Date
   },
-): Promise<z.input<typeof subscriptionView>> {
-  const { endpoint, keys } = subscription
-  const read = readPublicUrl(endpoint, { loopback: settings.mode === 'sandbox' })
+): Promise<{ view: z.input<typeof subscriptionView>; isNew: boolean }> {
+  const { keys } = subscription
+  const read = readPublicUrl(subscription.endpoint, { loopback: settings.mode === 'sandbox' })
   if ('refused' in read)
     throw new Failure('url_not_allowed', read.detail, {
       hint: 'Send what PushManager.subscribe() of the browser answered.',
       reason: read.refused,
     })
   const id = newId('push', at)
+  const { host, href: endpoint } = read.url
   const hash = keyedHash(settings.dataKey, 'push endpoint', endpoint)
-  const { host } = read.url
   const { kysely } = database
+  const known = await liveSubscriptions(kysely, { accountId, now: at })
+    .select('live.id')
+    .where('live.endpoint_hash', '=', hash)
+    .executeTakeFirst()
+  if (known === undefined) requireProof()
   await kysely.deleteFrom('push_subscription').where('endpoint_hash', '=', hash).execute()
-  if ((await listSubscriptions(database, { accountId, now: at })).length >= MAX_SUBSCRIPTIONS) requireProof()
   await kysely
     .insertInto('push_subscription')
     .values({
@@ -109,7 +115,7 @@ export async function createSubscription(
       liveSubscriptions(kysely, { accountId, now: at }).select('live.id').limit(MAX_SUBSCRIPTIONS),
     )
     .execute()
-  return { id, host, createdAt: at.toISOString() }
+  return { view: { id, host, createdAt: at.toISOString() }, isNew: known === undefined }
 }
 
 /** Selects the subscriptions that last, newest first. */

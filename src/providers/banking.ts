@@ -1,5 +1,5 @@
 /** The banking provider: opens virtual accounts, pays out to bank accounts, and reports deposits and payouts. */
-import type { Money, Stablecoin } from '../money/money.ts'
+import type { Asset, Money, Stablecoin } from '../money/money.ts'
 import type { BankCustomers } from './bank-customers.ts'
 import type { WebhookDelivery } from './card-processor.ts'
 import type { Address } from './chain.ts'
@@ -110,16 +110,33 @@ export interface BankRecipient {
   readonly customer: string | null
 }
 
+/** A payout to quote: by the money that leaves, or by what the recipient gets, in smallest units of its currency. */
+export type QuotablePayout = { readonly currency: PayoutCurrency } & (
+  | { readonly money: Money }
+  | { readonly asset: Asset; readonly recipientUnits: bigint }
+)
+
 /**
  * Terms of a payout.
- * @property fee smallest units of the asset; it is part of the amount. @property rate decimal: units of the recipient's
- * currency per unit of the asset. @property recipientUnits what the recipient gets, in smallest units of its currency.
+ * @property money what leaves, with the fee. @property fee smallest units of the asset; it is part of the amount.
+ * @property rate decimal: units of the recipient's currency per unit of the asset. @property recipientUnits what the
+ * recipient gets, in smallest units of its currency. @property firmUntil until when a payout on these terms pays exactly
+ * that; null: the provider converts at a rate of its own later.
  */
 export interface PayoutQuote {
+  readonly money: Money
   readonly fee: bigint
   readonly rate: string
   readonly recipientUnits: bigint
   readonly eta: Date
+  readonly firmUntil: Date | null
+}
+
+/** Fee of a payout to a currency. @property fee cents of a USD. @property spreadBps of the conversion, in 1/10,000 below the reference rate. */
+export interface PayoutFee {
+  readonly currency: PayoutCurrency
+  readonly cents: bigint
+  readonly spreadBps: number
 }
 
 /** A payout to send. @property id our id: the provider sends one payout with it. @property providerRecipient recipient's id there. */
@@ -167,14 +184,13 @@ export interface BankingProvider {
   /** @throws Failure `provider_unavailable`. */
   open(order: AccountOrder): Promise<OpenedAccount>
   /**
-   * Terms of a payout now.
-   * @throws Failure `payout_rejected` when the provider does not pay out this asset or amount; `rates_unavailable`,
-   * `provider_unavailable`.
+   * Terms of a payout now. One quoted by what arrives costs the smallest amount that pays exactly that.
+   * @throws Failure `payout_rejected` when the provider does not pay out this asset or amount, or cannot promise what
+   * arrives; `rates_unavailable`, `provider_unavailable`.
    */
-  quotePayout(
-    asked: { readonly money: Money; readonly currency: PayoutCurrency },
-    now: Date,
-  ): Promise<PayoutQuote>
+  quotePayout(asked: QuotablePayout, now: Date): Promise<PayoutQuote>
+  /** Fees by currency. */
+  readonly payoutFees: readonly PayoutFee[]
   /**
    * Registers a bank account; repeated calls register one. @returns its id at the provider.
    * @throws Failure `payout_rejected` when the provider does not accept it; `provider_unavailable` when that is unknown.
@@ -216,5 +232,11 @@ export interface BankingProvider {
 /** The part of the port about payouts. */
 export type BankPayouts = Pick<
   BankingProvider,
-  'quotePayout' | 'registerRecipient' | 'sendPayout' | 'findPayout' | 'awaitsFunds' | 'cancelPayout'
+  | 'quotePayout'
+  | 'payoutFees'
+  | 'registerRecipient'
+  | 'sendPayout'
+  | 'findPayout'
+  | 'awaitsFunds'
+  | 'cancelPayout'
 >

@@ -13,14 +13,14 @@ export interface Instrument {
   readonly tradable: boolean
 }
 
-/** A day order, sized by its notional. @property id our id, unique forever; the broker accepts it once. */
+/** A day order, sized by its quantity, or by its notional without one. @property id our id, unique forever; the broker accepts it once. */
 export interface BrokerOrder {
   readonly id: string
   readonly symbol: string
   readonly side: 'buy' | 'sell'
   /** Cents; a buy never costs more. */
   readonly notional: bigint
-  /** Maximum quantity to sell; null for a buy. */
+  /** Maximum quantity; null for a buy by its notional. A buy has one only together with a limit. */
   readonly qty: bigint | null
   /** Null for a market order. */
   readonly limitPrice: bigint | null

@@ -39,6 +39,8 @@ export type WalletOwner =
  */
 export interface Wallet {
   readonly accountId: string
+  /** The card programme's escrow for the account: a smart account beside the wallet, for which the gateway alone signs. */
+  readonly isEscrow?: true
   readonly origin: WalletOwner
   readonly owner: WalletOwner
   /**
@@ -272,7 +274,7 @@ export interface Chain {
   readonly signer: EvmSigner
 
   /** Computes the address of the account's Safe, deployed or not. */
-  walletAddress(wallet: Pick<Wallet, 'accountId' | 'origin'>): Promise<Address>
+  walletAddress(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): Promise<Address>
   /**
    * Reads the modules that the Safe reports; before its first operation, the planned ones as `pending_deployment`.
    */

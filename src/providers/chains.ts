@@ -13,17 +13,21 @@ export interface Chains {
    * absent one.
    */
   of(name: string): Chain
+  /** The chain that a name means here; the name itself where it means none. */
+  nameOf(name: string): string
   /** Registers a callback for each chain that answers after the start. */
   onJoin(welcome: (chain: Chain) => void): void
 }
 
 /**
- * @param started the default first. @param absent configured chains that did not answer.
+ * @param started the default first. @param absent configured chains that did not answer. @param isSandbox a chain's test network
+ * also answers to the chain's own name: `base` is `base-sepolia`.
  * @returns the chains, and a function with which an absent one joins them.
  */
 export function createChains(
   started: readonly [Chain, ...Chain[]],
   absent: readonly ChainName[] = [],
+  isSandbox = false,
 ): { chains: Chains; join: (chain: Chain) => void } {
   let all = started
   let missing = absent
@@ -35,7 +39,13 @@ export function createChains(
     get absent() {
       return missing
     },
-    of(name) {
+    nameOf(given) {
+      const isHere = (name: string) => [...all.map((one) => one.name), ...missing].some((one) => one === name)
+      const test = `${given}-sepolia`
+      return isSandbox && !isHere(given) && isHere(test) ? test : given
+    },
+    of(given) {
+      const name = chains.nameOf(given)
       const chain = all.find((one) => one.name === name)
       if (chain !== undefined) return chain
       if (missing.some((one) => one === name))

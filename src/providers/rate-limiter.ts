@@ -11,10 +11,14 @@ export interface RateLimit {
   readonly restarts?: false
 }
 
-/** A budget to take from. @property client client that is counted. @property endsAt latest end of its window. */
+/**
+ * A budget to take from. @property client client that is counted. @property share multiple of the limit of its class;
+ * default 1. @property endsAt latest end of its window.
+ */
 export interface RateBudget {
   readonly rateClass: string
   readonly client: string
+  readonly share?: number
   readonly endsAt: Date | null
 }
 

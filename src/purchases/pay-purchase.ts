@@ -26,6 +26,7 @@ import { endOfChallenge } from './mpp.ts'
 import { readOffers } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
+  countAttempts,
   findPurchase,
   hexOf,
   keepDelivered,
@@ -153,9 +154,11 @@ export async function presentPurchase(
   )
   const deadline = performance.now() + SELLER_MS
   let refusal: Refusal | undefined
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+  let attempts = 0
+  while (attempts < ATTEMPTS) {
     const timeoutMs = Math.ceil(deadline - performance.now())
     if (timeoutMs <= 0) break
+    attempts += 1
     const asked = await ask(request, {
       loopback: parts.settings.mode === 'sandbox',
       timeoutMs,
@@ -164,7 +167,7 @@ export async function presentPurchase(
     if (asked.status === 'answered' && isSuccess(asked.answer)) {
       const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
       await Promise.all([
-        keepDelivered(database, { id, delivered, hash, at: clock() }),
+        keepDelivered(database, { id, delivered, hash, attempts, at: clock() }),
         awaitOutcome(parts, purchase, hintOf(asked.answer)),
       ])
       return current(parts, id)
@@ -176,8 +179,9 @@ export async function presentPurchase(
     )
     refusal = judge(parts, { asked, purchase })
     if (OVER.has(outcome) || refusal.isFinal) break
-    if (attempt < ATTEMPTS) await sleep(PAUSE_MS)
+    if (attempts < ATTEMPTS) await sleep(PAUSE_MS)
   }
+  await countAttempts(database, { id, attempts })
   const { code, failure } = refusal ?? timedOut
   await markUndelivered(database, { id, code, failure, at: clock() })
   await cancelPurchase(parts, await current(parts, id))

@@ -3,10 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { givenUp } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashOfRequest, type PurchaseRequest } from './request.ts'
-import { BUSY_MS, claimPurchase, findPurchase, isOver, type Purchase, whileClaimed } from './store.ts'
-
-/** How long a paid purchase without an answer is asked for again. */
-const REPEAT_MS = 24 * 60 * 60_000
+import {
+  BUSY_MS,
+  claimPurchase,
+  deliverableUntil,
+  findPurchase,
+  isOver,
+  type Purchase,
+  whileClaimed,
+} from './store.ts'
 
 /** How long a repeated call waits for the one that works on it. */
 const WAIT_MS = 10_000
@@ -24,29 +29,42 @@ export interface Recalled {
   readonly pay: (purchase: Purchase) => Promise<Purchase>
 }
 
+/** @property askedAgain this call sent the payment to the seller. */
+export interface RecalledPurchase {
+  readonly purchase: Purchase
+  readonly askedAgain: boolean
+}
+
 /**
  * Goes on where the first call ended, if it did.
  * @returns null while another call works on it.
  * @throws Failure `provider_unavailable` when it was given up before anything was signed.
  */
-export async function recallPurchase(parts: PayingParts, recalled: Recalled): Promise<Purchase | null> {
+export async function recallPurchase(
+  parts: PayingParts,
+  recalled: Recalled,
+): Promise<RecalledPurchase | null> {
   const until = performance.now() + WAIT_MS
   for (;;) {
-    const purchase = await recallOnce(parts, recalled)
-    if (purchase !== null || performance.now() > until) return purchase
+    const found = await findPurchase(parts.database, { decisionId: recalled.decisionId })
+    const purchase = await recallOnce(parts, recalled, found)
+    if (purchase !== null) return { purchase, askedAgain: purchase.attempts > (found?.attempts ?? 0) }
+    if (performance.now() > until) return null
     await sleep(POLL_MS)
   }
 }
 
-async function recallOnce(parts: PayingParts, recalled: Recalled): Promise<Purchase | null> {
+async function recallOnce(
+  parts: PayingParts,
+  recalled: Recalled,
+  found: Purchase | undefined,
+): Promise<Purchase | null> {
   const { database, clock } = parts
   const { decisionId, request, pay } = recalled
-  const found = await findPurchase(database, { decisionId })
   const purchase = found ?? (await rewrite(parts, recalled))
   if (purchase === null) return null
   const now = clock()
-  const isOld = now.getTime() > purchase.created_at.getTime() + REPEAT_MS
-  if (isOver(purchase) || (isOld && purchase.state === 'settled')) return purchase
+  if (isOver(purchase) || isTooOld(purchase, now)) return purchase
   const until = new Date(now.getTime() + BUSY_MS)
   const claimed =
     found === undefined ? purchase : await claimPurchase(database, { id: purchase.id, until, at: now })
@@ -61,6 +79,12 @@ async function recallOnce(parts: PayingParts, recalled: Recalled): Promise<Purch
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null
   })
+}
+
+/** True for a paid purchase that is no longer asked for. */
+function isTooOld(purchase: Purchase, now: Date): boolean {
+  const until = deliverableUntil(purchase)
+  return purchase.state === 'settled' && until !== null && now > until
 }
 
 /**

@@ -219,16 +219,40 @@ export async function keepSigned(
   return numUpdatedRows === 1n
 }
 
-/** Keeps what the seller delivered. The first delivery stays. */
+/** Keeps what the seller delivered after a number of further paid requests. The first delivery stays. */
 export async function keepDelivered(
   { kysely }: Connection,
-  { id, delivered, hash, at }: { id: string; delivered: Uint8Array; hash: string; at: Date },
+  {
+    id,
+    delivered,
+    hash,
+    attempts,
+    at,
+  }: { id: string; delivered: Uint8Array; hash: string; attempts: number; at: Date },
 ): Promise<void> {
   await kysely
     .updateTable('purchase')
-    .set({ delivered_at: at, delivered, delivered_hash: hash, updated_at: at })
+    .set((eb) => ({
+      delivered_at: at,
+      delivered,
+      delivered_hash: hash,
+      attempts: eb('attempts', '+', attempts),
+      updated_at: at,
+    }))
     .where('id', '=', id)
     .where('delivered_at', 'is', null)
+    .execute()
+}
+
+/** Counts paid requests that brought nothing. */
+export async function countAttempts(
+  { kysely }: Connection,
+  { id, attempts }: { id: string; attempts: number },
+): Promise<void> {
+  await kysely
+    .updateTable('purchase')
+    .set((eb) => ({ attempts: eb('attempts', '+', attempts) }))
+    .where('id', '=', id)
     .execute()
 }
 
@@ -345,6 +369,22 @@ export async function whileClaimed<Result extends Purchase | null>(
     // Nobody claims a purchase that is over.
     if (result === undefined || result === null || !isOver(result)) await setBusy(clock().getTime())
   }
+}
+
+/** How long a paid purchase without an answer is asked for again. */
+const REPEAT_MS = 24 * 60 * 60_000
+
+/** Last moment at which a repeated call may still bring what was bought; null once it came, or the purchase has failed. */
+export function deliverableUntil({
+  state,
+  delivered_at: deliveredAt,
+  is_canceled: isCanceled,
+  valid_before: validBefore,
+  created_at: createdAt,
+}: Purchase): Date | null {
+  if (deliveredAt !== null || state === 'failed') return null
+  if (state === 'settled') return new Date(createdAt.getTime() + REPEAT_MS)
+  return isCanceled ? null : validBefore
 }
 
 /** Nothing is left to do: it is unpaid for ever, or paid and delivered. */

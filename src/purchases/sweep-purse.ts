@@ -1,4 +1,4 @@
-/** Returns the money of a purse whose key is over to the wallet. The purse signs, the sponsor pays the gas. */
+/** Returns the money of an idle purse to the wallet. The purse signs, the sponsor pays the gas. */
 import { sql } from 'kysely'
 import { keccak256, stringToHex } from 'viem'
 import type { NewId } from '../base/ids.ts'
@@ -7,6 +7,7 @@ import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
 import { type Chain, type Hex, tokenAddress } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
 import { hexOf, purseMac } from './store.ts'
@@ -14,6 +15,8 @@ import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** How long a sweep may take before it is given up and begun anew. */
 const VALID_SECONDS = 300
+/** How long a purse keeps its money after a purchase, because the next may follow. */
+const IDLE_MS = 40_000
 const BATCH = 50
 
 export interface SweepingParts extends PayingParts {
@@ -26,13 +29,22 @@ interface IdlePurse {
   readonly asset: PayableAsset
 }
 
-/** Purses with money of keys that were revoked or have expired, without an open sweep. */
+/**
+ * Purses with money, and without an open sweep, that pay for nothing: of keys that were revoked or have expired, of accounts that
+ * owe a debt, and those whose last purchase has ended; an agent's keeps its money for a while.
+ */
 async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly IdlePurse[]> {
   const { rows } = await sql<IdlePurse>`
     select p.id, p.account_id, b.asset
-    from purse p join access_key k on k.id = p.id
+    from purse p left join access_key k on k.id = p.id
       join balance b on b.account = p.account_id || ':purse.' || p.id || ':available' and b.units > 0
-    where (k.status = 'revoked' or k.expires_at <= ${at}) and b.asset = any(${[...payableAssets]})
+    where (
+        k.status = 'revoked' or k.expires_at <= ${at}
+        or exists (select from debt d where d.account_id = p.account_id and d.owed > 0)
+        or not exists (
+          select from purchase o where o.account_id = p.account_id and o.purse_id = p.id
+            and (o.state in ('reserved', 'signed') or k.id is not null and o.updated_at > ${new Date(at.getTime() - IDLE_MS)}))
+      ) and b.asset = any(${[...payableAssets]})
       and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
     limit ${BATCH}`.execute(database.kysely)
   return rows
@@ -42,15 +54,7 @@ async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly
 export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = parts
   for (const purse of await idlePurses(parts, clock())) await beginSweep(parts, purse)
-  const open = await database.kysely
-    .selectFrom('purse_sweep')
-    .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
-    .selectAll('purse_sweep')
-    .select(['purse.account_id', 'purse.address', 'purse.home', 'purse.mac'])
-    .where('state', '=', 'open')
-    .orderBy('purse_sweep.id')
-    .limit(BATCH)
-    .execute()
+  const open = await nextSweeps(database, clock())
   for (const sweep of open) {
     if (signal.aborted) break
     await finishSweep(parts, sweep).catch((err: unknown) =>
@@ -58,6 +62,27 @@ export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Pr
     )
   }
   return open.length
+}
+
+/** Open sweeps that have waited the longest: one that the chain refuses for ever comes last in the next round. */
+function nextSweeps({ kysely }: Connection, at: Date): Promise<OpenSweep[]> {
+  return kysely
+    .updateTable('purse_sweep')
+    .from('purse')
+    .set({ tried_at: at })
+    .whereRef('purse.id', '=', 'purse_sweep.purse_id')
+    .where('purse_sweep.id', 'in', (query) =>
+      query
+        .selectFrom('purse_sweep')
+        .select('id')
+        .where('state', '=', 'open')
+        .orderBy('tried_at')
+        .orderBy('id')
+        .limit(BATCH),
+    )
+    .returningAll('purse_sweep')
+    .returning(['purse.account_id', 'purse.address', 'purse.home', 'purse.mac'])
+    .execute()
 }
 
 /** Holds the money and writes the sweep, in one transaction, before anything is signed. */

@@ -5,7 +5,7 @@ import { untrustedTextOrNull } from '../base/untrusted-text.ts'
 import { Failure } from '../failures/failure.ts'
 import { decimalOf } from '../money/money.ts'
 import { type Delivery, deliveryView, unsealAnswer } from './delivery.ts'
-import { kindOf, type Purchase } from './store.ts'
+import { deliverableUntil, kindOf, type Purchase } from './store.ts'
 import { payableAssets, protocols } from './terms.ts'
 
 /** Members that the answer to a purchase and its later reading share. */
@@ -18,6 +18,9 @@ const members = {
   payTo: z.string().nullable().describe('Payee’s EVM address; null if free.'),
   transaction: z.string().nullable().describe('Hash of the payment; null if there is none.'),
   decisionId: z.string().nullable().describe('`dec_…`; null if free.'),
+  attempts: z.int().describe('Paid requests to the seller.'),
+  lastFailure: untrustedTextOrNull('Why the last one failed.'),
+  expiresAt: z.string().nullable().describe('Until when it can still be delivered, ISO 8601 UTC.'),
 }
 
 export const boughtView = z.strictObject({
@@ -28,6 +31,7 @@ export const boughtView = z.strictObject({
       '`undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked.',
     ),
   usd: z.string().nullable().describe('Value in USD when it was decided; null if free.'),
+  askedAgain: z.boolean().describe('True if this repeated call asked the seller.'),
   response: deliveryView
     .nullable()
     .describe('The seller’s answer; null if none came, after a day, and in an approval: read the purchase.'),
@@ -44,18 +48,19 @@ export const purchaseView = z.strictObject({
   method: z.string().describe('HTTP method.'),
   purpose: z.string().nullable().describe('Purpose given by the buyer.'),
   price: z.string().describe('Agreed price in the asset.'),
-  failure: untrustedTextOrNull('Why it failed or nothing came; null otherwise.'),
+  failure: untrustedTextOrNull('As `lastFailure`.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
 purchaseView.register(z.globalRegistry, { id: 'Purchase' })
 
 export const wholePurchaseView = purchaseView.extend({
+  askedAgain: boughtView.shape.askedAgain,
   response: deliveryView.nullable().describe('The seller’s answer; null if none came, or after a day.'),
 })
 
 function shared(purchase: Purchase) {
   const { asset, protocol } = kindOf(purchase)
-  const { units, state } = purchase
+  const { units, state, delivered_at: deliveredAt } = purchase
   return {
     purchaseId: purchase.id,
     charged: state === 'settled' ? decimalOf({ asset, units }) : '0',
@@ -65,6 +70,9 @@ function shared(purchase: Purchase) {
     payTo: getAddress(purchase.pay_to),
     transaction: purchase.transaction_hash,
     decisionId: purchase.decision_id,
+    attempts: purchase.attempts,
+    lastFailure: deliveredAt === null ? purchase.failure : null,
+    expiresAt: deliverableUntil(purchase)?.toISOString() ?? null,
   }
 }
 
@@ -78,7 +86,7 @@ export function deliveryOf(dataKey: Uint8Array, { id, delivered }: Purchase): De
 export function viewBought(
   dataKey: Uint8Array,
   purchase: Purchase,
-  { usd, replayed }: { usd: string; replayed: boolean },
+  { usd, replayed, askedAgain }: { usd: string; replayed: boolean; askedAgain: boolean },
 ): z.input<typeof boughtView> {
   const hasCome = purchase.delivered_at !== null
   if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
@@ -91,6 +99,7 @@ export function viewBought(
           ? 'undelivered'
           : 'settlement_pending',
     usd,
+    askedAgain,
     response: deliveryOf(dataKey, purchase),
     replayed,
   }
@@ -108,6 +117,10 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
     payTo: null,
     transaction: null,
     decisionId: null,
+    attempts: 0,
+    lastFailure: null,
+    expiresAt: null,
+    askedAgain: false,
     response,
     replayed: false,
   }
@@ -121,7 +134,6 @@ export function statusOf({ state, delivered_at: deliveredAt }: Pick<Purchase, 's
 }
 
 export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
-  const { delivered_at: deliveredAt, failure } = purchase
   const { asset } = kindOf(purchase)
   return {
     ...shared(purchase),
@@ -130,7 +142,7 @@ export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
     method: purchase.method,
     purpose: purchase.purpose,
     price: decimalOf({ asset, units: purchase.units }),
-    failure: deliveredAt === null ? failure : null,
+    failure: purchase.delivered_at === null ? purchase.failure : null,
     createdAt: purchase.created_at.toISOString(),
   }
 }

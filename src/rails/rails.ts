@@ -4,14 +4,20 @@
  */
 import { Failure } from '../failures/failure.ts'
 import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
+import type { PayoutFee } from '../providers/banking.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { RailControls, RailId } from '../providers/rail-controls.ts'
 
-/** A fee in addition to the amount. */
+/**
+ * A fee of a payment. @property currency currency that arrives, if the fee depends on it. @property spreadBps what the
+ * conversion takes besides, in 1/10,000.
+ */
 export interface RailFee {
   readonly name: string
   readonly amount: string
   readonly asset: Asset
+  readonly currency: string | null
+  readonly spreadBps: number
 }
 
 /** Description of a rail. `min` and `max` are decimals in its tokens or currencies; null means no own limit. */
@@ -31,10 +37,11 @@ export interface Rail {
 
 type RailChain = Pick<Chain, 'name' | 'tokens'>
 
-/** @property chains the default first. @property fxPrice price of an FX quote. */
+/** @property chains the default first. @property fxPrice price of an FX quote. @property payoutFees fees by currency. */
 export interface RailFacts {
   readonly chains: { readonly all: readonly [RailChain, ...RailChain[]] }
   readonly fxPrice: Money
+  readonly payoutFees: readonly PayoutFee[]
 }
 
 /** `unknown` while the control cannot be read. */
@@ -49,7 +56,7 @@ export function describeRails(facts: RailFacts): readonly Rail[] {
   return Object.values(rails(facts))
 }
 
-function rails({ chains: { all }, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
+function rails({ chains: { all }, fxPrice, payoutFees }: RailFacts): Readonly<Record<RailId, Rail>> {
   const price = decimalOf(fxPrice)
   const [{ name: chain, tokens }] = all
   const names = all.map(({ name }) => name)
@@ -152,7 +159,13 @@ function rails({ chains: { all }, fxPrice }: RailFacts): Readonly<Record<RailId,
       chains: [],
       min: '1',
       max: '1000000',
-      fees: [],
+      fees: payoutFees.map(({ currency, cents, spreadBps }) => ({
+        name: 'payout',
+        amount: decimalOf({ asset: 'USD', units: cents }),
+        asset: 'USD',
+        currency,
+        spreadBps,
+      })),
       settlementTime: 'P1D',
     },
   }

@@ -1,4 +1,5 @@
 import { parseAbi } from 'viem'
+import { decimalOf } from '../money/money.ts'
 import { type Address, type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
 
 /** A signed EIP-3009 transfer, as a buyer sent it. @see https://eips.ethereum.org/EIPS/eip-3009 */
@@ -23,7 +24,7 @@ const abi = parseAbi([
 
 const RECEIPT_MS = 10_000
 
-type PaymentChain = Pick<Chain, 'signer' | 'authorizationState' | 'transaction'>
+type PaymentChain = Pick<Chain, 'signer' | 'authorizationState' | 'transaction' | 'balanceOf'>
 
 /**
  * Settles a payment on the chain, unless it is settled already. Keeps no state: the chain tells what was paid, so every
@@ -51,9 +52,16 @@ export async function takePayment(
   } catch (error) {
     if (!isRefusedCall(error)) throw error
     // Another presentation may have been settled in between.
-    return (await findSettled(chain, due, payment)) ?? { refused: error.message }
+    return (await findSettled(chain, due, payment)) ?? { refused: await reasonOf(chain, payment, error) }
   }
   return (await findSettled(chain, due, payment)) ?? { refused: 'the transaction was reverted' }
+}
+
+async function reasonOf(chain: PaymentChain, { from, units }: SignedTransfer, error: Error): Promise<string> {
+  const balance = await chain.balanceOf('USDC', from)
+  if (balance >= units) return error.message
+  const [has, due] = [balance, units].map((amount) => decimalOf({ asset: 'USDC', units: amount }))
+  return `the payer ${from} has ${has} USDC, and ${due} are due`
 }
 
 /** Null while the authorization is unused. */

@@ -1,6 +1,6 @@
 /** An agent as its owner sees it: key, permissions and usage. */
 import { z } from 'zod'
-import { spendPolicy } from '../../policies/policy.ts'
+import { storedPolicy } from '../../policies/policy.ts'
 import type { AccessKey } from '../base/principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { showUsage, usageView } from './usage.ts'
@@ -38,7 +38,7 @@ export async function viewAgent(
   key: AccessKey,
   now: Date,
 ): Promise<z.input<typeof agentView>> {
-  const policy = spendPolicy.nullable().parse(key.policy ?? null)
+  const policy = storedPolicy.nullable().parse(key.policy ?? null)
   return {
     agentId: key.id,
     keyId: key.thumbprint,

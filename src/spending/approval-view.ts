@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseJson, toJson } from '../base/json.ts'
 import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../base/untrusted-text.ts'
 import type { Approval } from './approvals.ts'
+import { usedUpView } from './used-up.ts'
 import { violationView } from './violation-view.ts'
 
 export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn', 'expired'])
@@ -19,13 +20,15 @@ export const approvalView = z.strictObject({
     // The merchant of a card purchase named itself.
     [UNTRUSTED_TEXT_KEY]: true,
   }),
-  decisionId: z.string().describe('Decision that required the approval: `dec_…`'),
-  reason: untrustedTextOrNull(
-    'Reason that the agent gave for an exception to its policy; null where the policy itself requires the approval.',
-  ),
+  decisionId: z
+    .string()
+    .nullable()
+    .describe('Decision that required the approval: `dec_…`; null for a change, which spends nothing.'),
+  reason: untrustedTextOrNull('Reason that the agent gave; null without one.'),
   violations: z
     .array(violationView)
     .describe('Rules of the policy that the call breaks, and that an approval overrules once.'),
+  usesUp: usedUpView.optional(),
   note: z.string().nullable().describe('Note of the owner to the agent; null without one.'),
   answer: z
     .looseObject({})

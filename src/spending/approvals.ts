@@ -7,7 +7,7 @@ import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import type { Page } from '../base/page.ts'
 import type { Violation } from '../failures/failure.ts'
-import type { Connection, Database, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { violationView } from './violation-view.ts'
 
 /** How long an approved card purchase may be tried again: 15 minutes. */
@@ -18,12 +18,13 @@ export interface Approval {
   readonly id: string
   readonly accountId: string
   readonly keyId: string
-  readonly decisionId: string
+  /** Decision that asked for it; null for a change, which spends nothing. */
+  readonly decisionId: string | null
   readonly operation: string
   /** Input of the call as its original JSON text. */
   readonly input: string
   readonly idempotencyKey: string | null
-  /** Agent's reason for an exception to its policy; null where the policy itself requires the approval. */
+  /** Agent's reason; null without one. */
   readonly reason: string | null
   /** Rules that the call breaks, as the owner sees them: those that an approval overrules. */
   readonly violations: readonly Violation[]
@@ -82,62 +83,201 @@ function approvalOf({ violations, status, ...row }: Row, now: Date): Approval {
 export type ApprovalCall = Pick<
   Approval,
   'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey' | 'reason' | 'violations'
-> & { readonly fingerprint: string; readonly ttlSeconds: number; readonly at: Date }
-
-/**
- * Requests an approval. Returns the existing one of the same decision or, for a call without an idempotency key, the
- * pending one of the same call; otherwise creates a new one.
- */
-export async function requestApproval(
-  { database, newId }: { database: Connection; newId: NewId },
-  { at, ttlSeconds, ...call }: ApprovalCall,
-): Promise<Approval> {
-  const existing = await findExistingApproval(database, call, at)
-  if (existing !== undefined) return existing
-  const row = await database.kysely
-    .insertInto('approval')
-    .values({
-      id: newId('appr', at),
-      account_id: call.accountId,
-      key_id: call.keyId,
-      decision_id: call.decisionId,
-      operation: call.operation,
-      input: call.input,
-      fingerprint: call.fingerprint,
-      idempotency_key: call.idempotencyKey,
-      reason: call.reason,
-      violations: JSON.stringify(call.violations),
-      status: 'pending',
-      created_at: at,
-      expires_at: new Date(at.getTime() + ttlSeconds * 1000),
-    })
-    // Another process may insert the approval of the same decision concurrently.
-    .onConflict((conflict) => conflict.column('decision_id').doUpdateSet({ decision_id: call.decisionId }))
-    .returning(columns)
-    .executeTakeFirstOrThrow()
-  return approvalOf(row, at)
+> & {
+  readonly fingerprint: string
+  readonly ttlSeconds: number
+  readonly at: Date
+  /** The key asks for it by itself, before or after the call. */
+  readonly isAsked: boolean
+  /** The call repeats an earlier one with the same idempotency key. */
+  readonly isReplayed: boolean
 }
 
-async function findExistingApproval(
-  database: Connection,
-  { decisionId, keyId, fingerprint, idempotencyKey, reason }: Omit<ApprovalCall, 'at' | 'ttlSeconds'>,
-  at: Date,
+/**
+ * Requests an approval: one for each call. Returns the one that the call already has, with the reason added; otherwise creates
+ * one. Requests of an account wait for each other, so that concurrent ones stay within the limits.
+ * @returns undefined when the key has ten open approvals, or the account a hundred, or when
+ * the key keeps withdrawing them.
+ */
+export function requestApproval(
+  { database, newId }: { database: Database; newId: NewId },
+  { ttlSeconds, ...asked }: ApprovalCall,
 ): Promise<Approval | undefined> {
-  const query = database.kysely.selectFrom('approval').select(columns)
-  const own = await query.where('decision_id', '=', decisionId).executeTakeFirst()
-  // Another request for the same exception is a repetition, with or without a key.
-  if (own !== undefined || (idempotencyKey !== null && reason === null))
-    return own === undefined ? undefined : approvalOf(own, at)
-  const same = await query
+  const { at, accountId, keyId } = asked
+  return database.transaction(async (transaction) => {
+    await transaction.call(lockStatement, [accountId])
+    const existing = await findCallApproval(transaction, asked)
+    if (existing !== undefined && (existing.status !== 'pending' || covers(existing, asked)))
+      return join(transaction, existing, asked)
+    // The owner has not seen every rule that it breaks by now: the request is replaced.
+    const call = { ...asked, idempotencyKey: asked.idempotencyKey ?? existing?.idempotencyKey ?? null }
+    if (existing !== undefined) {
+      const { id } = existing
+      await decideApproval(transaction, { accountId, keyId, id, status: 'withdrawn', note: null, at })
+    }
+    if (await hasTooManyOpen(transaction, { accountId, keyId, at })) return undefined
+    const row = await transaction.kysely
+      .insertInto('approval')
+      .values({
+        id: newId('appr', at),
+        account_id: accountId,
+        key_id: keyId,
+        decision_id: call.decisionId,
+        operation: call.operation,
+        input: call.input,
+        fingerprint: call.fingerprint,
+        idempotency_key: call.idempotencyKey,
+        reason: call.reason,
+        violations: JSON.stringify(call.violations),
+        is_asked: call.isAsked,
+        status: 'pending',
+        created_at: at,
+        expires_at: new Date(at.getTime() + ttlSeconds * 1000),
+      })
+      .returning(columns)
+      .executeTakeFirstOrThrow()
+    return approvalOf(row, at)
+  })
+}
+
+const lockStatement: Statement = {
+  name: 'approval_lock',
+  text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
+}
+
+/** True if a key, or all keys of its account, have as many approvals as they may have, open or withdrawn just now. */
+export async function hasTooManyOpen(
+  database: Connection,
+  { accountId, keyId, at }: { accountId: string; keyId: string; at: Date },
+): Promise<boolean> {
+  const { full } = await callForRow<{ full: boolean }>(database, fullStatement, [accountId, keyId, at])
+  return full
+}
+
+const fullStatement: Statement = {
+  name: 'approvals_full',
+  text: 'select approvals_full($1, $2, $3) as full',
+}
+
+/**
+ * Finds the approval that a call has. A call with an idempotency key is the one with that key, or the one that was asked for
+ * without a key; a call without one is the pending one of the same input.
+ */
+async function findCallApproval(
+  database: Connection,
+  {
+    decisionId,
+    keyId,
+    fingerprint,
+    idempotencyKey,
+    isAsked,
+    isReplayed,
+    at,
+  }: Omit<ApprovalCall, 'ttlSeconds'>,
+): Promise<Approval | undefined> {
+  const query = approvalsOfCall(database, { keyId, fingerprint })
+  if (idempotencyKey !== null) {
+    const row = await query.where('idempotency_key', '=', idempotencyKey).executeTakeFirst()
+    const named = row === undefined ? undefined : approvalOf(row, at)
+    const isDecided = named?.status === 'approved' || named?.status === 'rejected'
+    const isSame = isReplayed || (named !== undefined && named.decisionId === decisionId)
+    if (named !== undefined && (named.status === 'pending' || isSame || (isAsked && isDecided))) return named
+  }
+  const isAny = isAsked && idempotencyKey === null
+  const unnamed = isAny ? query : query.where('idempotency_key', 'is', null)
+  // A call with a key is another payment than one without; asking for it made none.
+  const isNew = idempotencyKey !== null && !isAsked
+  const open = (isNew ? unnamed.where('is_asked', '=', true) : unnamed).where('expires_at', '>', at)
+  const row =
+    (await open.where('status', '=', 'pending').executeTakeFirst()) ??
+    // A no holds for the same input, for as long as it could have been approved.
+    (idempotencyKey === null ? await open.where('status', '=', 'rejected').executeTakeFirst() : undefined)
+  return row === undefined ? undefined : approvalOf(row, at)
+}
+
+/** True if a key's call with this idempotency key waits for approval, and is another call. */
+export async function isOfAnotherCall(
+  { kysely }: Connection,
+  { keyId, fingerprint, idempotencyKey, at }: Parameters<typeof findAskedApproval>[1],
+): Promise<boolean> {
+  if (idempotencyKey === null) return false
+  const row = await kysely
+    .selectFrom('approval')
+    .select('id')
     .where('key_id', '=', keyId)
-    .where('fingerprint', '=', fingerprint)
-    .where('idempotency_key', idempotencyKey === null ? 'is' : '=', idempotencyKey)
-    .where('reason', reason === null ? 'is' : 'is not', null)
+    .where('idempotency_key', '=', idempotencyKey)
+    .where('fingerprint', '<>', fingerprint)
     .where('status', '=', 'pending')
     .where('expires_at', '>', at)
-    .orderBy('id')
     .executeTakeFirst()
-  return same === undefined ? undefined : approvalOf(same, at)
+  return row !== undefined
+}
+
+/** Approvals of exactly this call of a key, the newest first. */
+function approvalsOfCall(
+  { kysely }: Connection,
+  { keyId, fingerprint }: Pick<ApprovalCall, 'keyId' | 'fingerprint'>,
+) {
+  return kysely
+    .selectFrom('approval')
+    .select(columns)
+    .where('key_id', '=', keyId)
+    .where('fingerprint', '=', fingerprint)
+    .orderBy('id', 'desc')
+}
+
+/** True if the owner sees every rule that the call breaks by now. */
+function covers({ violations: seen }: Approval, { violations }: Pick<ApprovalCall, 'violations'>): boolean {
+  return violations.every(({ rule, limit }) => seen.some((one) => one.rule === rule && one.limit === limit))
+}
+
+/** Adds the reason and the idempotency key of a repeated request to a pending approval. */
+async function join(
+  { kysely }: Connection,
+  approval: Approval,
+  { reason, idempotencyKey, at }: Pick<ApprovalCall, 'reason' | 'idempotencyKey' | 'at'>,
+): Promise<Approval> {
+  const added = {
+    ...(reason === null || reason === approval.reason ? {} : { reason }),
+    ...(idempotencyKey === null || approval.idempotencyKey !== null
+      ? {}
+      : { idempotency_key: idempotencyKey }),
+  }
+  if (approval.status !== 'pending' || Object.keys(added).length === 0) return approval
+  const row = await kysely
+    .updateTable('approval')
+    .set(added)
+    .where('id', '=', approval.id)
+    .where('status', '=', 'pending')
+    .returning(columns)
+    .executeTakeFirst()
+  return row === undefined ? approval : approvalOf(row, at)
+}
+
+/**
+ * Finds the approval that a denied call asked for: pending, or rejected for as long as it was open. @param idempotencyKey null:
+ * the same input without a key.
+ */
+export async function findAskedApproval(
+  database: Connection,
+  {
+    keyId,
+    fingerprint,
+    idempotencyKey,
+    at,
+  }: Pick<ApprovalCall, 'keyId' | 'fingerprint' | 'idempotencyKey' | 'at'>,
+): Promise<Approval | undefined> {
+  const row = await approvalsOfCall(database, { keyId, fingerprint })
+    .where((where) =>
+      where.or([
+        where('status', '=', 'pending'),
+        ...(idempotencyKey === null
+          ? [where.and([where('idempotency_key', 'is', null), where('expires_at', '>', at)])]
+          : [where('idempotency_key', '=', idempotencyKey)]),
+      ]),
+    )
+    .executeTakeFirst()
+  return row === undefined ? undefined : approvalOf(row, at)
 }
 
 /** Owner of approvals: an account, optionally restricted to one of its keys. */
@@ -231,47 +371,6 @@ export async function decideApproval(
     .returning(columns)
   const row = await (keyId === null ? update : update.where('key_id', '=', keyId)).executeTakeFirst()
   return row === undefined ? undefined : approvalOf(row, at)
-}
-
-/** Maximum open exceptions of a key. */
-export const MAX_OPEN_EXCEPTIONS = 10
-
-const lockStatement: Statement = {
-  name: 'approval_lock',
-  text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
-}
-
-/**
- * Requests an exception, as {@link requestApproval}. Requests of an account wait for each other, so that concurrent ones
- * stay within the limit. @returns undefined when the key has too many open ones.
- */
-export function requestException(
-  { database, newId }: { database: Database; newId: NewId },
-  call: ApprovalCall,
-): Promise<Approval | undefined> {
-  return database.transaction(async (transaction) => {
-    await transaction.call(lockStatement, [call.accountId])
-    const existing = await findExistingApproval(transaction, call, call.at)
-    if (existing !== undefined) return existing
-    if ((await countOpenExceptions(transaction, call)) >= MAX_OPEN_EXCEPTIONS) return undefined
-    return requestApproval({ database: transaction, newId }, call)
-  })
-}
-
-/** Counts the exceptions of a key that its owner has not decided. */
-export async function countOpenExceptions(
-  database: Connection,
-  { keyId, at }: { keyId: string; at: Date },
-): Promise<number> {
-  const { open } = await database.kysely
-    .selectFrom('approval')
-    .select(({ fn }) => fn.countAll<bigint>().as('open'))
-    .where('key_id', '=', keyId)
-    .where('reason', 'is not', null)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', at)
-    .executeTakeFirstOrThrow()
-  return Number(open)
 }
 
 /** Marks pending approvals that have expired, which writes their event. */

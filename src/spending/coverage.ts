@@ -23,6 +23,20 @@ export interface Coverage {
   readonly tokens: readonly CoveredToken[]
 }
 
+/** Money that is to be pulled. Units are smallest units. */
+export interface Pull {
+  readonly asset: string
+  readonly units: string
+}
+
+/** What a purchase waits for. @property token the processor's name of it. @property coverage on which it was decided. */
+export interface WantedPulls {
+  readonly accountId: string
+  readonly token: string
+  readonly pulls: readonly Pull[]
+  readonly coverage: Coverage | null
+}
+
 /** Parameters of the database functions, in their order. */
 type CoverageParameters = readonly [
   left: bigint | null,

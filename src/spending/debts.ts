@@ -4,15 +4,16 @@
  */
 import { sql } from 'kysely'
 import type { NewId } from '../base/ids.ts'
-import { type Asset, assetDecimals, type Money, stablecoins } from '../money/money.ts'
+import { Failure } from '../failures/failure.ts'
+import { type Asset, assetDecimals, decimalOf, type Money, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import { type Connection, callForRow } from '../storage/database.ts'
 import type { AuthenticateDecisions } from './authenticate.ts'
 import type { MadeRow } from './decision-content.ts'
-import { allAssets, sourcesOf } from './sources.ts'
+import { allAssets, BANK, sourcesOf, withEscrow } from './sources.ts'
 
-/** Upper bound of settlements per collection: one per stablecoin. */
-const MAX_SETTLEMENTS = stablecoins.length
+/** Upper bound of settlements per collection: one per stablecoin and place. */
+const MAX_SETTLEMENTS = 64
 
 /** Collection order: cash in the debt's currency, then the card's funding sources, then all other assets. */
 function orderOf({ asset, priority }: Pick<DueDebt, 'asset' | 'priority'>): readonly Asset[] {
@@ -30,9 +31,37 @@ export interface DueDebt {
 export interface DebtCollectionDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
+  readonly chains: { readonly all: readonly { readonly name: string }[] }
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
   readonly settings: { readonly cardSpreadBps: number }
+}
+
+/**
+ * Requires that an account owes nothing, before more of its money gets out of reach. What its owner can still keep from being paid is
+ * owed. @throws Failure `wallet_busy`.
+ */
+export async function requireNoDebt(database: Connection, accountId: string): Promise<void> {
+  const [owed] = await sumOpenDebts(database, accountId)
+  if (owed === undefined) {
+    const unpaid = await database.call<{ id: string }>(
+      {
+        name: 'debt_unpaid',
+        text: `select s.id from card_settlement s join wallet w on w.account_id = s.account_id and w.owner->>'kind' <> 'gateway'
+          where s.account_id = $1 and s.ended_at is null and left(s.place, 7) <> 'escrow.' limit 1`,
+      },
+      [accountId],
+    )
+    if (unpaid.length === 0) return
+    throw new Failure('wallet_busy', 'The chain has not decided on a payment of this account yet.', {
+      retryAfter: 5,
+      hint: 'Send the request again in a few seconds.',
+    })
+  }
+  throw new Failure('wallet_busy', `The account owes ${decimalOf(owed)} ${owed.asset}.`, {
+    retryAfter: 30,
+    hint: 'GET /api/cards shows the debt as `owed`. It is paid from the next money that arrives; shares can be sold for it.',
+  })
 }
 
 /**
@@ -91,18 +120,25 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
 }
 
 /**
- * Collects as much of a debt as its owner has, at current rates. Call within a transaction: a settlement whose
+ * Collects as much of a debt as its owner has in any place, at current rates. Call within a transaction: a settlement whose
  * decision is not authenticated is never sent. Stablecoins leave through a card settlement. Repeated and concurrent
  * calls are safe.
  * @returns the collected amount in the debt's smallest units.
  */
 export async function collectDebt(
-  { database, chain, newId, vouch, settings }: DebtCollectionDependencies,
+  { database, chain, chains, newId, vouch, settings }: DebtCollectionDependencies,
   debt: DueDebt,
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {
   const { cardSpreadBps: spreadBps } = settings
-  const sources = sourcesOf(orderOf(debt), { table, currency: debt.asset, chain: chain.name, spreadBps })
+  const assets = orderOf(debt)
+  const on = ({ name }: { readonly name: string }) =>
+    sourcesOf(assets, { table, currency: debt.asset, chain: name, spreadBps })
+  const elsewhere = chains.all.filter(({ name }) => name !== chain.name)
+  const sources = [
+    ...withEscrow(on(chain)),
+    ...elsewhere.flatMap((other) => on(other).filter(({ place }) => place !== BANK)),
+  ]
   const { collected, made } = await callForRow<{ collected: bigint; made: readonly MadeRow[] }>(
     database,
     {

@@ -170,6 +170,20 @@ export async function withClaimedIdempotency(
   }
 }
 
+/** Reads the answer that a call has kept under its idempotency key; undefined without one. */
+export async function findStoredAnswer(
+  { kysely }: Connection,
+  { principal, key }: Pick<IdempotentCall, 'principal' | 'key'>,
+): Promise<Json | undefined> {
+  const row = await kysely
+    .selectFrom('idempotency')
+    .select('answer')
+    .where('principal', '=', principal)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row?.answer ?? undefined
+}
+
 /** Deletes keys older than 24 hours whose spend, if any, is resolved. */
 export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
   await deleteInPortions(async (limit) => {

@@ -1,4 +1,6 @@
 /** Funding sources: an owner's assets in payment order, each with its value in a currency. */
+
+import { escrowPlace } from '../ledger/accounts.ts'
 import { crossRateDown } from '../money/cross-rate.ts'
 import { currencyOf } from '../money/currencies.ts'
 import {
@@ -47,6 +49,13 @@ export function sourcesOf<Name extends Asset>(
     const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
     return [{ ...at, asset, rate }]
   })
+}
+
+/** Adds the account's escrow before each source on a chain. */
+export function withEscrow<Name extends Asset>(sources: readonly Source<Name>[]): readonly Source<Name>[] {
+  return sources.flatMap((source) =>
+    source.chain === null ? [source] : [{ ...source, place: escrowPlace(source.chain) }, source],
+  )
 }
 
 /** Currency that an asset is worth: `USD` for USDC. */

@@ -32,6 +32,7 @@ export interface TransferRow {
   readonly chain: string
   readonly authorization: Authorization
   readonly signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
+  readonly payer: 'wallet' | 'escrow'
   readonly validUntil: Date
   readonly mac: string
   readonly intentId: string | null

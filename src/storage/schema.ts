@@ -28,6 +28,7 @@ export interface Schema {
   card_event: CardEventTable
   card_hold: CardHoldTable
   card_order: CardOrderTable
+  card_pull: CardPullTable
   card_settlement: CardSettlementTable
   card_usage: CardUsageTable
   chain_cursor: ChainCursorTable
@@ -50,6 +51,7 @@ export interface Schema {
   intent: IntentTable
   investing_order: InvestingOrderTable
   journal_entry: JournalEntryTable
+  journal_usage: JournalUsageTable
   kyc_application: KycApplicationTable
   kyc_decision: KycDecisionTable
   ledger_transaction: LedgerTransactionTable
@@ -69,6 +71,7 @@ export interface Schema {
   payee: PayeeTable
   payment: PaymentTable
   payout: PayoutTable
+  payout_quote: PayoutQuoteTable
   payout_recipient: PayoutRecipientTable
   position: PositionTable
   position_change: PositionChangeTable
@@ -81,14 +84,17 @@ export interface Schema {
   rail_control: RailControlTable
   rate_publication: RatePublicationTable
   rate_window: RateWindowTable
+  recovery_review: RecoveryReviewTable
   relay: RelayTable
   reservation: ReservationTable
   sandbox_message: SandboxMessageTable
   sandbox_order: SandboxOrderTable
   sandbox_secret: SandboxSecretTable
   schema_function: SchemaFunctionTable
+  security_notice: SecurityNoticeTable
   session: SessionTable
   signature_nonce: SignatureNonceTable
+  spend_note: SpendNoteTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
   travel_rule: TravelRuleTable
@@ -136,6 +142,7 @@ export interface AccountTable {
   agent_monthly_max_micros: bigint | null
   country: string | null
   approval_mails: Generated<'immediately' | 'daily' | 'off'>
+  founder_mac: string | null
 }
 
 export interface AgentRegistrationTable {
@@ -179,7 +186,7 @@ export interface ApprovalTable {
   id: string
   account_id: string
   key_id: string
-  decision_id: string
+  decision_id: string | null
   operation: string
   input: string
   fingerprint: string
@@ -199,6 +206,7 @@ export interface ApprovalTable {
   merchant: string | null
   units: bigint | null
   ended_at: Date | null
+  is_asked: Generated<boolean>
 }
 
 export interface BalanceTable {
@@ -332,6 +340,18 @@ export interface CardOrderTable {
   tried_at: Date
 }
 
+export interface CardPullTable {
+  decision_id: string
+  account_id: string
+  token: string | null
+  place: string
+  asset: string
+  units: bigint
+  status: Generated<'open' | 'settled' | 'released'>
+  created_at: Date
+  ended_at: Date | null
+}
+
 export interface CardSettlementTable {
   id: string
   account_id: string
@@ -420,7 +440,7 @@ export interface DecisionSealTable {
 }
 
 export interface DeploymentTable {
-  name: 'data_key' | 'chain_id' | 'chain_owner'
+  name: 'data_key' | 'chain_id' | 'chain_owner' | 'root_key'
   value: string
   written_at: Date
 }
@@ -596,6 +616,15 @@ export interface JournalEntryTable {
   previous: string
   hash: string
   mac: string
+  before_hash: string | null
+  after_hash: string | null
+}
+
+export interface JournalUsageTable {
+  account_id: string
+  actor_kind: string
+  day: string
+  bytes: bigint
 }
 
 export interface KycApplicationTable {
@@ -692,6 +721,7 @@ export interface MovementReviewTable {
   decided_by: string | null
   reason: string | null
   decided_at: Date | null
+  place: string | null
 }
 
 export interface OpenidRecordTable {
@@ -822,6 +852,21 @@ export interface PayoutTable {
   created_at: Date
   tried_at: Date
   deposit_to: string | null
+  quote_id: string | null
+}
+
+export interface PayoutQuoteTable {
+  id: string
+  account_id: string
+  recipient_id: string
+  asset: string
+  units: bigint
+  fee_units: bigint
+  currency: string
+  recipient_units: bigint
+  rate: string
+  eta: Date
+  expires_at: Date
 }
 
 export interface PayoutRecipientTable {
@@ -920,6 +965,7 @@ export interface PurchaseTable {
   created_at: Date
   updated_at: Date
   reversed_at: Date | null
+  attempts: Generated<number>
 }
 
 export interface PurseTable {
@@ -942,6 +988,7 @@ export interface PurseSweepTable {
   since_block: bigint
   state: Generated<'open' | 'settled' | 'released'>
   created_at: Date
+  tried_at: Generated<Date>
 }
 
 export interface PushSubscriptionTable {
@@ -952,6 +999,9 @@ export interface PushSubscriptionTable {
   host: string
   created_at: Date
   session_id: string
+  busy_until: Date | null
+  paused_until: Date | null
+  failures: Generated<number>
 }
 
 export interface RailControlTable {
@@ -973,6 +1023,17 @@ export interface RateWindowTable {
   key: string
   opened_at: Date
   count: number
+}
+
+export interface RecoveryReviewTable {
+  id: string
+  account_id: string
+  proofs: readonly string[]
+  status: 'open' | 'released' | 'blocked'
+  created_at: Date
+  decided_by: string | null
+  reason: string | null
+  decided_at: Date | null
 }
 
 export interface RelayTable {
@@ -1059,6 +1120,15 @@ export interface SchemaFunctionTable {
   applied_at: Generated<Date>
 }
 
+export interface SecurityNoticeTable {
+  id: Generated<bigint>
+  destination_hash: string
+  notice: string
+  at: Date
+  held_until: Date
+  tries: Generated<number>
+}
+
 export interface SessionTable {
   id: string
   account_id: string
@@ -1074,6 +1144,13 @@ export interface SignatureNonceTable {
   key_id: string
   nonce: string
   expires_at: Date
+}
+
+export interface SpendNoteTable {
+  decision_id: string
+  account_id: string
+  reason: string | null
+  memo: string | null
 }
 
 export interface SwapQuoteTable {
@@ -1102,6 +1179,7 @@ export interface TransferTable {
   valid_until: Date
   mac: string | null
   failure_code: 'provider_unavailable' | 'signature_rejected' | null
+  payer: Generated<'wallet' | 'escrow'>
 }
 
 export interface TravelRuleTable {
@@ -1173,6 +1251,8 @@ export interface WalletTable {
   origin: JsonColumn
   owner: JsonColumn
   card_cover: Generated<bigint>
+  escrow: string | null
+  escrow_mac: string | null
 }
 
 export interface WalletDriftTable {

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getAddress } from 'viem'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { Failure } from '../failures/failure.ts'
+import { escrowPlace } from '../ledger/accounts.ts'
 import { balances } from '../ledger/balances.ts'
 import { isChainName } from '../money/chains.ts'
-import { currencyOf } from '../money/currencies.ts'
 import { decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
-import { usdMicrosAt } from '../money/usd-value.ts'
+import { worthInMicros } from '../money/usd-value.ts'
 import type { Address, Wallet, WalletModule } from '../providers/chain.ts'
 import type { Chains } from '../providers/chains.ts'
-import type { Rates } from '../providers/rates.ts'
+import { latestOrDollars, type Rates } from '../providers/rates.ts'
 import type { Connection } from '../storage/database.ts'
 import { findOwnedWallet } from './store.ts'
 
@@ -30,6 +30,8 @@ export interface WalletSummary {
     shortfall?: string
     chain: string
   }[]
+  /** Money in the escrow of cards, held or not. */
+  readonly escrow: readonly { asset: Stablecoin; amount: string; usd: string | null }[]
 }
 
 interface WalletDependencies {
@@ -52,8 +54,7 @@ export async function showWallet(
   const [modules, booked, table] = await Promise.all([
     readModules(chains, wallet),
     balances(database, accountId),
-    // A balance is shown without its worth rather than not at all.
-    rates.latest(now).catch(() => null),
+    latestOrDollars(rates, now),
   ])
   return {
     safeAddress: getAddress(wallet.address),
@@ -70,6 +71,12 @@ export async function showWallet(
           : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
         chain,
       }
+    }),
+    escrow: stablecoins.flatMap((asset) => {
+      const rows = booked.filter((row) => row.asset === asset && row.place.startsWith(escrowPlace('')))
+      const units = rows.reduce((sum, { available, held }) => sum + available + held, 0n)
+      const money = { asset, units }
+      return units === 0n ? [] : [{ asset, amount: decimalOf(money), usd: worthOf(table, money) }]
     }),
   }
 }
@@ -108,7 +115,8 @@ async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly Wa
   return read.flat()
 }
 
-function worthOf(table: RateTable | null, money: Money): string | null {
-  if (table === null || currencyOf(table, money.asset) === undefined) return null
-  return usdOfMicros(usdMicrosAt(table, money).usdMicros)
+/** Worth in USD; null without a rate. */
+export function worthOf(table: RateTable, money: Money): string | null {
+  const micros = worthInMicros(table, money)
+  return micros === null ? null : usdOfMicros(micros)
 }

@@ -57,6 +57,32 @@ export function operationOf(transfer: Transfer): AuthorizedOperation {
   return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
 }
 
+/** The escrow of an account, see {@link Wallet.isEscrow}. */
+export function escrowOf(accountId: string): Wallet {
+  const gateway = { kind: 'gateway' } as const
+  return { accountId, isEscrow: true, origin: gateway, owner: gateway }
+}
+
+/** Finds the account whose escrow has this address. */
+export async function findEscrowOwner({ kysely }: Connection, address: Address): Promise<string | undefined> {
+  const row = await kysely
+    .selectFrom('wallet')
+    .select('account_id')
+    .where('escrow', '=', lowerCase(address))
+    .executeTakeFirst()
+  return row?.account_id
+}
+
+/** Finds the address of an account's escrow; undefined until it is first needed. */
+export async function findEscrow({ kysely }: Connection, accountId: string): Promise<Address | undefined> {
+  const row = await kysely
+    .selectFrom('wallet')
+    .select('escrow')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined || row.escrow === null ? undefined : addressOf(row.escrow)
+}
+
 export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
   const row = await database.kysely
     .selectFrom('wallet')
@@ -161,7 +187,8 @@ export async function insertTransfer(
     },
     [accountId, decisionId, transferText(row)],
   )
-  return walletWritten(accountId, inserted?.written ?? null)
+  const wallet = walletWritten(accountId, inserted?.written ?? null)
+  return wallet !== undefined && row.payer === 'escrow' ? escrowOf(accountId) : wallet
 }
 
 const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_cover: z.string() })
@@ -318,7 +345,7 @@ export async function findTransferOfDecision(
 function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
   return {
     id: row.id,
-    wallet: walletOf(row.account_id, row),
+    wallet: row.payer === 'escrow' ? escrowOf(row.account_id) : walletOf(row.account_id, row),
     authorization: authorization.parse(row.authorized),
     signer: row.signer,
     validUntil: row.valid_until,

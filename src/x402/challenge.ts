@@ -14,9 +14,9 @@ export function createChallenge(
   offered: readonly [Terms, ...Terms[]],
   example: Readonly<Record<string, string>>,
 ): Challenge {
-  const [{ resource: url, description }] = offered
+  const [{ resource: url, description, mimeType }] = offered
   const acceptsV1 = JSON.stringify(offered.map(requirementV1).filter((requirement) => requirement !== null))
-  const resource = { url, description, mimeType: 'application/json' }
+  const resource = { url, description, mimeType }
   const fixed = JSON.stringify({ resource, accepts: offered.map(requirementV2) }).slice(1, -1)
   const extensions = JSON.stringify(extensionsOf(example)).slice(1, -1)
   return (reason, lock) => {

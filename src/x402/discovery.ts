@@ -7,7 +7,7 @@ export function discoveryOf(
   offered: readonly [Terms, ...Terms[]],
   example: Readonly<Record<string, string>>,
 ) {
-  const [{ resource, description }] = offered
+  const [{ resource, description, mimeType }] = offered
   const { bazaar } = extensionsOf(example)
   return {
     version: 1,
@@ -19,7 +19,7 @@ export function discoveryOf(
         type: 'http',
         method: 'GET',
         description,
-        mimeType: 'application/json',
+        mimeType,
         accepts: offered.map(requirementV2),
         extensions: { bazaar },
       },

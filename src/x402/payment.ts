@@ -11,13 +11,13 @@ const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
 const wholeNumber = z.string().regex(/^\d{1,78}$/)
 const bytes32 = z.string().regex(/^0x[0-9a-fA-F]{64}$/)
 
-/** @see https://eips.ethereum.org/EIPS/eip-3009 */
-const signedTransfer = z.strictObject({
+/** Members that a client adds are ignored: only what is read here is passed on. @see https://eips.ethereum.org/EIPS/eip-3009 */
+const signedTransfer = z.object({
   signature: z
     .string()
     .max(10_000)
     .regex(/^0x(?:[0-9a-fA-F]{2})+$/),
-  authorization: z.strictObject({
+  authorization: z.object({
     from: address,
     to: address,
     value: wholeNumber,
@@ -28,8 +28,8 @@ const signedTransfer = z.strictObject({
 })
 
 const method = { scheme: z.string(), network: z.string() }
-const envelopeV1 = z.strictObject({ x402Version: z.literal(1), ...method, payload: z.unknown() })
-const envelopeV2 = z.strictObject({
+const envelopeV1 = z.object({ x402Version: z.literal(1), ...method, payload: z.unknown() })
+const envelopeV2 = z.object({
   x402Version: z.literal(2),
   accepted: z.object({
     ...method,
@@ -39,7 +39,7 @@ const envelopeV2 = z.strictObject({
   }),
   payload: z.unknown(),
   resource: z.unknown().optional(),
-  extensions: echoedPaymentExtensions.optional(),
+  extensions: echoedPaymentExtensions.nullish(),
 })
 
 const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
@@ -74,10 +74,10 @@ function decodeV1(sent: SentPayment): Payment {
 
 function decodeV2(sent: SentPayment): Payment {
   const refused = () => undecodable(sent)
-  const { accepted, payload, extensions = {} } = parsed(envelopeV2, sent, refused)
+  const { accepted, payload, extensions } = parsed(envelopeV2, sent, refused)
   const { scheme, network, ...said } = accepted
-  const identifier = extensions['payment-identifier']?.info.id ?? null
-  const lock = extensions['quote-lock']?.info.token ?? null
+  const identifier = extensions?.['payment-identifier']?.info.id ?? null
+  const lock = extensions?.['quote-lock']?.info.token ?? null
   const parts = { generation: 2, scheme, network, accepted: stated(said), identifier, lock } as const
   return paymentWith(parts, payload, refused)
 }

@@ -76,8 +76,8 @@ function middlewareV2({
   // The attempt's price may come from a quote lock.
   const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
   const accepts = { scheme, network, payTo, maxTimeoutSeconds, price }
-  const { resource, description } = terms
-  const route = { accepts, resource, description, mimeType: 'application/json' }
+  const { resource, description, mimeType } = terms
+  const route = { accepts, resource, description, mimeType }
   return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)
 }
 

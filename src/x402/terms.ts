@@ -26,6 +26,8 @@ export interface Terms {
   /** Absolute URL of the resource, from the configured origin; the Host header must not influence it. */
   readonly resource: `${string}://${string}`
   readonly description: string
+  /** Media type of what is sold. */
+  readonly mimeType: string
 }
 
 /** @property origin configured public origin, such as `http://127.0.0.1:8787`. */
@@ -36,10 +38,12 @@ export interface TermsInput {
   readonly origin: string
   readonly path: string
   readonly description: string
+  readonly mimeType?: string
 }
 
 /** @throws Error when the price is not in USDC. */
-export function termsOf({ chain, payTo, price, origin, path, description }: TermsInput): Terms {
+export function termsOf(input: TermsInput): Terms {
+  const { chain, payTo, price, origin, path, description, mimeType = 'application/json' } = input
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
   const facts = chainFacts(chain.name)
@@ -53,6 +57,7 @@ export function termsOf({ chain, payTo, price, origin, path, description }: Term
     path,
     resource: `${protocol.slice(0, -1)}://${host}${path}`,
     description,
+    mimeType,
   }
 }
 
@@ -64,7 +69,8 @@ export function withPrice(terms: Terms, units: bigint): Terms {
  * Requirement of version 1; null on a chain that it does not know.
  * @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md
  */
-export function requirementV1({ network, asset, payTo, units, resource, description }: Terms) {
+export function requirementV1(terms: Terms) {
+  const { network, asset, payTo, units, resource, description, mimeType } = terms
   if (network.v1 === null) return null
   return {
     scheme: 'exact',
@@ -72,7 +78,7 @@ export function requirementV1({ network, asset, payTo, units, resource, descript
     maxAmountRequired: units.toString(),
     resource,
     description,
-    mimeType: 'application/json',
+    mimeType,
     payTo,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
     asset,

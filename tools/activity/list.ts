@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from '../../policies/scopes.ts'
 import {
+  type ActivityEntry,
   type ActivityPosition,
   type ActivityRoom,
   activityDirections,
@@ -9,9 +10,12 @@ import {
   activityRooms,
   listActivity,
 } from '../../src/activity/list-activity.ts'
+import { payoutReferences, searchPayoutTexts } from '../../src/banking/payout-texts.ts'
+import { recipientNames } from '../../src/banking/recipients.ts'
 import { nextCursor, pageMembers } from '../../src/base/page.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { latestOrDollars } from '../../src/providers/rates.ts'
 
 const scopeOf = {
   wallet: 'wallets:read',
@@ -35,10 +39,11 @@ const position = z
 export default defineTool({
   name: 'activity.list',
   title: 'Activity',
-  summary:
-    'List everything that came into the account or left it, newest first: transfers, deposits, card purchases, orders, purchases and gasless relays.',
+  summary: 'List what came into the account or left it, on every rail, newest first.',
   description:
-    'Use it to see what happened, or whether a payment went through before you repeat it. Free. One transfer, card or order is shown in more detail by its own tool. Rooms that the key has no scope for are left out and named in `notShown`.',
+    'Use it to see what happened, or whether a payment went through before you repeat it. Denied and failed calls have the amount 0. `notShown` names rooms that the key has no scope for.',
+  restDescription:
+    'Transfers, deposits, card purchases, orders, payouts, purchases, dividends and gasless relays.',
   route: 'GET /api/activity',
   who: 'account',
   scopes: [],
@@ -47,19 +52,13 @@ export default defineTool({
   csv: 'entries',
   input: z.strictObject({
     limit: pageMembers.limit,
-    cursor: position.optional().describe('`nextCursor` of the previous page.'),
-    kind: z.enum(activityKinds).optional().describe('Filter by kind.'),
-    direction: z.enum(activityDirections).optional().describe('Filter by direction.'),
-    agentId: z.string().max(64).optional().describe('Filter by the key that spent: `key_…`.'),
-    search: z
-      .string()
-      .trim()
-      .min(1)
-      .max(100)
-      .optional()
-      .describe('Part of the counterparty or the memo, in any letter case.'),
-    from: moment.optional().describe('Start, inclusive, ISO 8601 UTC.'),
-    to: moment.optional().describe('End, exclusive, ISO 8601 UTC.'),
+    cursor: position.optional().describe('From `nextCursor`.'),
+    kind: z.enum(activityKinds).optional().describe('Its kind.'),
+    direction: z.enum(activityDirections).optional().describe('Its direction.'),
+    agentId: z.string().max(64).optional().describe('Key that spent: `key_…`.'),
+    search: z.string().trim().min(1).max(100).optional().describe('Part of payee or memo.'),
+    from: moment.optional().describe('ISO 8601 UTC, inclusive.'),
+    to: moment.optional().describe('Exclusive.'),
   }),
   output: z.strictObject({
     entries: z.array(activityEntry).describe('Entries of this page, newest first.'),
@@ -71,8 +70,11 @@ export default defineTool({
   run: async (context, { limit = 50, cursor, kind, direction, agentId, search, from, to }) => {
     const caller = callerOf(context)
     const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
-    const { entries, next } = await listActivity(context.database, {
-      accountId: caller.account.id,
+    const accountId = caller.account.id
+    const found = search === undefined ? [] : await searchPayoutTexts(context, { accountId, search })
+    const table = await latestOrDollars(context.rates, context.now)
+    const { entries, next } = await listActivity(context.database, table, {
+      accountId,
       keyId: caller.kind === 'key' ? caller.key.id : null,
       rooms: activityRooms.filter(isShown),
       kinds: kind === undefined ? activityKinds : [kind],
@@ -81,14 +83,33 @@ export default defineTool({
       direction: direction ?? null,
       agentId: agentId ?? null,
       search: search ?? null,
+      found,
       after: cursor ?? null,
       limit,
     })
     return {
-      entries,
+      entries: await withNames(context, { accountId, entries }),
       notShown: activityRooms.filter((room) => !isShown(room)),
       nextCursor:
         next === null ? null : Buffer.from(`${next.at.toISOString()} ${next.id}`).toString('base64url'),
     }
   },
 })
+
+/** Names the recipients of payouts, and adds their references. */
+async function withNames(
+  context: Context,
+  { accountId, entries }: { accountId: string; entries: readonly ActivityEntry[] },
+): Promise<ActivityEntry[]> {
+  const payouts = entries.filter(({ kind }) => kind === 'payout')
+  const idsOf = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
+  const [names, references] = await Promise.all([
+    recipientNames(context, { accountId, ids: idsOf(payouts.map(({ counterparty }) => counterparty)) }),
+    payoutReferences(context, { accountId, ids: idsOf(payouts.map(({ object }) => object.id)) }),
+  ])
+  return entries.map((entry) => ({
+    ...entry,
+    counterparty: names.get(entry.counterparty ?? '') ?? entry.counterparty,
+    memo: [entry.memo, references.get(entry.object.id)].filter((text) => text != null).join(' · ') || null,
+  }))
+}

@@ -18,8 +18,10 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'conditional',
   ownTransactions: true,
   mcp: false,
+  stops: true,
   input: z.strictObject({
     id: z.string().max(64).describe('`approvalId`: `appr_…`'),
     decision: z.enum(['approve', 'reject']).describe('Decision of the owner.'),

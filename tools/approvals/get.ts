@@ -4,13 +4,15 @@ import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import { findApproval } from '../../src/spending/approvals.ts'
+import { findUsedUp } from '../../src/spending/used-up.ts'
 
 export default defineTool({
   name: 'approvals.get',
   title: 'Approval status',
   summary: 'Read an approval: the owner’s decision, and the outcome of the approved call.',
   description:
-    'Use it after `approval_required`, every few seconds. Free. Once approved, `answer` is the answer of the call, which has then run: do not call again. `problem` is its error. `rejected` and `expired` are final: do not repeat the call. A key sees only its own approvals.',
+    'Use it after `approval_required`, every few seconds. Once approved, the call has run: `answer` is its answer, `problem` its error; do not call again. `rejected` and `expired` are final: do what `note` says.',
+  restDescription: 'A key sees only its own approvals.',
   route: 'GET /api/approvals/{id}',
   who: 'account',
   scopes: [],
@@ -26,6 +28,8 @@ export default defineTool({
     const owner = { accountId: caller.account.id, keyId }
     const approval = await findApproval(context.database, { ...owner, id, now: context.now })
     if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
-    return viewApproval(approval)
+    const shown = viewApproval(approval)
+    if (approval.status !== 'pending') return shown
+    return { ...shown, usesUp: await findUsedUp(context.database, approval, context.now) }
   },
 })

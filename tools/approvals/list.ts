@@ -9,6 +9,8 @@ export default defineTool({
   name: 'approvals.list',
   title: 'Approvals',
   summary: 'List the approvals that the account’s agents have requested, newest first.',
+  description:
+    'Each has the call that waits, the rules that it broke, and until when it can be decided. Continue with `cursor`.',
   route: 'GET /api/approvals',
   who: 'person',
   scopes: [],

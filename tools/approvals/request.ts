@@ -2,35 +2,47 @@ import { z } from 'zod'
 import { visibleText } from '../../src/base/untrusted-text.ts'
 import { approvalUrl } from '../../src/kernel/gates/approval.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { approvableOperations } from '../../src/spending/approvable-operations.ts'
 import { approvalStatus } from '../../src/spending/approval-view.ts'
+import { findUsedUp, usedUpView } from '../../src/spending/used-up.ts'
 import { violationView } from '../../src/spending/violation-view.ts'
 
 export default defineTool({
   name: 'approvals.request',
   title: 'Ask the owner',
-  summary: 'Ask the owner to allow exactly one call, although the spend policy denies it.',
+  summary:
+    'Ask the owner for exactly one call that the policy denies, or for a change that only the owner makes.',
   description:
-    'The owner sees the call, the violated rules and your reason, and decides once; an approved call runs by itself. Then GET /api/approvals/{id} returns its answer: do not make the call again. Sanctions and identity checks, switched-off rails, missing funds and a paused key cannot be approved. At most 10 requests of a key are open at a time.',
+    'The owner sees the call, the violated rules and your reason; an approved call runs by itself, and GET /api/approvals/{id} returns its answer: do not make the call again. Sanctions, identity checks, switched-off rails, missing funds and a paused key cannot be approved.',
+  restDescription:
+    'A call that waits already keeps its one approval, with the new reason. At most 10 requests of a key are open at a time.',
   route: 'POST /api/approvals',
   who: 'account',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   ownTransactions: true,
   mcp: true,
   input: z.strictObject({
-    operation: z.string().min(1).max(80).describe('Operation or tool to call, such as `wallets.transfer`.'),
+    operation: z
+      .preprocess(
+        // A tool may be named as it is over MCP.
+        (name) => (typeof name === 'string' ? name.replaceAll('_', '.') : name),
+        z.enum(approvableOperations),
+      )
+      .describe(
+        '`agents.policy`: another policy for yourself, {"policy": …}. The owner makes it and `cards.update`.',
+      ),
     input: z
       .looseObject({})
-      .describe(
-        'Input of the call, exactly as it would be sent. With `idempotency_key`, repeating the call under that key returns its answer too.',
-      ),
+      .describe('Input of the call, exactly as it would be sent, with its `idempotency_key`.'),
     reason: z
       .string()
       .trim()
       .min(1)
       .max(500)
       .refine((text) => visibleText(text) !== '', 'must have visible text')
-      .describe('Why the owner should allow it, at most 500 characters. The owner sees it as your words.'),
+      .describe('Why the owner should allow it.'),
   }),
   output: z.strictObject({
     approvalId: z.string().describe('`appr_…`'),
@@ -39,6 +51,7 @@ export default defineTool({
     violations: z
       .array(violationView)
       .describe('Rules that the call breaks; empty if the policy denies nothing.'),
+    usesUp: usedUpView,
     expiresAt: z.string().describe('When the request expires, ISO 8601 UTC.'),
     hint: z.string().describe('How to get the answer.'),
   }),
@@ -56,6 +69,8 @@ export default defineTool({
     'rates_unavailable',
     'not_found',
     'conflict',
+    'approval_rejected',
+    'idempotency_key_reused',
   ],
   example: {
     operation: 'wallets.transfer',
@@ -63,12 +78,14 @@ export default defineTool({
     reason: 'Invoice 17 is due today and 20 USD above my limit.',
   },
   run: async (context, request) => {
-    const { id, status, violations, expiresAt } = await context.askOwner(context, request)
+    const approval = await context.askOwner(context, request)
+    const { id, status, violations, expiresAt } = approval
     return {
       approvalId: id,
       approvalUrl: approvalUrl(context.settings, id),
       status,
       violations: [...violations],
+      usesUp: await findUsedUp(context.database, approval, context.now),
       expiresAt: expiresAt.toISOString(),
       hint: `Show approvalUrl to the owner, then poll GET /api/approvals/${id}: the approved call runs by itself, once.`,
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
-import { issueCard, newCard } from '../../src/cards/issue-card.ts'
+import { demoCard, issueCard } from '../../src/cards/issue-card.ts'
 import { orderCard } from '../../src/cards/order-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/sessions/session-answer.ts'
@@ -15,18 +15,21 @@ export default defineTool({
   title: 'Guest session',
   summary: 'Start a demo guest session with a funded wallet.',
   description:
-    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator. The session lasts 30 days from its last use in the sandbox; adding a passkey (POST /api/auth/webauthn) turns the guest into a person.',
+    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator. In the sandbox the session lasts 30 days from its last use, and its token 15 minutes like any other; adding a passkey (POST /api/auth/webauthn) turns the guest into a person.',
   route: 'POST /api/auth/guest',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'guests',
   rate: 'guests',
   opensSession: true,
   ownTransactions: true,
   input: z.strictObject({}),
-  output: sessionAnswer,
+  output: sessionAnswer.extend({
+    hint: z.string().describe('How to keep the session: a guest cannot sign in again.'),
+  }),
   failures: ['provider_unavailable', 'rate_limited'],
   example: {},
   run: async (context) => {
@@ -45,6 +48,9 @@ export default defineTool({
   },
 })
 
+const RENEWAL_HINT =
+  'Before expiresAt, GET /api/auth/session with the token returns a new token of the same session; without one the guest is lost. Browsers, and clients that keep cookies, are renewed by a cookie.'
+
 type SetupStep = (context: Context) => Promise<unknown>
 
 /**
@@ -57,7 +63,7 @@ async function openGuest(context: Context) {
   const safeAddress = await openWallet(context, { accountId: account.id, at })
   const furnish: SetupStep[] = []
   if (settings.mode === 'sandbox') {
-    const wanted = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
+    const wanted = { ...demoCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
     const card = await orderCard(context, { wanted, call: null, at })
     const destination = { token: 'USDC', chain: chain.name, address: safeAddress } as const
     const bank = await orderVirtualAccount(context, { holder: account, currency: 'USD', destination, at })
@@ -71,5 +77,8 @@ async function openGuest(context: Context) {
       (after) => mintOwed(after, owed),
     )
   }
-  return { answer: await signIn(context, { account, method: 'guest', at }), furnish }
+  return {
+    answer: { ...(await signIn(context, { account, method: 'guest', at })), hint: RENEWAL_HINT },
+    furnish,
+  }
 }

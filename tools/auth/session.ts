@@ -7,6 +7,7 @@ export default defineTool({
   name: 'auth.session',
   title: 'Current session',
   summary: 'Read the session and its account, with a fresh token for clients that store it themselves.',
+  description: '401 `unauthenticated` without a session.',
   route: 'GET /api/auth/session',
   who: 'person',
   scopes: [],

@@ -18,6 +18,7 @@ import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { WalletOwner } from '../../src/providers/chain.ts'
+import { requireIdleWallet } from '../../src/wallets/escrow/escrow.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
 import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
 
@@ -33,7 +34,7 @@ const request = z
       .trim()
       .min(1)
       .max(80)
-      .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
+      .refine((text) => /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u.test(text), 'must not hold control characters')
       .optional()
       .describe('Display name of a new account, or of a guest who becomes a person.'),
   })
@@ -55,7 +56,9 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'conditional',
   mcp: false,
+  stops: true,
   opensSession: true,
   input: request,
   output: z.strictObject({
@@ -66,7 +69,14 @@ export default defineTool({
       .describe('WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON.'),
     ...unchangedSessionAnswer.partial().shape,
   }),
-  failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
+  failures: [
+    'unauthenticated',
+    'step_up_required',
+    'wallet_busy',
+    'conflict',
+    'account_locked',
+    'provider_unavailable',
+  ],
   example: { action: 'register', credential: null, displayName: 'Ada' },
   run: async (context, { action, made, used, challengeId, displayName }) => {
     const { now: at } = context
@@ -78,13 +88,14 @@ export default defineTool({
     const signedIn = findPerson(context)
     if (signedIn !== null) requireRecentProof(context)
     const account = signedIn?.account ?? null
+    if (account !== null) await requireIdleWallet(context, account.id)
     if (made === null) return registrationOptions(context, { account, displayName, at })
     const registration = { credential: made, challengeId, account, displayName, at }
     const { account: person, passkeyId, point } = await registerPasskey(context, registration)
     const owner: WalletOwner = point === null ? { kind: 'gateway' } : { kind: 'passkey', ...point }
     const added = { accountId: person.id, action: 'factor.added', object: { kind: 'passkey', id: passkeyId } }
     if (signedIn !== null) {
-      await transferOwnership(context, person.id, owner)
+      await transferOwnership(context.database, person.id, owner)
       await sendSecurityNotice(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
       // Adding a passkey keeps the current session and its second factor.

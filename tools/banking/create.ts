@@ -20,22 +20,25 @@ export default defineTool({
   title: 'Open a virtual account',
   summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
   description:
-    'Use it when the owner wants to receive bank transfers; call GET /api/banking first, as one account per currency is enough. Free; nothing is spent. Returns the deposit instructions. Called again for a currency it returns the existing account, or a new one if the bank has closed it. Deposits become USDC (EURC for EUR) unless `destination` names another token; USD may stay cash with `destination` null. `kyc_required`: the owner must verify their identity. `conflict`: the account exists with another destination, which never changes. `provider_unavailable`: repeat later with the same idempotency key.',
+    'Use it when the owner wants to receive bank transfers; one account per currency is enough, and a repeated call returns it. Deposits become USDC (EURC for EUR) unless `destination` names another token, which never changes.',
+  restDescription:
+    'For USD, `destination` null keeps cash. A closed account is opened anew. `conflict`: the account exists with another destination. `provider_unavailable`: repeat later with the same idempotency key.',
   route: 'POST /api/banking',
   who: 'account',
   scopes: ['banking:write'],
   effect: 'write',
+  proof: 'none',
   ownTransactions: true,
   mcp: true,
   rail: 'bank-deposit',
   input: z
     .strictObject({
-      currency: z.enum(bankCurrencies).describe('Currency the account receives deposits in.'),
+      currency: z.enum(bankCurrencies).describe('Currency of its deposits.'),
       destination: z
         .strictObject({ token: z.enum(stablecoins).describe('Stablecoin by symbol.') })
         .nullable()
         .optional()
-        .describe('Token that deposits are converted to; null (USD only): they stay cash.'),
+        .describe('Token that deposits become; null (USD only): cash.'),
     })
     .superRefine(({ currency, destination }, context) => {
       // Cash of other currencies is neither shown nor spendable.

@@ -9,8 +9,8 @@ export default defineTool({
   name: 'banking.list',
   title: 'Virtual accounts',
   summary: 'List the virtual bank accounts with their deposit instructions, newest first.',
-  description:
-    'Use it for the details to give to somebody who pays by bank transfer. Deposits that arrived are in GET /api/activity.',
+  description: 'Use it for the details to give to somebody who pays by bank transfer.',
+  restDescription: 'Deposits that arrived are in GET /api/activity.',
   route: 'GET /api/banking',
   who: 'account',
   scopes: ['banking:read'],

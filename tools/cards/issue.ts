@@ -7,7 +7,6 @@ import { type NewCard, orderCard } from '../../src/cards/order-card.ts'
 import { loadHolderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { requireValidCredential } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -16,11 +15,14 @@ export default defineTool({
   title: 'Issue a card',
   summary: 'Issue a virtual card that is paid from the wallet and from cash at each purchase.',
   description:
-    'Use it when a card is needed and GET /api/cards shows none to use. Issuing is free; purchases are not. The number and code of a card are never in an answer: the owner sees them. A card issued by a key is bound to it: each purchase must also fit the key’s policy (category `card`), with at most 100 USD a day, without ATM and magnetic stripe; only the owner can change that. An owner’s card without a daily limit needs a fresh second factor. `insufficient_scope`: ask for tighter controls. `provider_unavailable`: the card may still be issued; repeat with the same idempotency key.',
+    'Use it when a card is needed and GET /api/cards shows none. Only the owner sees number and code. Default: 100 USD a purchase, 250 a day, no ATM or magnetic stripe. A key’s card is bound to it: each purchase must also fit the key’s policy (category `card`) and 100 USD a day. `insufficient_scope`: ask for tighter controls.',
+  restDescription:
+    'Only the owner changes what a key’s card is bound to. An owner’s card needs a fresh second factor. `provider_unavailable`: it may still be issued; repeat with the same idempotency key.',
   route: 'POST /api/cards',
   who: 'account',
   scopes: ['cards:write'],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
   mcp: true,
   restOnly: ['agentId'],
@@ -35,13 +37,7 @@ export default defineTool({
       .describe('`key_…`: key to bind the card to; owners only.'),
   }),
   output: cardView,
-  failures: [
-    'provider_unavailable',
-    'insufficient_scope',
-    'not_found',
-    'step_up_required',
-    'mfa_enrollment_required',
-  ],
+  failures: ['provider_unavailable', 'insufficient_scope', 'not_found'],
   example: { nickname: 'Groceries', limits: { daily: '100' } },
   run: async (context, { agentId, ...controls }) => {
     const caller = callerOf(context)
@@ -70,14 +66,12 @@ export default defineTool({
   },
 })
 
-/** @throws Failure `insufficient_scope` for a key, `step_up_required` for its owner. */
+/** @throws Failure `insufficient_scope` for a key. */
 function requireMayIssue(context: Context, wanted: NewCard): void {
+  // A person has stepped up for the call.
+  if (callerOf(context).kind === 'session') return
   const loose = listLooseParts(wanted)
   if (loose.length === 0) return
-  if (callerOf(context).kind === 'session') {
-    requireStepUp(context)
-    return
-  }
   throw new Failure(
     'insufficient_scope',
     `Only the owner can issue a card with unrestricted ${loose.join(', ')}.`,

@@ -4,21 +4,21 @@ import { cardView, viewCard } from '../../src/cards/card-view.ts'
 import { listCards } from '../../src/cards/store.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf } from '../../src/money/money.ts'
+import { decimalOf, type Stablecoin } from '../../src/money/money.ts'
 import { sumOpenDebts } from '../../src/spending/debts.ts'
+import { readEscrow } from '../../src/wallets/escrow/escrow.ts'
 
-const owedView = z.strictObject({
-  asset: z.string().describe('Currency of the debt.'),
-  amount: z.string().describe('Decimal string of the currency.'),
+const moneyView = z.strictObject({
+  asset: z.string().describe('Its symbol.'),
+  amount: z.string().describe('Decimal string.'),
 })
-owedView.register(z.globalRegistry, { id: 'CardDebt' })
+moneyView.register(z.globalRegistry, { id: 'CardMoney' })
 
 export default defineTool({
   name: 'cards.list',
   title: 'Cards',
-  summary: 'List the cards with their state, limits and controls, newest first; without card numbers.',
-  description:
-    'Use it to find a card’s id and what it may still pay for. Never contains card numbers. `owed` is a debt of the account: cards decline until it is paid.',
+  summary: 'List the cards with their state, limits and controls, newest first.',
+  description: '`owed` is a debt of the account: cards decline until it is paid. No card numbers.',
   route: 'GET /api/cards',
   who: 'account',
   scopes: ['cards:read'],
@@ -26,14 +26,13 @@ export default defineTool({
   mcp: true,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    cards: z.array(cardView).describe('Cards of this page, newest first.'),
+    cards: z.array(cardView).describe('Newest first.'),
     owed: z
-      .array(owedView)
+      .array(moneyView)
       .optional()
-      .describe(
-        'Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid.',
-      ),
-    conversionSpreadBps: z.int().describe('Basis points that conversions between currencies cost.'),
+      .describe('Debts: collected from the account’s assets; cards decline until then. Absent if none.'),
+    escrow: moneyView.describe('Backs approved purchases; the rest returns.'),
+    conversionSpreadBps: z.int().describe('Basis points a conversion costs.'),
     nextCursor,
   }),
   failures: [],
@@ -41,15 +40,21 @@ export default defineTool({
   run: async (context, input) => {
     const page = pageOf(input)
     const accountId = callerOf(context).account.id
-    const [cards, owed] = await Promise.all([
+    const [cards, owed, escrow] = await Promise.all([
       listCards(context.database, { accountId, page }),
       sumOpenDebts(context.database, accountId),
+      readEscrow(context.database, { accountId, chain: context.chain.name }),
     ])
+    const most = escrow.reduce((first, other) => (other.units > first.units ? other : first), {
+      asset: 'USDC' as Stablecoin,
+      units: 0n,
+    })
     const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))
     return {
       cards: rows.map(viewCard),
       ...(debt.length === 0 ? {} : { owed: debt }),
+      escrow: { asset: most.asset, amount: decimalOf(most) },
       conversionSpreadBps: context.settings.cardSpreadBps,
       nextCursor,
     }

@@ -19,7 +19,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   rate: 'reveals',
   shownOnce: ['pan', 'cvc', 'embedUrl'],

@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import { listLoosenedParts } from '../../src/cards/agent-card.ts'
 import { cardState } from '../../src/cards/card-state.ts'
-import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
+import {
+  cardView,
+  controlMembers,
+  memberDirections,
+  viewCard,
+  withControls,
+} from '../../src/cards/card-view.ts'
 import { changeCard, findCardToChange } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
-import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -15,24 +21,30 @@ export default defineTool({
   title: 'Card controls',
   summary: 'Freeze or unfreeze a card, and set its limits, channels and funding order.',
   description:
-    'Use it at once when a card may be misused: `freeze: true` declines every purchase. For names, merchants or canceling use PATCH /api/cards. Free. Absent members stay unchanged; it applies from the next purchase. A key can only tighten cards bound to it, so it cannot unfreeze; `insufficient_scope`: ask the owner. Loosening needs the owner’s fresh second factor. `conflict`: the card changed meanwhile or is canceled: read it again.',
+    'Use it at once when a card may be misused: `freeze: true` declines every purchase. For names, merchants or canceling use PATCH /api/cards. Absent members stay. A key only tightens cards bound to it, and cannot unfreeze: ask the owner.',
+  restDescription:
+    'An owner’s loosening needs a fresh second factor. `conflict`: the card changed meanwhile or is canceled.',
   route: 'POST /api/cards/settings',
   who: 'account',
   scopes: ['cards:write'],
   effect: 'write',
+  proof: 'loosening',
   mcp: true,
-  input: z
-    .strictObject({
-      cardId: z.string().max(64).describe('`card_…`'),
-      freeze: z
-        .boolean()
-        .optional()
-        .describe('True declines every purchase until the card is unfrozen with false.'),
-      limits,
-      priority,
-      channels,
-    })
-    .refine((input) => Object.keys(input).length > 1, 'must name a member to change'),
+  stops: true,
+  input: z.strictObject({
+    cardId: z.string().max(64).describe('`card_…`'),
+    freeze: z.boolean().optional().describe('True declines every purchase, false allows them again.'),
+    limits,
+    priority,
+    channels,
+  }),
+  loosens: {
+    cardId: 'never',
+    freeze: 'off',
+    limits: memberDirections.limits,
+    priority: memberDirections.priority,
+    channels: memberDirections.channels,
+  },
   output: z.strictObject({
     success: z.literal(true).describe('Always true.'),
     card: cardView.describe('Card after the change.'),
@@ -46,7 +58,7 @@ export default defineTool({
     const card = await findCardToChange(database, actor, cardId)
     const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)
     const after = { ...withControls(card, controls), status }
-    if (caller.kind === 'session' && listLoosenedParts(card, after).length > 0) requireStepUp(context)
+    requireProofToLoosen(context, listLoosenedParts(card, after))
     const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',

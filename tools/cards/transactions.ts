@@ -9,9 +9,8 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.transactions',
   title: 'Card transactions',
-  summary: 'List the purchases of a card, approved and declined, with reasons, newest first.',
-  description:
-    'Use it to see whether a purchase went through, and why one was declined (`reason`). `pending` is held and not yet cleared. `not_found`: take the id from GET /api/cards.',
+  summary: 'List the purchases of a card, approved and declined (`reason`), newest first.',
+  description: 'Use it to see whether a purchase went through. `pending` is held, not yet cleared.',
   route: 'GET /api/cards/{id}/transactions',
   who: 'account',
   scopes: ['cards:read'],

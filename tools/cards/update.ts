@@ -1,24 +1,34 @@
 import { z } from 'zod'
 import { bindToKey, listLoosenedParts } from '../../src/cards/agent-card.ts'
 import { cardState } from '../../src/cards/card-state.ts'
-import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
+import {
+  cardView,
+  controlMembers,
+  memberDirections,
+  viewCard,
+  withControls,
+} from '../../src/cards/card-view.ts'
 import { changeCard, findCardToChange, resolveBinding } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
-import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
   name: 'cards.update',
   title: 'Change a card',
-  summary: 'Change a card’s name, limits, channels or merchants, or cancel it permanently.',
+  summary: 'Change a card’s name, limits, channels or merchants, or cancel it for good.',
   description:
-    'Use it to tighten or name a card, or to cancel one that is no longer needed; to stop a card for now use POST /api/cards/settings. Free; canceling cannot be undone. Absent members stay unchanged; it applies from the next purchase. A key can only tighten cards bound to it; `insufficient_scope`: ask the owner. Loosening (a higher limit, a longer list, another key or none) needs the owner’s fresh second factor. Binding a card to a key sets a daily limit of 100 USD if it has none, and switches off ATM and magnetic stripe. `conflict`: the card changed meanwhile or is canceled.',
+    'To stop one for now use POST /api/cards/settings. Absent members stay. A key only tightens cards bound to it; for more ask with POST /api/approvals.',
+  restDescription:
+    'An owner’s loosening (a higher limit, a longer list, another key or none) needs a fresh second factor. A card bound to a key gets a daily limit of 100 USD if it has none, and no ATM or magnetic stripe. `conflict`: the card changed meanwhile or is canceled.',
   route: 'PATCH /api/cards',
   who: 'account',
   scopes: ['cards:write'],
   effect: 'write',
+  proof: 'loosening',
   mcp: true,
+  stops: true,
   restOnly: ['agentId'],
   input: z
     .strictObject({
@@ -33,6 +43,14 @@ export default defineTool({
         .describe('`key_…`: key to bind the card to; null unbinds it. Owners only.'),
     })
     .refine((input) => Object.keys(input).length > 1, 'must name a member to change'),
+  loosens: {
+    cardId: 'never',
+    // It can only be canceled.
+    status: 'never',
+    ...memberDirections,
+    // The policy of another key, or none, replaces the one that bound it.
+    agentId: (before, after) => typeof before === 'string' && after !== before,
+  },
   output: cardView,
   failures: ['not_found', 'conflict', 'insufficient_scope', 'step_up_required', 'mfa_enrollment_required'],
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', nickname: 'Travel' },
@@ -43,7 +61,7 @@ export default defineTool({
     const card = await findCardToChange(database, actor, cardId)
     const keyId = await resolveBinding(database, actor, { wanted: agentId, before: card.keyId })
     const after = { ...withControls(bindToKey(card, keyId), controls), status: status ?? card.status }
-    if (caller.kind === 'session' && listLoosenedParts(card, after).length > 0) requireStepUp(context)
+    requireProofToLoosen(context, listLoosenedParts(card, after))
     const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',

@@ -5,6 +5,7 @@ import { applyForKyc } from '../../src/compliance/kyc.ts'
 import { kycView, viewKyc } from '../../src/compliance/kyc-view.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
+import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 const country = countryCode.describe('ISO 3166-1 alpha-2.')
@@ -90,17 +91,26 @@ export default defineTool({
   title: 'Identity verification',
   summary: 'Verify the identity of the account’s holder, which raises spending limits.',
   description:
-    'A key can only read the status, with {}: use it when `kyc_required` or a limit stops a payment, and tell the owner what `requirements` lists. Free. Identity data must come from the person’s own session. It is stored sealed and can be completed in further calls; complete applications are screened and reviewed. A rejection, or a name that needs a manual decision, applies to every level; such a name also suspends an earlier approval until the decision. Sandbox: the last name `Pending`, `Retry` or `Rejected` gives that verdict, any other is approved.',
+    'A key only reads the status, with {}: use it when `kyc_required` or a limit stops a payment, and tell the owner what `requirements` lists.',
+  restDescription:
+    'Identity data comes from the person’s own session, is stored sealed, and can be completed in further calls; a complete application is screened and reviewed. A rejection, or a name that needs a manual decision, applies to every level; such a name also suspends an earlier approval until the decision. Sandbox: the last name `Pending`, `Retry` or `Rejected` gives that verdict, any other is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],
   effect: 'write',
+  proof: 'conditional',
   ownTransactions: true,
   mcp: true,
   restOnly: ['level', 'applicant', 'documents'],
   input: request,
   output: kycView,
-  failures: ['insufficient_scope', 'provider_unavailable', 'screening_unavailable', 'conflict'],
+  failures: [
+    'insufficient_scope',
+    'step_up_required',
+    'provider_unavailable',
+    'screening_unavailable',
+    'conflict',
+  ],
   example: {
     level: 'basic',
     applicant: {
@@ -112,9 +122,13 @@ export default defineTool({
     },
   },
   run: async (context, { level, applicant, documents }) => {
-    const isStatusRead = Object.keys(applicant).length === 0 && documents.length === 0 && level === 'basic'
+    const isIdentity = Object.keys(applicant).length > 0 || documents.length > 0
+    const isStatusRead = !isIdentity && level === 'basic'
     // Identity data can block an account, so keys must not submit it.
-    if (callerOf(context).kind === 'key' && !isStatusRead) throw personNeeded()
+    const caller = callerOf(context)
+    if (caller.kind === 'key' && !isStatusRead) throw personNeeded()
+    // An approval raises limits, also those of keys, and binds the account to this name.
+    if (caller.kind === 'session' && caller.account.mfaEnrolled && isIdentity) requireStepUp(context)
     const { address, ...person } = applicant
     const { dateOfBirth } = person
     const misfit = dateOfBirth === undefined ? undefined : birthDateError(dateOfBirth, context.now)
@@ -129,7 +143,7 @@ export default defineTool({
       },
       documents,
     }
-    const accountId = callerOf(context).account.id
+    const accountId = caller.account.id
     return viewKyc(await applyForKyc(context, { accountId, level, said, at: context.now }))
   },
 })

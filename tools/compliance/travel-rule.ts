@@ -6,18 +6,19 @@ import { verifiedName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { chainInput } from '../../src/money/chains.ts'
 import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money/money.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
 
 const party = {
-  name: personName.optional().describe('Name of a natural person.'),
-  legalName: personName.optional().describe('Name of an organisation, instead of `name`.'),
-  country: countryCode.optional().describe('Country of residence or registration, ISO 3166-1 alpha-2.'),
+  name: personName.optional().describe('Of a natural person.'),
+  legalName: personName.optional().describe('Of an organisation, instead of `name`.'),
+  country: countryCode.optional().describe('ISO 3166-1 alpha-2.'),
 }
 const institution = z.object({
-  name: personName.describe('Name of the institution.'),
-  lei: lei.optional().describe('Its Legal Entity Identifier, ISO 17442.'),
+  name: personName.describe('Its name.'),
+  lei: lei.optional().describe('ISO 17442.'),
 })
 const isNamedOnce = (said: { name?: string | undefined; legalName?: string | undefined }) =>
   (said.name === undefined) !== (said.legalName === undefined)
@@ -26,35 +27,26 @@ const once = { error: 'needs either name or legalName' }
 /** Unknown members are ignored, because clients often send complete customer records. */
 const request = z
   .object({
-    transferId: z.string().max(64).optional().describe('`tx_…`: transfer that was already sent.'),
-    amount: decimalAmount
-      .optional()
-      .describe('Without `transferId`: amount of the planned transfer, as a decimal of the token.'),
+    transferId: z.string().max(64).optional().describe('`tx_…`, already sent; without the next four.'),
+    amount: decimalAmount.optional().describe('Of the planned transfer.'),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-    destination: evmAddress.optional().describe('Without `transferId`: EVM address of the payee.'),
-    chain: z
-      .string()
-      .min(1)
-      .max(40)
-      .optional()
-      .describe('Chain by name. Default: the first of this deployment.'),
+    destination: evmAddress.optional().describe('Payee of the planned transfer.'),
+    chain: chainInput.optional().describe('Default: the first of this deployment.'),
     beneficiary: z
       .object({
         ...party,
         vasp: z
           .union([personName.transform((text) => ({ name: text, lei: undefined })), institution])
           .optional()
-          .describe(
-            'Institution that holds the destination, by name or {name, lei}; absent: self-hosted wallet.',
-          ),
+          .describe('Institution of the destination; absent: self-hosted.'),
       })
       .refine(isNamedOnce, once)
-      .describe('Beneficiary of the transfer.'),
+      .describe('Who receives.'),
     originator: z
       .object(party)
       .refine(isNamedOnce, once)
       .optional()
-      .describe('Originator of the transfer. Default: the account’s holder.'),
+      .describe('Who sends. Default: the account’s holder.'),
   })
   .superRefine(({ transferId, amount, token, destination }, context) => {
     const issue = (path: string, message: string) =>
@@ -72,11 +64,14 @@ export default defineTool({
   title: 'Travel Rule data',
   summary: 'Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold.',
   description:
-    'Use it after a transfer was denied with `aml_blocked` for `travel_rule`, with the same amount, token, destination and chain, and then repeat the transfer: the data is used once. Do not invent names: ask your owner. Free. With `transferId` it belongs to a transfer that was already sent. With `beneficiary.vasp` that institution is notified; its answer is at GET /api/compliance/travel-rule/{id}, and the transfer waits for it at most ten seconds. `declined`: the institution refused, or a name may be on a sanctions list; transfers there stay blocked, regardless of new data, until an administrator has reviewed it. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, all others accept.',
+    'Use it after `aml_blocked` for `travel_rule`, with the same amount, token, destination and chain, then repeat the transfer: the data is used once. Do not invent names: ask your owner. `beneficiary.vasp` is notified; its answer is at GET /api/compliance/travel-rule/{id}.',
+  restDescription:
+    'The transfer waits at most ten seconds for the institution. `declined`: transfers there stay blocked, whatever the data, until an administrator has reviewed it. Sandbox: an institution named `Declining…` declines, `Silent…` never answers.',
   route: 'POST /api/compliance/travel-rule',
   who: 'account',
   scopes: ['compliance:write'],
   effect: 'write',
+  proof: 'none',
   mcp: true,
   // Personal data is stored sealed in one place only, and not with the idempotent answers.
   shownOnce: ['payload'],
@@ -100,7 +95,14 @@ export default defineTool({
         'IVMS101.2023 payload; null in a replayed answer, because it is shown once and stored sealed.',
       ),
   }),
-  failures: ['not_found', 'conflict', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable'],
+  failures: [
+    'kyc_required',
+    'not_found',
+    'conflict',
+    'chain_not_supported',
+    'screening_unavailable',
+    'rates_unavailable',
+  ],
   example: {
     amount: '1500',
     token: 'USDC',
@@ -116,6 +118,7 @@ export default defineTool({
     const { beneficiary, originator } = input
     const { vasp } = beneficiary
     const owner = await findWalletOwner(database, transfer.destination)
+    const verified = await verifiedName(context, account.id)
     const tellsInstitutions = context.travelRuleNetwork !== null
     const recorded = await recordTravelRule(
       { ...context, tellsInstitutions },
@@ -124,7 +127,13 @@ export default defineTool({
         accountId: account.id,
         wallet,
         isOwnWallet: owner !== undefined,
-        originator: named(await originatorOf(context, originator)),
+        // The verified holder, whatever name was submitted.
+        originator: named(
+          verified === null
+            ? (originator ?? { name: account.displayName })
+            : { name: verified, country: originator?.country },
+        ),
+        isVerified: verified !== null,
         beneficiary: named(beneficiary),
         beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
       },
@@ -132,14 +141,6 @@ export default defineTool({
     return { ...recorded, payload: { ...recorded.payload } }
   },
 })
-
-/** Returns the verified holder as originator if there is one, regardless of the submitted name. */
-async function originatorOf(context: Context, said: z.output<typeof request>['originator']) {
-  const { account } = callerOf(context)
-  const verified = await verifiedName(context, account.id)
-  if (verified !== null) return { name: verified, country: said?.country }
-  return said ?? { name: account.displayName }
-}
 
 /** Resolves the transfer that the data is for. @throws Failure `not_found`, `chain_not_supported`. */
 async function transferOf(

@@ -9,13 +9,13 @@ export default defineTool({
   name: 'events.list',
   title: 'Events',
   summary: 'List what happened to the account, oldest first; a key sees its own events.',
-  description:
-    'Poll it with the id of the last event as `after`. With `Accept: text/event-stream` the events follow live as Server-Sent Events (`id`: the event’s id, `event`: its type), from `Last-Event-ID` or `after`, otherwise from now.',
+  description: 'Use it to wait for an outcome: poll it with the id of the last event as `after`.',
+  restDescription: '`Accept: text/event-stream` streams them (`id`, `event`, `Last-Event-ID`).',
   route: 'GET /api/events',
   who: 'account',
   scopes: ['events:read'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
   stream: true,
   input: eventQuery,
   output: z.strictObject({

@@ -8,8 +8,9 @@ import { orderConflict, placeWritten } from '../../src/investing/place-order.ts'
 import { findOrder, insertOrder, type OrderOwner } from '../../src/investing/store.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, decimalOfUnits, moneyOf } from '../../src/money/money.ts'
 import { priceOf, priceText, sharesOf } from '../../src/money/shares.ts'
+import { reasonMember } from '../../src/spending/spend-note.ts'
 
 /** 0.01 and 1,000,000 USD per share. */
 const MIN_PRICE = priceOf('0.01')
@@ -22,31 +23,39 @@ const orderRequest = z
       .trim()
       .toUpperCase()
       .regex(/^[A-Z0-9.]{1,12}$/, 'must be a ticker, such as VTI')
-      .describe('Ticker of a stock or fund, such as `VTI`.'),
-    side: z.enum(['buy', 'sell']).describe('Direction of the order.'),
-    notional: decimalAmount.describe(
-      'Amount to buy or sell in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractional shares are supported. A holding worth less than 1.00 is sold completely for any amount from its value to 1.00.',
-    ),
+      .describe('Ticker, such as `VTI`.'),
+    side: z.enum(['buy', 'sell']).describe('Direction.'),
+    notional: decimalAmount
+      .optional()
+      .describe(
+        'USD, 1.00 to 1,000,000.00. A limit sell counts shares at the higher of limit and last quote. 1.00 sells all of a holding worth less.',
+      ),
+    qty: decimalAmount
+      .optional()
+      .describe('Shares, in place of `notional`. A market buy spends what they cost at the last quote.'),
     type: z
       .enum(['market', 'limit'])
       .default('market')
-      .describe('`market` fills at the current price; `limit` waits for its price until the session ends.'),
+      .describe('`limit` waits for its price until the session ends.'),
     limitPrice: decimalAmount
       .optional()
-      .describe(
-        'Limit price in USD per share: maximum for a buy, minimum for a sell. Default: the last quote.',
-      ),
+      .describe('USD per share: maximum for a buy, minimum for a sell. Default: the last quote.'),
     clientOrderId: z
       .string()
       .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 visible ASCII characters')
       .optional()
-      .describe('Client-chosen id of the order; a caller can place only one order with it.'),
+      .describe('Your own id, for one order only.'),
+    ...reasonMember,
   })
-  .superRefine(({ notional, type, limitPrice }, context) => {
+  .superRefine(({ notional, qty, type, limitPrice }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    const misfit = amountMismatch(notional, 'USD')
+    if (notional === undefined && qty === undefined) refuse('notional', 'is required, or qty')
+    if (notional !== undefined && qty !== undefined)
+      refuse('qty', 'is in place of notional: send one of both')
+    const misfit = notional === undefined ? undefined : amountMismatch(notional, 'USD')
     if (misfit !== undefined) refuse('notional', misfit)
+    if ((/\.(\d+)$/.exec(qty ?? '')?.[1]?.length ?? 0) > 9) refuse('qty', 'has more than 9 fraction digits')
     if (limitPrice === undefined) return
     if (type !== 'limit') refuse('limitPrice', 'is allowed for limit orders only')
     const price = priceOf(limitPrice)
@@ -58,18 +67,19 @@ const orderRequest = z
   // Trailing zeros are removed, so that equal requests compare equal.
   .transform((order) => ({
     ...order,
-    notional: decimalOf(moneyOf('USD', order.notional)),
+    notional: order.notional === undefined ? undefined : decimalOf(moneyOf('USD', order.notional)),
+    qty: order.qty === undefined ? undefined : decimalOfUnits(priceOf(order.qty), 9),
     limitPrice: order.limitPrice === undefined ? undefined : priceText(priceOf(order.limitPrice)),
   }))
 
 type OrderRequest = z.output<typeof orderRequest>
 
 /** Content that must be equal for two requests with the same client order id. */
-const requestKeyOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
+const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRequest) =>
   canonicalJson({
     symbol,
     side,
-    notional: moneyOf('USD', notional).units,
+    ...(notional === undefined ? { qty: priceOf(qty ?? '0') } : { notional: moneyOf('USD', notional).units }),
     type,
     limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
   })
@@ -97,13 +107,16 @@ export default defineTool({
   name: 'investing.order',
   title: 'Buy or sell a stock or fund',
   summary:
-    'Buy or sell a stock or ETF for an amount of USD, in fractions of a share, at the market or with a limit.',
+    'Buy or sell a stock or ETF for an amount of USD or a number of shares, at the market or with a limit.',
   description:
-    'Use it when the owner asked for this trade; read GET /api/investing/portfolio first. A buy spends USD cash only, no stablecoins, and holds it until the order ends; a sell holds shares. Both count under the policy (category `invest`). The answer says in `next` how to follow an open order; it can be canceled. `order_rejected`: see the detail and correct the order. `insufficient_funds`: receive USD, sell, or order less. `policy_denied`: do not repeat unchanged. After a timeout repeat with the same idempotency key.',
+    'Use it when the owner asked for this trade; read GET /api/investing/portfolio first. A buy spends USD cash only, no stablecoins, and holds it until the order ends; a sell holds shares. Category `invest`. `next` says how to follow an open order. After a timeout repeat with the same idempotency key.',
+  restDescription:
+    '`order_rejected`: see the detail and correct the order. `insufficient_funds`: receive USD, sell, or order less.',
   route: 'POST /api/investing/order',
   who: 'account',
   scopes: ['investing:trade'],
   effect: 'spend',
+  proof: 'step-up',
   mcp: true,
   rail: 'investing',
   input: orderRequest,
@@ -113,6 +126,7 @@ export default defineTool({
     'order_rejected',
     'policy_denied',
     'approval_required',
+    'approval_rejected',
     'rates_unavailable',
     'provider_unavailable',
     'conflict',
@@ -127,16 +141,20 @@ export default defineTool({
       if (named !== undefined && named.asked !== requestKeyOf(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
-    const money = moneyOf('USD', input.notional)
     const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
-    const { limitPrice, qty, referencePrice } = await admitOrder(context, {
+    const size =
+      input.notional === undefined
+        ? { qty: priceOf(input.qty ?? '0') }
+        : { notional: moneyOf('USD', input.notional) }
+    const admitted = await admitOrder(context, {
       accountId: owner.accountId,
       symbol,
       side,
       type,
-      notional: money,
+      size,
       limitPrice: limit,
     })
+    const { notional: money, limitPrice, qty, referencePrice } = admitted
     return {
       category: 'invest',
       money,
@@ -144,7 +162,7 @@ export default defineTool({
       chain: null,
       counterparty: null,
       symbol,
-      ...(qty === null ? {} : { holding: sharesOf(symbol, qty) }),
+      ...(side === 'buy' || qty === null ? {} : { holding: sharesOf(symbol, qty) }),
       order: {
         row: {
           id: context.newId('ord', context.now),

@@ -55,19 +55,19 @@ export default defineTool({
   name: 'investing.portfolio',
   title: 'Portfolio',
   summary: 'Read USD cash, holdings and dividends of the portfolio, and with `series` its performance.',
-  description:
-    'Use it before an order, and to report on investments. Free. Amounts are decimal strings of USD; `buyingPower` is the cash that can be spent now. Ask for `series` only to draw or compare: it is long. Returns are time-weighted: deposits and withdrawals do not count.',
+  description: 'Use it before an order. `buyingPower` can be spent now. Returns are time-weighted.',
+  restDescription: 'USD decimal strings. `series` is long: only to draw or compare.',
   route: 'GET /api/investing/portfolio',
   who: 'account',
   scopes: ['investing:read'],
   effect: 'read',
   mcp: true,
   input: z.strictObject({
-    timeframe: z.enum(timeframes).default('1M').describe('Window of the performance; `1M` by default.'),
+    timeframe: z.enum(timeframes).default('1M').describe('Window of the performance.'),
     series: z
       .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
       .default(false)
-      .describe('True adds the values over time to the performance, about a hundred points.'),
+      .describe('Adds a hundred values over time: only to draw or compare.'),
   }),
   output: z.strictObject({
     asOf: z.string().describe('Time of the valuation, ISO 8601 UTC.'),

@@ -1,7 +1,16 @@
 import { z } from 'zod'
-import { type Policy, type SpendCategory, spendCategories, spendPolicy } from '../../policies/policy.ts'
+import {
+  type Policy,
+  type SpendCategory,
+  spendCategories,
+  spendPolicy,
+  storedPolicy,
+} from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
+import { agreeTerms } from '../../src/banking/payout-quote.ts'
+import { payoutAssets } from '../../src/banking/payout-request.ts'
+import { requireRecipient } from '../../src/banking/recipients.ts'
 import type { AccessKey } from '../../src/base/principal.ts'
 import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failures/failure.ts'
@@ -10,11 +19,14 @@ import { agentKinds, developerKinds, findOwnKey } from '../../src/identity/keys/
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { chainInput } from '../../src/money/chains.ts'
 import {
   type Asset,
   amountMismatch,
   assetDecimals,
   decimalAmount,
+  decimalOf,
+  type Money,
   moneyOf,
   stablecoins,
 } from '../../src/money/money.ts'
@@ -33,28 +45,52 @@ const onChainCategories: ReadonlySet<string> = new Set(['transfer', 'gasless', '
 
 const assets = Object.keys(assetDecimals).filter((name): name is Asset => name in assetDecimals)
 
+/** Currencies that arrive, but that no account pays in. */
+const foreignCurrencies: ReadonlySet<string> = new Set(['EUR', 'GBP', 'INR'])
+
+function isPayoutAsset(asset: Asset): asset is (typeof payoutAssets)[number] {
+  return payoutAssets.some((one) => one === asset)
+}
+
 const spend = z
   .strictObject({
-    category: z.enum(spendCategories).describe('Category of the spend.'),
-    amount: decimalAmount.describe('Amount of the asset as a decimal string or number.'),
-    asset: z.enum(assets).default('USDC').describe('Asset to spend; `USDC` by default.'),
-    chain: z.string().max(40).nullish().describe('Chain by name.'),
-    counterparty: evmAddress.nullish().describe('EVM address of the payee.'),
+    category: z.enum(spendCategories).describe('Its category.'),
+    amount: decimalAmount.optional().describe('Amount including fees.'),
+    asset: z.enum(assets).default('USDC').describe('Asset to spend.'),
+    chain: chainInput.nullish().describe('Default: the first of this deployment.'),
+    counterparty: evmAddress.nullish().describe('Payee.'),
     recipientId: z
       .string()
       .regex(/^rcp_[0-9a-z]{26}$/, 'must be the id of a recipient')
       .nullish()
-      .describe('`rcp_…`: recipient, for a payout.'),
+      .describe('`rcp_…`, for a payout.'),
+    recipientAmount: decimalAmount
+      .optional()
+      .describe('With `recipientId`, in place of `amount`: what arrives.'),
     mcc: z
       .string()
       .regex(/^\d{4}$/, 'must be four digits')
       .nullish()
-      .describe('Merchant category code, for card purchases.'),
-    symbol: z.string().max(12).nullish().describe('Ticker, for investments.'),
+      .describe('Of a card purchase.'),
+    symbol: z.string().max(12).nullish().describe('Ticker.'),
   })
-  .superRefine(({ amount, asset }, context) => {
-    const misfit = amountMismatch(amount, asset)
-    if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
+  .superRefine(({ category, amount, asset, recipientId, recipientAmount }, context) => {
+    const refuse = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message })
+    const isPayout = category === 'payout'
+    if (isPayout ? !isPayoutAsset(asset) : foreignCurrencies.has(asset))
+      return refuse(
+        'asset',
+        isPayout
+          ? `a payout leaves in USD or USDC, not ${asset}; for what arrives send recipientId and recipientAmount`
+          : `no payment leaves in ${asset}: simulate it in USD or a stablecoin`,
+      )
+    if ((amount === undefined) === (recipientAmount === undefined))
+      return refuse('amount', 'send exactly one of amount or, for a payout, recipientAmount')
+    if (recipientAmount !== undefined && (!isPayout || recipientId == null))
+      refuse('recipientAmount', 'is for payouts with recipientId')
+    const misfit = amountMismatch(amount ?? recipientAmount ?? '', amount === undefined ? 'USD' : asset)
+    if (misfit !== undefined) refuse(amount === undefined ? 'recipientAmount' : 'amount', misfit)
   })
 
 const request = z
@@ -67,13 +103,8 @@ const request = z
     policy: spendPolicy
       .optional()
       .describe('Draft policy to evaluate instead of the key’s own, with or without `keyId`. Owners only.'),
-    spend: spend.optional().describe('Spend to evaluate.'),
-    count: z
-      .int()
-      .min(1)
-      .max(1000)
-      .default(1)
-      .describe('Number of equal spends to evaluate one after the other, 1 to 1000. Default: 1.'),
+    spend: spend.optional().describe('The spend.'),
+    count: z.int().min(1).max(1000).default(1).describe('Number of equal spends, one after the other.'),
     replay: z
       .boolean()
       .optional()
@@ -96,13 +127,16 @@ export default defineTool({
   title: 'Simulate a spend',
   summary: 'Ask whether a spend would be allowed, without spending, holding or counting anything.',
   description:
-    'Use it before a spend that may not fit, and to explain limits. Not needed before every spend: a denied spend costs nothing either. Free. The answer is the decision that the same spend would get now, by the same functions, with every violated rule; with `counterparty`, a transfer is also checked against sanctions, velocity and the Travel Rule. `count` evaluates a series. A later spend may still differ, because others use the same budget. `rates_unavailable`: try again in a minute.',
+    'Use it before a spend that may not fit, and to explain limits; a denied spend costs nothing either. The answer is the decision that the spend would get now, with every violated rule; with `counterparty` also of sanctions, velocity and the Travel Rule, with `recipientId` the fee of a payout.',
+  restDescription:
+    'It is made by the same functions. `count` evaluates a series. A later spend may still differ, because others use the same budget.',
   route: 'POST /api/agents/policies/simulate',
   who: 'account',
   scopes: [],
   effect: 'read',
   mcp: true,
   restOnly: ['keyId', 'policy', 'replay'],
+  requiredOverMcp: ['spend'],
   input: request,
   output: z.strictObject({
     decision: verdict.nullable().describe('Simulated decision; null for a replay.'),
@@ -111,6 +145,7 @@ export default defineTool({
       .string()
       .nullable()
       .describe('Value of the spend in USD, as it would be counted; null for a replay.'),
+    fee: z.string().nullable().describe('Fee within the amount of a payout; null if there is none to tell.'),
     available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
     allowed: z
       .int()
@@ -147,13 +182,22 @@ export default defineTool({
       .nullable()
       .describe('Past decisions that would change, oldest first; null without a replay.'),
   }),
-  failures: ['not_found', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'conflict'],
+  failures: [
+    'not_found',
+    'chain_not_supported',
+    'payout_rejected',
+    'screening_unavailable',
+    'rates_unavailable',
+    'provider_unavailable',
+    'conflict',
+  ],
   example: { spend: { category: 'transfer', amount: '25' } },
   run: async (context, input) => {
     const { accountId, key, policy } = await resolveSubject(context, input)
     const shared = {
       policyHash: policyHashOf(policy),
       usd: null,
+      fee: null,
       available: null,
       allowed: null,
       firstDenied: null,
@@ -167,8 +211,10 @@ export default defineTool({
         violations: [],
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
-    const { category, amount, asset, chain, counterparty, recipientId, mcc, symbol } = input.spend
-    const aml = await screen(context, { accountId, keyId: key?.id ?? null, spend: input.spend })
+    const { category, asset, counterparty, recipientId, mcc, symbol } = input.spend
+    const chain = input.spend.chain == null ? null : context.chains.nameOf(input.spend.chain)
+    const { money, fee } = await plan(context, { accountId, spend: input.spend })
+    const aml = await screen(context, { accountId, keyId: key?.id ?? null, money, spend: input.spend })
     const { firstDenied, ...simulated } = await simulateSpends(context, {
       accountId,
       key,
@@ -177,7 +223,7 @@ export default defineTool({
       spending: {
         ...(aml === null ? {} : { aml }),
         category,
-        money: moneyOf(asset, amount),
+        money,
         place: placeOf(category, asset, chain ?? context.chain.name),
         chain: chain ?? (onChainCategories.has(category) ? context.chain.name : null),
         counterparty: recipientId ?? counterparty?.toLowerCase() ?? null,
@@ -191,6 +237,7 @@ export default defineTool({
       decision: simulated.verdict,
       violations: [...simulated.violations],
       usd: usdOfMicros(simulated.usdMicros),
+      fee: fee === null ? null : decimalOf({ asset, units: fee }),
       available: simulated.available,
       allowed: simulated.allowed,
       firstDenied:
@@ -233,7 +280,7 @@ async function resolveSubject(
 }
 
 function ownPolicy(key: AccessKey): Policy | null {
-  return spendPolicy.nullable().parse(key.policy ?? null)
+  return storedPolicy.nullable().parse(key.policy ?? null)
 }
 
 async function replayed(
@@ -270,14 +317,28 @@ function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
 }
 
+/** What leaves, and the fee within it; null: none, or unknown. @throws Failure `not_found`, `payout_rejected`. */
+async function plan(
+  context: Context,
+  {
+    accountId,
+    spend: { asset, amount, recipientId, recipientAmount },
+  }: { accountId: string; spend: z.output<typeof spend> },
+): Promise<{ money: Money; fee: bigint | null }> {
+  if (recipientId == null || !isPayoutAsset(asset)) return { money: moneyOf(asset, amount ?? ''), fee: null }
+  const recipient = await requireRecipient(context, { id: recipientId, accountId })
+  return agreeTerms(context, { accountId, recipient, said: { asset, amount, recipientAmount } })
+}
+
 /** Screens a transfer to a named payee as the real call does; null for other spends. */
 async function screen(
   given: Context,
   {
     accountId,
     keyId,
-    spend: { category, amount, asset, chain, counterparty },
-  }: { accountId: string; keyId: string | null; spend: z.output<typeof spend> },
+    money: { asset, units },
+    spend: { category, chain, counterparty },
+  }: { accountId: string; keyId: string | null; money: Money; spend: z.output<typeof spend> },
 ) {
   const token = stablecoins.find((one) => one === asset)
   if (category !== 'transfer' || token === undefined || counterparty == null) return null
@@ -287,7 +348,7 @@ async function screen(
     keyId,
     destination: counterparty,
     chain: context.chain.name,
-    money: { asset: token, units: moneyOf(asset, amount).units },
+    money: { asset: token, units },
   }
   const known = await loadTransferFacts(context, request)
   const { aml } = await admitTransfer(context, {

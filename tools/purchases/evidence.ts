@@ -10,14 +10,16 @@ import { findOwnPurchase } from '../../src/purchases/store.ts'
 export default defineTool({
   name: 'purchases.evidence',
   title: 'Evidence of a purchase',
-  summary: 'Read the signed evidence of a purchase.',
-  description:
-    'The document says what was wanted, decided, signed, paid and delivered. `bursar audit verify-purchase FILE` checks it offline, and with --rpc URL against the chain.',
+  summary: 'Read the signed evidence of a purchase: what was wanted, decided, signed, paid and delivered.',
+  description: 'Use it to prove a purchase to its seller or its owner.',
+  restDescription:
+    '`bursar audit verify-purchase FILE` checks it offline, and with --rpc URL against the chain.',
   route: 'GET /api/purchases/{id}/evidence',
   who: 'account',
   scopes: ['purchases:pay'],
   effect: 'read',
-  mcp: false,
+  mcp: true,
+  verbatim: ['evidence'],
   input: z.strictObject({ id: z.string().max(64).describe('`buy_…`') }),
   output: z.strictObject({
     evidence: evidenceDocument.describe('The document.'),

@@ -9,12 +9,13 @@ export default defineTool({
   name: 'purchases.get',
   title: 'Purchase',
   summary: 'Read one purchase and what came.',
-  description: 'Use it after `settlement_pending`, every few seconds. Free.',
+  description: 'Use it after `settlement_pending`, every few seconds.',
   route: 'GET /api/purchases/{id}',
   who: 'account',
   scopes: ['purchases:pay'],
   effect: 'read',
   mcp: true,
+  verbatim: ['response'],
   input: z.strictObject({ id: z.string().max(64).describe('`buy_…`') }),
   output: wholePurchaseView,
   failures: ['not_found'],
@@ -27,6 +28,11 @@ export default defineTool({
       id,
     })
     if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
-    return { ...viewPurchase(purchase), response: deliveryOf(context.settings.dataKey, purchase) }
+    return {
+      ...viewPurchase(purchase),
+      // Reading asks nobody.
+      askedAgain: false,
+      response: deliveryOf(context.settings.dataKey, purchase),
+    }
   },
 })

@@ -8,8 +8,8 @@ import { purchaseView, viewPurchase } from '../../src/purchases/view.ts'
 export default defineTool({
   name: 'purchases.list',
   title: 'Purchases',
-  summary: 'List purchases of paid web resources, newest first.',
-  description: 'Use it to find a purchase. Free. A key sees its own.',
+  summary: 'List purchases of paid URLs, newest first; a key sees its own.',
+  description: 'Use it to find a purchase.',
   route: 'GET /api/purchases',
   who: 'account',
   scopes: ['purchases:pay'],

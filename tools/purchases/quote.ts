@@ -1,6 +1,6 @@
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
-import { untrustedTextOrNull } from '../../src/base/untrusted-text.ts'
+import { untrustedTextOrNull, visibleName } from '../../src/base/untrusted-text.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalOfUnits } from '../../src/money/money.ts'
@@ -21,7 +21,7 @@ export default defineTool({
   title: 'Price of a web resource',
   summary: 'Ask a URL what it costs, without paying.',
   description:
-    'Use it before the first purchase from a seller. Free; the URL is requested once. `free`: it asks for no payment.',
+    'Use it before the first purchase from a seller. The URL is requested once. `free`: it asks for no payment.',
   route: 'POST /api/purchases/quote',
   who: 'account',
   scopes: ['purchases:pay'],
@@ -81,5 +81,6 @@ function checksummed(address: string): string {
 }
 
 function descriptionOf(offers: readonly Offer[]): string | null {
-  return offers.find(({ description }) => description !== null)?.description?.slice(0, 1000) ?? null
+  const text = offers.find(({ description }) => description !== null)?.description
+  return text == null ? null : visibleName(text, 1000)
 }

@@ -20,8 +20,16 @@ const rail = z.strictObject({
   min: z.string().nullable().describe('Minimum amount, as a decimal; null: no limit of its own.'),
   max: z.string().nullable().describe('Maximum amount, as a decimal; null: no limit of its own.'),
   fees: z
-    .array(z.strictObject({ name: z.string(), amount: z.string(), asset: z.string() }))
-    .describe('Fees on top of the amount.'),
+    .array(
+      z.strictObject({
+        name: z.string(),
+        amount: z.string(),
+        asset: z.string(),
+        currency: z.string().nullable().describe('Currency that arrives; null: any.'),
+        spreadBps: z.int().describe('Besides, basis points of the conversion.'),
+      }),
+    )
+    .describe('Fees of a payment; a payout’s is within its amount.'),
   settlementTime: z.string().describe('Usual settlement time, as an ISO 8601 duration.'),
   reason: z.string().nullable().describe('Human-readable reason why it is disabled or unknown.'),
 })
@@ -32,7 +40,7 @@ export default defineTool({
   title: 'Rails',
   summary: 'List the rails for moving money, with their state, limits and fees.',
   description:
-    'Use it when a payment fails with `rail_disabled`, or to see what a deployment can do. Free. Nothing moves on a rail that is `disabled` or `unknown`.',
+    'Use it after `rail_disabled`, or for fees. Nothing moves on a rail that is `disabled` or `unknown`.',
   route: 'GET /api/rails',
   who: 'public',
   scopes: [],
@@ -54,8 +62,9 @@ export default defineTool({
   }),
   failures: [],
   example: {},
-  run: async ({ railControls, chains, settings, rates, now }) => {
-    const rails = describeRails({ chains, fxPrice: settings.fxPrice })
+  run: async ({ railControls, chains, settings, bankingProvider, rates, now }) => {
+    const { payoutFees } = bankingProvider
+    const rails = describeRails({ chains, fxPrice: settings.fxPrice, payoutFees })
     const mode = settings.mode === 'sandbox' ? ('sandbox' as const) : ('live' as const)
     return {
       rails: await Promise.all(

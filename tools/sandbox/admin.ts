@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
-import { makeSandboxAdmin } from '../../src/identity/accounts.ts'
+import { setSandboxRole } from '../../src/identity/accounts.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -9,10 +9,12 @@ export default defineTool({
   name: 'sandbox.admin',
   title: 'Become an administrator of the sandbox',
   summary: 'Make the caller’s account an administrator, to try the admin routes. Not available to guests.',
+  description: 'It exists in the sandbox only.',
   route: 'POST /sandbox/admin',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   input: z.strictObject({}),
@@ -25,7 +27,7 @@ export default defineTool({
       throw new Failure('conflict', 'A guest cannot become an administrator.', {
         hint: 'Sign in with a passkey, a one-time code or an identity provider.',
       })
-    await makeSandboxAdmin(context.database, account.id)
+    await setSandboxRole(context.database, { accountId: account.id, role: 'admin' })
     await recordChange(context, {
       action: 'account.role_changed',
       object: { kind: 'account', id: account.id },

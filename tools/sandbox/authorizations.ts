@@ -42,10 +42,13 @@ export default defineTool({
   name: 'sandbox.authorizations',
   title: 'Simulate a purchase',
   summary: 'Simulate a purchase with a sandbox card by sending the signed webhooks of the card network.',
+  description:
+    'The gateway decides as for a real card: state, limits, policy, then the money. The answer has its decision. `clear` also sends the clearing.',
   route: 'POST /sandbox/authorizations',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   ownTransactions: true,

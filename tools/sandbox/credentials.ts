@@ -15,6 +15,7 @@ export default defineTool({
   name: 'sandbox.credentials',
   title: 'Sandbox credentials',
   summary: 'Read the generated secrets of the sandbox: a demo API key, the chain, and a funded x402 payer.',
+  description: 'Everything here is worth nothing and exists in the sandbox only.',
   route: 'GET /sandbox/credentials',
   who: 'public',
   scopes: [],

@@ -11,10 +11,13 @@ export default defineTool({
   name: 'sandbox.deposits',
   title: 'Pay into a virtual account',
   summary: 'Simulate a bank deposit by sending the signed webhooks of the banking provider.',
+  description:
+    'The deposit arrives in the states that the provider sends, and is screened: `from` names the sender.',
   route: 'POST /sandbox/deposits',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   ownTransactions: true,

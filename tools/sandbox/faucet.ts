@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { chainInput } from '../../src/money/chains.ts'
 import {
   amountMismatch,
   decimalAmount,
@@ -30,6 +31,7 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   ownTransactions: true,
@@ -37,17 +39,13 @@ export default defineTool({
     .strictObject({
       address: z
         .string()
+        .max(42)
         .refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' })
         .optional()
         .describe('EVM address that receives the tokens; by default the wallet of the session.'),
       token: z.enum(stablecoins).optional().describe('Stablecoin by symbol; `USDC` by default.'),
       amount: decimalAmount.optional().describe('Amount as a decimal of the token; at most 1000000.'),
-      chain: z
-        .string()
-        .min(1)
-        .max(40)
-        .optional()
-        .describe('Chain by name. Default: the first of this deployment.'),
+      chain: chainInput.optional().describe('Default: the first of this deployment.'),
     })
     .superRefine(({ address, amount, token = 'USDC' }, context) => {
       if (amount === undefined) {

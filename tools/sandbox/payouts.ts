@@ -17,6 +17,7 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   ownTransactions: true,

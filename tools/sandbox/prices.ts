@@ -15,6 +15,7 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   only: 'sandbox',
   ownTransactions: true,

@@ -7,6 +7,8 @@ export default defineTool({
   title: 'Sandbox sellers',
   summary:
     'List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain.',
+  description:
+    'Buy from them with POST /api/purchases, or with any x402 or MPP client. `honest: false` breaks the promise that `about` names.',
   route: 'GET /sandbox/sellers',
   who: 'public',
   scopes: [],

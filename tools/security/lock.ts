@@ -12,11 +12,15 @@ export default defineTool({
   title: 'Lock the account',
   summary:
     'Lock the account at once: its sessions, keys and agents stop working until it is recovered. Open orders are canceled and pending approvals rejected.',
+  description:
+    'Use it when a device or a key is lost: it needs no second factor. Recovery (POST /api/auth/recovery/start) opens the account again.',
   route: 'POST /api/security/lock',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   input: z.strictObject({}),
   output: z.strictObject({
     locked: z.boolean().describe('Always true.'),

@@ -69,7 +69,9 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'conditional',
   mcp: false,
+  stops: true,
   shownOnce: ['otpauthUri', 'qr', 'recoveryCodes'],
   input: request,
   output: z.strictObject({

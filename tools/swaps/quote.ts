@@ -4,6 +4,7 @@ import { untrustedText } from '../../src/base/untrusted-text.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOfUnits } from '../../src/money/money.ts'
+import { swapChainNames } from '../../src/money/swap-tokens.ts'
 import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator.ts'
 import { pairOf, unitsIn } from '../../src/swaps/pair.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/swaps/quote-swap.ts'
@@ -14,6 +15,7 @@ import { findWallet } from '../../src/wallets/store.ts'
 const SLIPPAGE_BPS = 50
 
 const name = z.string().min(1).max(40)
+const chain = name.meta({ enum: [...swapChainNames] })
 const usd = (micros: bigint) => decimalOfUnits(micros, 6)
 
 const fee = z.strictObject({
@@ -44,20 +46,23 @@ export default defineTool({
   title: 'Swap quote',
   summary: 'Ask all aggregators what a swap of one token to another costs, on the same or another chain.',
   description:
-    'Use it to compare prices. It only quotes: nothing is moved or held, and no tool carries a quote out. Free. The first offer has the highest output after fees and gas; a quote is valid for 30 seconds. `pair_not_supported` lists the tokens and chains; the hint of `no_route` says whether to wait or to change the amount.',
+    'Nothing moves, and no tool carries a quote out. The best offer, after fees and gas, is first and valid for 30 seconds.',
+  restDescription:
+    '`pair_not_supported` lists tokens and chains; the hint of `no_route` says whether to wait or to change the amount.',
   route: 'POST /api/swaps',
   who: 'account',
   scopes: ['swaps:quote'],
   effect: 'write',
+  proof: 'none',
   // Aggregators are called in between, so no transaction may be open.
   ownTransactions: true,
   mcp: true,
   input: z.strictObject({
-    fromToken: name.describe('Token to swap, by symbol, such as `USDC`.'),
-    toToken: name.describe('Token to receive, by symbol.'),
-    fromChain: name.describe('Chain of `fromToken`, by name, such as `base`.'),
-    toChain: name.optional().describe('Chain of `toToken`. Default: `fromChain`.'),
-    amountIn: decimalAmount.describe('Amount to swap, as a decimal string or number of the token.'),
+    fromToken: name.describe('By symbol, such as `USDC`.'),
+    toToken: name.describe('By symbol.'),
+    fromChain: chain.describe('Chain of `fromToken`.'),
+    toChain: chain.optional().describe('Default: `fromChain`.'),
+    amountIn: decimalAmount.describe('Decimal of the token.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`quote_…`'),
@@ -66,7 +71,7 @@ export default defineTool({
     fromToken: z.string().describe('Token to swap, by symbol.'),
     fromChain: z.string().describe('Chain by name.'),
     amountIn: z.string().describe('Amount to swap, as a decimal string of the token.'),
-    toToken: z.string().describe('Token to receive, by symbol.'),
+    toToken: z.string().describe('By symbol.'),
     toChain: z.string().describe('Chain by name.'),
     slippageBps: z.int().describe('Accepted slippage, in basis points.'),
     fees: z.array(fee).describe('Fees of the aggregator and its providers.'),

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
+import { latestOrDollars } from '../../src/providers/rates.ts'
 import { readPurseBalances } from '../../src/purchases/purse-books.ts'
-import { showWallet } from '../../src/wallets/show-wallet.ts'
+import { showWallet, worthOf } from '../../src/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
   name: z.string().describe('Name of the module.'),
@@ -37,7 +38,8 @@ export default defineTool({
   title: 'Wallet',
   summary: 'Read the wallet: its address, modules and stablecoin balances.',
   description:
-    'Use it before a transfer, or for the address that others pay to. Free. Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` can be spent now; `held` is reserved for pending payments.',
+    'Use it before a transfer, or for the address that others pay to. `amount` can be spent now; `held` is reserved for pending payments.',
+  restDescription: 'Amounts are decimal strings of the token ("12.5" USDC is twelve and a half).',
   route: 'GET /api/wallets',
   who: 'account',
   scopes: ['wallets:read'],
@@ -56,22 +58,37 @@ export default defineTool({
           agentId: z.string().nullable().describe('`key_…`; null for people.'),
           asset: z.string().describe('Stablecoin by symbol.'),
           amount: z.string().describe('Amount, including what is held.'),
+          usd: z.string().nullable().describe('Worth in USD.'),
         }),
       )
       .describe('Money set aside for purchases of paid URLs.'),
+    escrow: z
+      .array(
+        z.strictObject({
+          asset: z.string().describe('Stablecoin by symbol.'),
+          amount: z.string().describe('Amount, including what is held.'),
+          usd: z.string().nullable().describe('Worth in USD.'),
+        }),
+      )
+      .describe('Money behind card purchases; the rest returns.'),
   }),
   failures: ['not_found'],
   run: async (context) => {
     const accountId = callerOf(context).account.id
-    const [{ safeAddress, modules, balances }, purses] = await Promise.all([
+    const [{ safeAddress, modules, balances, escrow }, purses, table] = await Promise.all([
       showWallet(context, accountId),
       readPurseBalances(context.database, accountId),
+      latestOrDollars(context.rates, context.now),
     ])
-    const purse = purses.map(({ purseId, asset, available, held }) => ({
-      agentId: purseId === accountId ? null : purseId,
-      asset,
-      amount: decimalOf({ asset, units: available + held }),
-    }))
-    return { safeAddress, modules: [...modules], balances: [...balances], purse }
+    const purse = purses.map(({ purseId, asset, available, held }) => {
+      const money = { asset, units: available + held }
+      return {
+        agentId: purseId === accountId ? null : purseId,
+        asset,
+        amount: decimalOf(money),
+        usd: worthOf(table, money),
+      }
+    })
+    return { safeAddress, modules: [...modules], balances: [...balances], purse, escrow: [...escrow] }
   },
 })

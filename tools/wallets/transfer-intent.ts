@@ -25,6 +25,7 @@ export default defineTool({
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'write',
+  proof: 'none',
   ownTransactions: true,
   mcp: false,
   input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withParsedAmount),

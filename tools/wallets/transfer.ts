@@ -7,11 +7,12 @@ import { countSignature } from '../../src/identity/passkeys/count-signature.ts'
 import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/identity/passkeys/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
+import { spendFingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money/money.ts'
 import { onChain } from '../../src/providers/chains.ts'
 import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
+import { noteMembers } from '../../src/spending/spend-note.ts'
 import { rejected } from '../../src/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
 import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
@@ -35,6 +36,7 @@ const NAME = 'wallets.transfer'
 const transferRequest = z
   .strictObject({
     ...transferMembers,
+    ...noteMembers,
     intentId: z
       .string()
       .max(64)
@@ -46,7 +48,7 @@ const transferRequest = z
       .max(8192)
       .optional()
       .describe(
-        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person whose account has a passkey or an EVM key; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
+        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
       ),
   })
   .superRefine(refineAmount)
@@ -87,11 +89,14 @@ export default defineTool({
   title: 'Send stablecoins',
   summary: 'Send stablecoins from the account’s wallet to an EVM address.',
   description:
-    'Use it to pay an address that you were given for this payment. Do not use it for shops that take cards, or for paid web resources. It moves the amount irreversibly, and nothing more: gas is paid by the gateway. Returns `confirmed`, or `settlement_pending`: sent, do not send it again, read it with GET /api/wallets/transfers/{id}. `policy_denied`: stop, tell your owner, or ask for exactly this call with POST /api/approvals. `approval_required`: tell your owner the `approvalUrl` and poll GET /api/approvals/{id}. `aml_blocked`: do not retry with the same address; for the rule `travel_rule` send the data with POST /api/compliance/travel-rule first. `insufficient_funds`: nothing was sent. `signature_rejected`: your allowance on chain does not suffice; tell your owner. After a timeout repeat with the same idempotency key.',
+    'Use it to pay an address that you were given for this payment, not shops that take cards or paid URLs. Irreversible. `settlement_pending`: sent, do not send it again, read GET /api/wallets/transfers/{id}. `approval_required`: tell your owner the `approvalUrl` and poll GET /api/approvals/{id}. `aml_blocked`: do not retry that address; for the rule `travel_rule` send POST /api/compliance/travel-rule first. After a timeout repeat with the same idempotency key.',
+  restDescription:
+    'The gateway pays the gas. `insufficient_funds`: nothing was sent. `signature_rejected`: the key’s allowance on chain does not suffice.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'spend',
+  proof: 'signature',
   mcp: true,
   restOnly: ['signature', 'intentId', 'safeAddress'],
   rail: 'wallet-transfer',
@@ -103,6 +108,7 @@ export default defineTool({
     'signature_rejected',
     'policy_denied',
     'approval_required',
+    'approval_rejected',
     'chain_not_supported',
     'screening_unavailable',
     'rates_unavailable',
@@ -124,7 +130,8 @@ export default defineTool({
     const chain = context.chain.name
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
-    const fingerprint = fingerprintOf(NAME, input)
+    if (key === null) requireSignature(input)
+    const fingerprint = spendFingerprintOf(NAME, input)
     const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
     const known = await loadTransferFacts(context, request)
     const { authorized, intent } = await authorizeTransfer(
@@ -167,6 +174,7 @@ export default defineTool({
       counterparty: destination,
       aml,
       isSponsored: true,
+      signedBy: authorized.signer === 'passkey' || authorized.signer === 'eoa' ? authorized.signerId : null,
       transfer: {
         rowOf: planTransfer(context, planned),
         // A row is sent even if its process ends. It is written with the hold only where a repeat finds it and nothing else
@@ -196,6 +204,15 @@ export default defineTool({
   },
 })
 
+/** A person signs every transfer. @throws Failure `invalid_request`. */
+function requireSignature({ signature }: z.output<typeof transferRequest>): void {
+  if (signature !== undefined) return
+  throw new Failure('invalid_request', 'A transfer by a person needs a signature.', {
+    issues: [{ path: 'signature', message: 'is required' }],
+    hint: 'POST /api/wallets/transfer/intent answers what to sign. A sandbox account without a registered signer sends any text.',
+  })
+}
+
 /** The call on its chain. A signature is for the chain of its intent: with any other, also an unknown one, it is false. */
 function onSignedChain(given: Context, { chain, intentId }: z.output<typeof transferRequest>): Context {
   try {
@@ -210,9 +227,9 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
 
 /** Builds the answer for a transfer, the same for every call. */
 function answerOf(
-  { chain: { name } }: Pick<Context, 'chain'>,
+  context: Pick<Context, 'chain' | 'chains'>,
   sent: SentTransfer,
-  { money, destination, chain = name }: z.output<typeof transferRequest>,
+  { money, destination, chain = context.chain.name }: z.output<typeof transferRequest>,
   { decisionId, facts }: AllowedDecision<TransferFacts>,
 ) {
   return {
@@ -221,7 +238,7 @@ function answerOf(
     token: money.asset,
     amount: decimalOf(money),
     destination: getAddress(destination),
-    chain,
+    chain: context.chains.nameOf(chain),
     gasSponsored: true as const,
     authorization: facts.authorized.signer,
     screening: facts.screening,

@@ -12,6 +12,7 @@ export default defineTool({
   name: 'webhook_endpoints.get',
   title: 'Webhook endpoint',
   summary: 'Show one webhook endpoint.',
+  description: 'Its secret is not shown again: POST /api/webhook-endpoints/{id}/rotate makes another.',
   route: 'GET /api/webhook-endpoints/{id}',
   who: 'person',
   scopes: [],

@@ -7,6 +7,8 @@ export default defineTool({
   name: 'webhook_endpoints.list',
   title: 'Webhook endpoints',
   summary: 'List the account’s webhook endpoints, newest first.',
+  description:
+    'An endpoint that only fails ends `disabled`; PATCH /api/webhook-endpoints/{id} activates it again.',
   route: 'GET /api/webhook-endpoints',
   who: 'person',
   scopes: [],

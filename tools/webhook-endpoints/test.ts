@@ -13,6 +13,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   input: z.strictObject({ id: endpointId }),
   output: z.strictObject({ sent: z.boolean().describe('Always true: the event is on its way.') }),

@@ -22,7 +22,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({
     id: endpointId,

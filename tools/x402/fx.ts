@@ -1,10 +1,11 @@
-import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf } from '../../src/money/money.ts'
+import { quoteMembers, soldQuote, viewBoughtQuote } from '../../src/payments/bought-quote.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
+import { reasonMember } from '../../src/spending/spend-note.ts'
 import { findOwnedWallet } from '../../src/wallets/store.ts'
 import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
 import { gatewayAuthorization } from '../../src/wallets/transfers/gateway-authorization.ts'
@@ -15,20 +16,6 @@ const code = z
   .regex(/^[A-Za-z]{3,5}$/, 'must be a currency code such as EUR, or a stablecoin such as USDC')
   .toUpperCase()
 
-const quote = {
-  quoteId: z.string().describe('`quote_…`'),
-  from: z.string().describe('Currency or stablecoin to sell.'),
-  to: z.string().describe('Currency or stablecoin to buy.'),
-  amount: z.string().describe('Amount of `from`, as a decimal string.'),
-  rate: z.string().describe('Units of `to` per unit of `from`, including the spread.'),
-  result: z.string().describe('Amount of `to`, rounded down to its decimals.'),
-  spreadBps: z.int().describe('Spread in basis points.'),
-  source: z.string().describe('Publisher of the reference rates.'),
-  asOf: z.string().describe('When the reference rates were published, ISO 8601 UTC.'),
-  ageSec: z.int().describe('Age of the reference rates when quoted, in seconds.'),
-  expiresAt: z.string().describe('When the quote expires, ISO 8601 UTC.'),
-}
-
 const payment = z.strictObject({
   id: z.string().describe('`pay_…`'),
   transaction: z.string().describe('Hash of the transaction that paid.'),
@@ -38,24 +25,19 @@ const payment = z.strictObject({
   payer: z.string().describe('EVM address that paid.'),
 })
 
-const soldQuote = z.strictObject({
-  quoted: z.strictObject(quote),
-  paymentId: z.string(),
-  payer: z.string(),
-  network: z.string(),
-  price: z.string(),
-})
-
 export default defineTool({
   name: 'x402.fx',
   title: 'FX quote',
   summary: 'Buy a foreign-exchange quote.',
   description:
-    'Use it when an exact rate is worth its price, 0.01 USDC by default. It quotes and exchanges nothing. GET /api/rails shows the age of the rates before you buy. Over REST no account is needed: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays under the key’s policy (category `x402`), or your own x402 payment in _meta["x402/payment"]. `pair_not_supported` and `rates_unavailable` cost nothing. `settlement_pending`: repeat with the same idempotency key, never with a new one.',
+    'Use it when an exact rate is worth its price, 0.01 USDC by default. It exchanges nothing. The owner’s wallet pays (category `x402`), or your own x402 payment in _meta["x402/payment"]. `settlement_pending`: repeat with the same idempotency key only.',
+  restDescription:
+    'Over REST no account is needed: answer the 402 challenge with an x402 payment. GET /api/rails shows the age of the rates. `pair_not_supported` and `rates_unavailable` cost nothing.',
   route: 'GET /api/x402/fx',
   who: 'public',
   scopes: ['fx:pay'],
   effect: 'spend',
+  proof: 'step-up',
   mcp: true,
   rail: 'x402-fx',
   rate: 'fx',
@@ -63,13 +45,15 @@ export default defineTool({
     from: code.describe('Currency (ISO 4217) or stablecoin to sell, such as USD or EURC.'),
     to: code.describe('Currency (ISO 4217) or stablecoin to buy.'),
     amount: decimalAmount.describe('Amount of `from`, as a decimal.'),
+    ...reasonMember,
   }),
-  output: z.strictObject({ ...quote, payment: payment.describe('Payment for the quote.') }),
+  output: z.strictObject({ ...quoteMembers, payment: payment.describe('Payment for the quote.') }),
   failures: [
     'pair_not_supported',
     'rates_unavailable',
     'policy_denied',
     'approval_required',
+    'approval_rejected',
     'insufficient_funds',
     'controls_unavailable',
     'facilitator_unavailable',
@@ -143,16 +127,5 @@ function delivered(
         hint: 'Repeat this call with the same idempotency key to get the quote after the payment is confirmed; it never pays twice.',
       },
     )
-  const { quoted, paymentId, payer, network, price } = facts
-  return {
-    ...quoted,
-    payment: {
-      id: paymentId,
-      transaction: transactionHash,
-      network,
-      amount: price,
-      asset: 'USDC',
-      payer: getAddress(payer),
-    },
-  }
+  return viewBoughtQuote(facts, transactionHash)
 }

@@ -87,7 +87,8 @@ const statuses: Readonly<Record<string, { word: string; kind: ChipKind | 'quiet'
   new: { word: 'Open', kind: 'warn', icon: 'clock' },
   partially_filled: { word: 'Partly filled', kind: 'warn', icon: 'clock' },
   disabled: { word: 'Disabled', kind: 'bad', icon: 'close' },
-  sent: { word: 'Sent', kind: 'warn', icon: 'clock' },
+  sent: { word: 'On its way', kind: 'warn', icon: 'clock' },
+  on_its_way: { word: 'On its way', kind: 'warn', icon: 'clock' },
   paid: { word: 'Paid', kind: 'quiet', icon: 'check' },
   returned: { word: 'Returned', kind: 'warn', icon: 'return' },
 }

@@ -1,15 +1,22 @@
 /** Bank accounts that the owner pays out to, and the payout itself. */
-import { useState } from 'preact/hooks'
-import type { BankingRecipientsCreateRequest, Payout, Recipient } from '../../client/operations.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type {
+  BankingPayoutsQuoteRequest,
+  BankingPayoutsQuoteResponse,
+  BankingRecipientsCreateRequest,
+  Payout,
+  Recipient,
+} from '../../client/operations.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { portfolio, recipients, wallet } from '../data/money.ts'
-import { payOnce } from '../data/payments.ts'
+import { signIntent } from '../data/passkeys.ts'
+import { payOnce, type Signed } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { formatDecimal, isAmount } from '../words/money.ts'
 import { hueOf, initialsOf } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 import { ActionButton, Dialog, DialogButtons, Field, Segments } from './controls.tsx'
-import { Failed, SkeletonRows, toast } from './messages.tsx'
+import { Failed, SkeletonRows, toast, wordsOfFailure } from './messages.tsx'
 import { Panel } from './panel.tsx'
 import { Untrusted } from './quote.tsx'
 
@@ -72,45 +79,36 @@ const sources = [
 ] as const
 
 function PayDialog({ recipient, close }: { readonly recipient: Recipient; readonly close: () => void }) {
+  const { id: recipientId, currency } = recipient
+  const [side, setSide] = useState<'arrives' | 'leaves'>('arrives')
   const [amount, setAmount] = useState('')
   const [asset, setAsset] = useState<'USD' | 'USDC'>('USD')
   const [reference, setReference] = useState('')
   const [sent, setSent] = useState<Payout | null>(null)
-  const isReady = isAmount(amount.trim())
+  const given = amount.trim()
+  const said = side === 'arrives' ? { recipientAmount: given } : { amount: given }
+  const { quote, error, renew } = usePayoutQuote(
+    isAmount(given) && sent === null ? { recipientId, asset, ...said } : null,
+  )
   const payOut = async () => {
+    if (quote === null) return
     const words = reference.trim()
-    const request = {
-      recipientId: recipient.id,
-      amount: amount.trim(),
-      asset,
-      ...(words === '' ? {} : { reference: words }),
-    }
-    setSent(
-      await payOnce('banking.payouts.create', request, ({ idempotencyKey }) =>
-        withProof(() => bursar.banking.payouts.create(request, { idempotencyKey })),
-      ),
-    )
+    const terms = { recipientId, asset, ...(words === '' ? {} : { reference: words }) }
+    const answer = await payOnce('banking.payouts.create', { ...terms, ...said }, async (attempt) => {
+      const { quoteId, ...signed } = await attempt.sign(() => agree(terms, quote))
+      const agreed = quoteId === undefined ? { amount: quote.amount } : { quoteId }
+      return withProof(() => bursar.banking.payouts.create({ ...terms, ...agreed, ...signed }, attempt))
+    }).catch((failure: unknown) => {
+      renew()
+      throw failure
+    })
+    setSent(answer)
     await Promise.all([wallet.reload(), portfolio.reload()])
   }
   if (sent !== null)
     return (
       <Dialog title="The payout is on its way" close={close}>
-        <dl class="facts facts--end">
-          <dt>You pay</dt>
-          <dd>
-            {formatDecimal(sent.amount)} {sent.asset}
-          </dd>
-          <dt>Fee in it</dt>
-          <dd>
-            {formatDecimal(sent.fee)} {sent.asset}
-          </dd>
-          <dt>Arrives</dt>
-          <dd>
-            {formatDecimal(sent.recipientAmount)} {sent.currency}
-          </dd>
-          <dt>Expected</dt>
-          <dd>{formatMoment(sent.eta)}</dd>
-        </dl>
+        <Terms terms={sent} />
         <div class="dialog__buttons">
           <button class="btn btn--primary" type="button" onClick={close}>
             Done
@@ -128,10 +126,22 @@ function PayDialog({ recipient, close }: { readonly recipient: Recipient; readon
       close={close}
     >
       <p>
-        To the {recipient.currency} account that ends in {recipient.last4}. The name is screened before
-        anything leaves.
+        To the {currency} account that ends in {recipient.last4}. The name is screened before anything leaves.
       </p>
-      <Field label="Amount" hint="The fee is part of it.">
+      <Segments
+        label="The amount is what"
+        options={[
+          ['arrives', 'They get'],
+          ['leaves', 'You pay'],
+        ]}
+        value={side}
+        choose={setSide}
+      />
+      <Field
+        label={side === 'arrives' ? `They get, in ${currency}` : `You pay, in ${asset}`}
+        hint={side === 'arrives' ? 'The fee comes on top.' : 'The fee is part of it.'}
+        error={error ?? undefined}
+      >
         {(props) => (
           <input
             class="input num"
@@ -148,20 +158,103 @@ function PayDialog({ recipient, close }: { readonly recipient: Recipient; readon
         {(props) => (
           <input
             class="input"
-            maxLength={140}
+            maxLength={35}
             value={reference}
             onInput={(event) => setReference(event.currentTarget.value)}
             {...props}
           />
         )}
       </Field>
+      {quote !== null && <Terms terms={quote} isEstimate={quote.quoteId === null} />}
       <DialogButtons close={close}>
-        <ActionButton kind="primary" run={payOut} busy="Paying out" disabled={!isReady}>
-          {isReady ? `Pay out ${formatDecimal(amount.trim())} ${asset}` : 'Pay out'}
+        <ActionButton kind="primary" run={payOut} busy="Paying out" disabled={quote === null}>
+          {quote === null ? 'Pay out' : `Pay ${formatDecimal(quote.amount)} ${quote.asset}`}
         </ActionButton>
       </DialogButtons>
     </Dialog>
   )
+}
+
+/** Fixes what a payout is sent on: the quote that was shown, with the owner's signature where a passkey owns the wallet. */
+async function agree(
+  terms: { readonly recipientId: string; readonly asset: 'USD' | 'USDC'; readonly reference?: string },
+  { quoteId, amount, asset }: BankingPayoutsQuoteResponse,
+): Promise<Signed> {
+  const agreed = quoteId === null ? {} : { quoteId }
+  if (asset === 'USD') return agreed
+  const asked = { ...terms, asset, ...(quoteId === null ? { amount } : { quoteId }) }
+  const signed = await signIntent(() => withProof(() => bursar.banking.payouts.intent(asked)))
+  return { ...agreed, ...signed }
+}
+
+/** What leaves and what arrives. */
+function Terms({
+  terms,
+  isEstimate = false,
+}: {
+  readonly terms: Pick<Payout, 'amount' | 'asset' | 'fee' | 'rate' | 'recipientAmount' | 'currency' | 'eta'>
+  readonly isEstimate?: boolean
+}) {
+  const { amount, asset, fee, rate, recipientAmount, currency, eta } = terms
+  return (
+    <dl class="facts facts--end" aria-live="polite">
+      <dt>You pay</dt>
+      <dd>
+        {formatDecimal(amount)} {asset}
+      </dd>
+      <dt>Fee in it</dt>
+      <dd>
+        {formatDecimal(fee)} {asset}
+      </dd>
+      <dt>Rate</dt>
+      <dd>
+        1 {asset} = {rate} {currency}
+      </dd>
+      <dt>{isEstimate ? 'Arrives, about' : 'Arrives'}</dt>
+      <dd>
+        <strong>
+          {formatDecimal(recipientAmount)} {currency}
+        </strong>
+      </dd>
+      <dt>Expected</dt>
+      <dd>{formatMoment(eta)}</dd>
+    </dl>
+  )
+}
+
+/** Pause in typing after which a quote is asked for. */
+const QUIET_MS = 300
+
+/** Quotes what is entered, and anew shortly before the quote expires. @param asked null: nothing to quote. */
+function usePayoutQuote(asked: BankingPayoutsQuoteRequest | null) {
+  const [version, setVersion] = useState(0)
+  const [shown, show] = useState<{
+    readonly name: string
+    readonly quote: BankingPayoutsQuoteResponse | null
+    readonly error: string | null
+  } | null>(null)
+  const name = JSON.stringify(asked)
+  const renew = () => setVersion((last) => last + 1)
+  useEffect(() => {
+    if (asked === null) return
+    let timer = setTimeout(async () => {
+      const answer = await bursar.banking.payouts.quote(asked).then(
+        (quote) => ({ name, quote, error: null }),
+        (failure: unknown) => ({ name, quote: null, error: wordsOfFailure(failure) }),
+      )
+      if (isOver) return
+      show(answer)
+      const expiresAt = answer.quote?.expiresAt ?? null
+      if (expiresAt !== null) timer = setTimeout(renew, Date.parse(expiresAt) - Date.now() - 30_000)
+    }, QUIET_MS)
+    let isOver = false
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [name, version])
+  const isCurrent = shown !== null && shown.name === name
+  return { quote: isCurrent ? shown.quote : null, error: isCurrent ? shown.error : null, renew }
 }
 
 type Account = BankingRecipientsCreateRequest['account']

@@ -32,9 +32,16 @@ export function iconOf({ kind, direction }: Pick<ActivityEntry, 'kind' | 'direct
   return kind === 'transfer' && direction === 'in' ? 'in' : (kinds[kind]?.icon ?? 'activity')
 }
 
+const voidStatuses: ReadonlySet<string> = new Set(['failed', 'denied', 'canceled', 'reversed'])
+
 /** True if the money did not move after all. */
 export function isVoid({ status }: Pick<ActivityEntry, 'status'>): boolean {
-  return status === 'failed' || status === 'canceled'
+  return voidStatuses.has(status)
+}
+
+/** Amount to show: what moved, or struck through what was asked for. Null while it is unknown. */
+export function shownAmount(entry: Pick<ActivityEntry, 'status' | 'amount' | 'requested'>): string | null {
+  return isVoid(entry) ? (entry.requested ?? entry.amount) : entry.amount
 }
 
 /** Name of an agent for its id; null without one. */
@@ -49,6 +56,7 @@ export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
   const agent = useAgentName(entry.agentId)
   const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
   const tone = isVoid(entry) ? 'bad' : entry.direction === 'in' ? 'in' : undefined
+  const amount = shownAmount(entry)
   return (
     <li>
       <Link class="item" href={`/activity?entry=${encodeURIComponent(entry.id)}`}>
@@ -70,9 +78,9 @@ export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
           </span>
         </span>
         <span class="item__end">
-          {entry.amount !== null && (
+          {amount !== null && (
             <Amount
-              amount={entry.amount}
+              amount={amount}
               asset={entry.asset}
               direction={entry.direction === 'in' ? 'in' : entry.direction === 'out' ? 'out' : 'none'}
               isVoid={isVoid(entry)}

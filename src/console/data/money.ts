@@ -1,5 +1,5 @@
 /** Balances, agents with their budgets, and approvals. Shared by the pages. */
-import type { Approval } from '../../client/operations.ts'
+import type { Approval, Decision } from '../../client/operations.ts'
 import { bursar } from './gateway.ts'
 import { resource, resourceById } from './resource.ts'
 
@@ -60,6 +60,13 @@ export const decisionById = resourceById(
   },
   ['decision.'],
 )
+
+const noDecision = resource(async (): Promise<Decision | undefined> => undefined, [])
+
+/** The decision of an approval; a change has none. */
+export function decisionOf(decisionId: string | null) {
+  return decisionId === null ? noDecision : decisionById(decisionId)
+}
 
 /** The owner as a customer of the bank; its pages are secrets of the owner and are read anew each time. */
 export const bankCustomer = resource(() => bursar.banking.customer.get())

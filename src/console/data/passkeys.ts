@@ -1,6 +1,7 @@
 /** The browser's passkeys. The library is loaded when one is first asked for. */
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/browser'
 import { bursar } from './gateway.ts'
+import type { Signed } from './payments.ts'
 
 /**
  * Signs 32 bytes with a passkey of this account. @param challenge base64url. @returns the assertion as base64url JSON,
@@ -14,6 +15,16 @@ export async function signWithPasskey(challenge: string): Promise<string> {
     .replaceAll('+', '-')
     .replaceAll('/', '_')
     .replaceAll('=', '')
+}
+
+/** Signs an intent with the passkey that owns the wallet. @returns null where none does: the gateway signs. */
+export async function signIntent(
+  ask: () => Promise<{ readonly intentId: string; readonly challenge: string }>,
+): Promise<Signed | null> {
+  const { signers } = await bursar.wallets.signers.list()
+  if (!signers.some(({ type }) => type === 'passkey')) return null
+  const { intentId, challenge } = await ask()
+  return { intentId, signature: await signWithPasskey(challenge) }
 }
 
 /** Adds a passkey of this device to the account. A guest becomes a person by it. */

@@ -6,16 +6,17 @@
  */
 import { BursarProblem } from '../../client/problem.ts'
 
-/** Members that a signature adds to a request. The chain publishes the signature: it is no secret. */
+/** Members that a press adds to a request: a signature, or a quote. The chain publishes the signature: it is no secret. */
 export interface Signed {
   readonly intentId?: string
-  readonly signature: string
+  readonly signature?: string
+  readonly quoteId?: string
 }
 
 /** One payment until its outcome is known. */
 export interface Attempt {
   readonly idempotencyKey: string
-  /** Signs once: a repeated request must be the same in every member. */
+  /** Signs or quotes once: a repeated request must be the same in every member. */
   readonly sign: (signing: () => Promise<Signed>) => Promise<Signed>
 }
 
@@ -147,7 +148,9 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 function isOpenPayment(value: unknown): value is OpenPayment {
   if (!isRecord(value)) return false
   const { idempotencyKey, begunAt, signed } = value
-  const isSigned = signed === undefined || (isRecord(signed) && typeof signed.signature === 'string')
+  const isSigned =
+    signed === undefined ||
+    (isRecord(signed) && Object.values(signed).every((one) => typeof one === 'string'))
   return typeof idempotencyKey === 'string' && typeof begunAt === 'string' && isSigned
 }
 

@@ -64,7 +64,14 @@ async function readState(): Promise<PushState> {
     await endSubscription(subscription)
     return 'off'
   }
-  await tellGateway(subscription, here)
+  try {
+    // Only switching it on asks for a proof.
+    await tellGateway(subscription, here, (call) => call())
+  } catch (error) {
+    if (!isProblem(error, 'step_up_required')) throw error
+    await endSubscription(subscription)
+    return 'off'
+  }
   return 'on'
 }
 
@@ -99,12 +106,16 @@ export async function switchPushOn(): Promise<void> {
   await tellGateway(subscription, here)
 }
 
-async function tellGateway(subscription: PushSubscription, { account, session }: Omit<Kept, 'id'>) {
+async function tellGateway(
+  subscription: PushSubscription,
+  { account, session }: Omit<Kept, 'id'>,
+  prove: typeof withProof = withProof,
+) {
   const { endpoint, keys } = subscription.toJSON()
   const { p256dh, auth } = keys ?? {}
   if (endpoint === undefined || p256dh === undefined || auth === undefined)
     throw new TypeError('The browser gave no keys.')
-  const { id } = await withProof(() =>
+  const { id } = await prove(() =>
     bursar.notifications.subscriptions.create({ endpoint, keys: { p256dh, auth } }),
   )
   localStorage.setItem(KEPT, [id, account, session].join(' '))

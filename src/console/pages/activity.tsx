@@ -10,13 +10,13 @@ import { AgentGlyph, IconGlyph, Status } from '../components/marks.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
-import { iconOf, isVoid, kinds, useAgentName, wordOf } from '../components/statement.tsx'
+import { iconOf, isVoid, kinds, shownAmount, useAgentName, wordOf } from '../components/statement.tsx'
 import { account } from '../data/account.ts'
 import { agents, decisionById } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { downloadCsv, type StatementFilter, useStatement } from '../data/statement.ts'
 import { digits } from '../words/digits.ts'
-import { addDecimals, compareDecimals, formatUsd } from '../words/money.ts'
+import { compareDecimals, formatDecimal, formatUsd, sumWorth } from '../words/money.ts'
 import { count, initialsOf, shortAddress } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 
@@ -278,13 +278,7 @@ function Day({
   isWhole,
   opened,
 }: DayOfEntries & { readonly isWhole: boolean; readonly opened: string | null }) {
-  const sum = (direction: 'in' | 'out') =>
-    addDecimals(
-      '0',
-      ...entries
-        .filter((entry) => entry.direction === direction && !isVoid(entry))
-        .map(({ usd }) => usd ?? '0'),
-    )
+  const sum = (direction: 'in' | 'out') => sumUp(entries.filter((entry) => entry.direction === direction))
   const [inside, outside] = [sum('in'), sum('out')]
   return (
     <>
@@ -292,16 +286,16 @@ function Day({
         <b>{nameOfDay(new Date(day))}</b>
         {isWhole && (
           <span class="row">
-            {compareDecimals(inside, '0') > 0 && (
+            {inside !== null && (
               <span class="amt amt--in">
-                <span class="hide">In </span>+{formatUsd(inside)}
+                <span class="hide">In </span>+{inside}
               </span>
             )}
-            {compareDecimals(outside, '0') > 0 && (
+            {outside !== null && (
               <span class="amt">
                 <span class="hide">Out </span>
                 {'\u2212'}
-                {formatUsd(outside)}
+                {outside}
               </span>
             )}
           </span>
@@ -314,6 +308,17 @@ function Day({
       </ul>
     </>
   )
+}
+
+/** What moved in words: dollars, and after them what has no rate, in its asset. Null if nothing moved. */
+function sumUp(entries: readonly ActivityEntry[]): string | null {
+  const moved = entries.flatMap(({ usd, amount, asset }) => (amount === null ? [] : [{ usd, amount, asset }]))
+  const { usd, unpriced } = sumWorth(moved)
+  const parts = [
+    ...(compareDecimals(usd, '0') > 0 ? [formatUsd(usd)] : []),
+    ...unpriced.map(({ amount, asset }) => `${formatDecimal(amount)} ${asset}`),
+  ]
+  return parts.length === 0 ? null : parts.join(' + ')
 }
 
 function nameOfDay(day: Date): string {
@@ -333,6 +338,7 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
   const [isOpen, setOpen] = useState(isOpened)
   const agent = useAgentName(entry.agentId)
   const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
+  const amount = shownAmount(entry)
   const clock = new Date(entry.at).toLocaleTimeString(undefined, {
     ...digits,
     hour: '2-digit',
@@ -369,17 +375,19 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
             <Status status={entry.status} />
           </span>
           <span class="stmt__amount">
-            {entry.amount === null ? (
+            {amount === null ? (
               <span class="faint">unknown</span>
             ) : (
               <Amount
-                amount={entry.amount}
+                amount={amount}
                 asset={entry.asset}
                 direction={entry.direction}
                 isVoid={isVoid(entry)}
               />
             )}
-            {entry.usd !== null && entry.asset !== 'USD' && <small>{formatUsd(entry.usd)}</small>}
+            {entry.usd !== null && entry.asset !== 'USD' && !isVoid(entry) && (
+              <small>{formatUsd(entry.usd)}</small>
+            )}
           </span>
           <span class="stmt__mark">
             <Icon name="down" small />

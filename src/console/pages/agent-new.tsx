@@ -9,13 +9,23 @@ import { toast } from '../components/messages.tsx'
 import { useTitle } from '../components/panel.tsx'
 import { PolicyEditor } from '../components/policy-editor.tsx'
 import { Untrusted } from '../components/quote.tsx'
-import { deployment } from '../data/account.ts'
+import { PolicyWords } from '../components/sentence.tsx'
+import { account, deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agentById, agents } from '../data/money.ts'
+import { forgetPlannedAgent, planAgent } from '../data/planned-agent.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { onEvent } from '../data/stream.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
-import { draftOfPreset, type PolicyDraft, policyOf, presets, scopesOf } from '../words/policy-draft.ts'
+import { describeScopes } from '../words/policy.ts'
+import {
+  draftOfPreset,
+  type PolicyDraft,
+  policyOf,
+  presets,
+  readPolicy,
+  scopesOf,
+} from '../words/policy-draft.ts'
 
 type Step = 'who' | 'policy' | 'connect'
 
@@ -157,6 +167,12 @@ function Connect({
 }) {
   const [way, choose] = useState<Way>('oauth')
   const arrived = useArrival()
+  const accountId = account.value?.id
+  useEffect(() => {
+    if (accountId !== undefined && arrived === null && way !== 'api_key')
+      planAgent({ accountId, name, draft })
+    return forgetPlannedAgent
+  }, [accountId, arrived, way, name, draft])
   return (
     <section class="panel" aria-labelledby="connect">
       <div class="panel__head">
@@ -173,8 +189,8 @@ function Connect({
             <div class="stack stack--tight">
               <h3>2. Say yes on the page that opens</h3>
               <p class="soft small">
-                Choose there what it may use. Its limits become those that you have just set, as soon as you
-                take them over here.
+                What you have just chosen is filled in there, as far as the agent asks for it. This page shows
+                what it really got.
               </p>
             </div>
           </>
@@ -187,7 +203,8 @@ function Connect({
               what="the command"
             />
             <p class="soft small">
-              The agent makes a key that never leaves its machine, and shows you a link to say yes.
+              The agent makes a key that never leaves its machine, and shows you a link to say yes. What you
+              have just chosen is filled in there.
             </p>
           </div>
         )}
@@ -258,22 +275,49 @@ function Waiting({
     void agents.reload()
   }
   return (
-    <div class="banner banner--good" role="status">
-      <Icon name="check" />
-      <span class="grow">
-        <b>
-          <Untrusted>{shortText(isTaken ? name : arrived.name)}</Untrusted>
-        </b>{' '}
-        is connected.{' '}
-        {isTaken
-          ? 'It has the name and the limits that you set here.'
-          : 'It has the limits that you chose on its page.'}
-      </span>
-      {!isTaken && (
-        <ActionButton size="sm" run={takeOver} busy="Setting">
-          Use the name and limits set here
-        </ActionButton>
-      )}
+    <div class="stack">
+      <div class="banner banner--good" role="status">
+        <Icon name="check" />
+        <span class="grow">
+          <b>
+            <Untrusted>{shortText(isTaken ? name : arrived.name)}</Untrusted>
+          </b>{' '}
+          is connected.{isTaken ? ' It has the name and the limits that you set here.' : ''}
+        </span>
+        {!isTaken && (
+          <ActionButton size="sm" run={takeOver} busy="Setting">
+            Use the name and limits set here
+          </ActionButton>
+        )}
+      </div>
+      <Granted arrived={arrived} draft={draft} />
+    </div>
+  )
+}
+
+/** What an agent really got, beside what was chosen for it. */
+function Granted({ arrived, draft }: { readonly arrived: Agent; readonly draft: PolicyDraft }) {
+  const agent = loadedValue(useResource(agentById(arrived.agentId))) ?? arrived
+  const { see, change, move } = describeScopes(agent.scopes)
+  const policy = readPolicy(agent.policy)
+  const absent = describeScopes(scopesOf(draft.categories).filter((scope) => !agent.scopes.includes(scope)))
+  const missing = [absent.see, absent.change, absent.move].filter((words) => words !== '').join(', ')
+  const facts = [
+    ['May see', see === '' ? 'Nothing' : see],
+    ...(change === '' ? [] : [['May change', change] as const]),
+    ['May move', move === '' ? 'Nothing' : move],
+    ...(missing === '' ? [] : [['Not granted', missing] as const]),
+  ] as const
+  return (
+    <div class="stack stack--tight">
+      <h3>What it got</h3>
+      <dl class="facts">
+        {facts.flatMap(([name, value]) => [
+          <dt key={`${name} name`}>{name}</dt>,
+          <dd key={name}>{value}</dd>,
+        ])}
+      </dl>
+      {policy !== null && <PolicyWords policy={policy} />}
     </div>
   )
 }

@@ -2,13 +2,14 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link, useParams } from 'wouter-preact'
-import type { Approval } from '../../client/operations.ts'
+import type { Approval, Decision } from '../../client/operations.ts'
 import { FirstTime, FullAddress, useNameOf } from '../components/approval.tsx'
 import { Burn } from '../components/burn.tsx'
 import { ActionButton, Dialog, DialogButtons, Field } from '../components/controls.tsx'
 import { DecisionView } from '../components/decision.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { AgentGlyph } from '../components/marks.tsx'
+import { Banner } from '../components/messages.tsx'
 import { MissingObject } from '../components/missing.tsx'
 import { useTitle } from '../components/panel.tsx'
 import { Quote, Untrusted } from '../components/quote.tsx'
@@ -17,7 +18,7 @@ import { waiting } from '../components/shell.tsx'
 import { useNow } from '../components/use-now.ts'
 import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
-import { agentById, approvalById, approvals, decisionById, decisionsById } from '../data/money.ts'
+import { agentById, approvalById, approvals, decisionOf, decisionsById, recipients } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { type CallFacts, describeCall, membersOf, phraseOf, sentenceOfCall } from '../words/calls.ts'
 import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
@@ -98,9 +99,9 @@ function Asking({
 }) {
   const [isRejecting, setRejecting] = useState(false)
   const { agentId, operation, input, reason, violations, expiresAt } = approval
-  const facts = describeCall(operation, input)
+  const decision = loadedValue(useResource(decisionOf(approval.decisionId)))
+  const facts = withDecided(describeCall(operation, input), decision)
   const name = useNameOf(agentId)
-  const decision = loadedValue(useResource(decisionById(approval.decisionId)))
   return (
     <>
       <section class="panel">
@@ -134,6 +135,8 @@ function Asking({
             </div>
           )}
           <LeftOfBudget agentId={agentId} usd={decision?.usd ?? null} />
+          <UsesUp approval={approval} />
+          <PolicyChanges approval={approval} />
           {reason !== null && (
             <Quote by="Its reason, in its own words. Not checked by Bursar.">{reason}</Quote>
           )}
@@ -157,7 +160,9 @@ function Asking({
       <p class="small faint">
         {isPurchase(approval)
           ? 'The purchase was declined. Approving lets it be tried again once, within 15 minutes, for at most this amount.'
-          : 'Approving runs this call once, as shown. With anything changed it asks again.'}
+          : approval.decisionId === null
+            ? 'Approving makes this change, as shown, in your name.'
+            : 'Approving runs this call once, as shown. With anything changed it asks again.'}
       </p>
       {isRejecting && (
         <RejectDialog
@@ -169,6 +174,12 @@ function Asking({
       )}
     </>
   )
+}
+
+/** The amount of the decision, where the call names none: a payout by its quote, or by what arrives. */
+function withDecided(facts: CallFacts, decision: Decision | undefined): CallFacts {
+  if (facts.amount !== null || facts.partyKind !== 'recipient' || decision === undefined) return facts
+  return { ...facts, amount: decision.amount, asset: decision.asset }
 }
 
 /** The sentence, with the amount as the largest thing of the page. */
@@ -222,9 +233,11 @@ function Payee({
   readonly chain: string | null
 }) {
   const { party, partyKind, detail } = facts
+  const saved = useResource(recipients)
   if (party === null && detail === null) return null
   const [title, icon] = parties[partyKind]
   const isNew = approval.violations.some(({ rule }) => rule === 'new_payee_cooldown')
+  const known = loadedValue(saved)?.recipients.find(({ id }) => id === party && partyKind === 'recipient')
   return (
     <div class="party">
       <span class="glyph glyph--4" aria-hidden="true">
@@ -235,6 +248,14 @@ function Payee({
           <span class="strong">{title}</span>
           {isNew && <FirstTime />}
         </div>
+        {known !== undefined && (
+          <p>
+            <Untrusted>{known.name ?? 'Erased'}</Untrusted>{' '}
+            <span class="small soft">
+              {known.currency} · {known.country} •• {known.last4}
+            </span>
+          </p>
+        )}
         {party !== null && <FullAddress address={party} />}
         {detail !== null && (
           <p class="small soft wrap">
@@ -281,13 +302,55 @@ function LeftOfBudget({ agentId, usd }: { readonly agentId: string; readonly usd
   )
 }
 
+/** Warns that the agent can spend nothing else until a budget resets. */
+function UsesUp({ approval: { usesUp = [] } }: { readonly approval: Approval }) {
+  if (usesUp.length === 0) return null
+  return (
+    <Banner kind="warn" icon="warning">
+      <div id="uses-up">
+        {usesUp.map(({ period, left, resetsAt }) => (
+          <p key={period}>
+            It uses up the budget of the {period}: {formatUsd(left)} is left, and nothing after it until{' '}
+            {formatMoment(resetsAt)}.
+          </p>
+        ))}
+      </div>
+    </Banner>
+  )
+}
+
+/** Members of the policy that an agent asks for, where they differ from those that it has. */
+function PolicyChanges({ approval: { agentId, operation, input } }: { readonly approval: Approval }) {
+  const policy = loadedValue(useResource(agentById(agentId)))?.policy
+  if (operation !== 'agents.policy' || policy === undefined) return null
+  const valuesOf = (members: Readonly<Record<string, unknown>>) =>
+    new Map(membersOf(operation, members, '').map(({ label, value }) => [label, value]))
+  const [before, after] = [valuesOf({ policy }), valuesOf({ policy: input.policy })]
+  const differing = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (label) => before.get(label) !== after.get(label),
+  )
+  return (
+    <dl class="facts" id="policy-changes" aria-label="What changes in the policy">
+      {differing.flatMap((label) => [
+        <dt key={label}>{label.replace(/^Policy, /, '')}</dt>,
+        <dd key={`${label} value`} class="wrap">
+          <Untrusted>{before.get(label) ?? 'none'}</Untrusted> →{' '}
+          <b>
+            <Untrusted>{after.get(label) ?? 'none'}</Untrusted>
+          </b>
+        </dd>,
+      ])}
+    </dl>
+  )
+}
+
 /** Why it asks, and every member of the call. */
 function Details({ approval }: { readonly approval: Approval }) {
   const { operation, input, violations, createdAt, decisionId, agentId } = approval
   const policy = loadedValue(useResource(agentById(agentId)))?.policy ?? null
-  const decision = loadedValue(useResource(decisionById(decisionId)))
+  const decision = loadedValue(useResource(decisionOf(decisionId)))
   return (
-    <details class="fold">
+    <details class="fold" open={decisionId === null}>
       <summary class="linkbtn small">Why it asks, and exactly what would run</summary>
       <div class="stack">
         <dl class="facts">
@@ -295,7 +358,9 @@ function Details({ approval }: { readonly approval: Approval }) {
           <dd>
             {violations.length > 0
               ? 'It is denied by the policy, and the agent asks for one exception'
-              : describeAskReason(policy)}
+              : decisionId === null
+                ? 'Only you can make this change'
+                : describeAskReason(policy)}
           </dd>
           <dt>Call</dt>
           <dd class="mono small" id="operation">
@@ -534,7 +599,7 @@ function OutcomeFacts({ approval, facts }: { readonly approval: Approval; readon
   const { answer, decidedAt, status, agentId } = approval
   const usage = loadedValue(useResource(agentById(agentId)))?.usage
   const ran = textOf(answer, 'decisionId') ?? approval.decisionId
-  const decision = loadedValue(useResource(decisionById(ran)))
+  const decision = loadedValue(useResource(decisionOf(ran)))
   const usedAt = textOf(answer, 'usedAt')
   const hash = textOf(answer, 'transactionHash') ?? textOf(answer, 'transaction')
   return (

@@ -164,7 +164,9 @@ function ApplicationForm({
               reference: given('reference'),
             },
           ]
-    const answer = await bursar.compliance.kyc({ level, applicant: applicantOf(values), documents })
+    const answer = await withProof(() =>
+      bursar.compliance.kyc({ level, applicant: applicantOf(values), documents }),
+    )
     verifications[level].put(answer)
     await session.reload()
     toast(outcomes[answer.status].title === 'Verified' ? 'You are verified.' : outcomes[answer.status].title)
@@ -283,7 +285,9 @@ function ContactForm({ level }: { readonly level: Level }) {
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
   const applicant = applicantOf(values)
   const send = async () => {
-    verifications[level].put(await bursar.compliance.kyc({ level, applicant, documents: [] }))
+    verifications[level].put(
+      await withProof(() => bursar.compliance.kyc({ level, applicant, documents: [] })),
+    )
     setOpen(false)
     setValues({})
     toast('Your details are kept. Those that were verified stay as they are.')

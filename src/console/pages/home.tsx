@@ -25,6 +25,7 @@ import {
   formatUsd,
   shareOf,
   subtractDecimals,
+  sumWorth,
   worthOfPart,
 } from '../words/money.ts'
 import { nameOfChain, shortAddress } from '../words/names.ts'
@@ -75,10 +76,19 @@ function Worth() {
         </div>
       </section>
     )
-  const onChain = addDecimals('0', ...mine.balances.map(({ usd }) => usd ?? '0'))
+  const { usd: onChain, unpriced } = sumWorth([
+    ...mine.balances.map(({ token, amount, held, usd }) => ({
+      asset: token,
+      amount: addDecimals(amount, held),
+      usd,
+    })),
+    ...mine.purse,
+    ...mine.escrow,
+  ])
   const held = addDecimals(
     '0',
     ...mine.balances.map(({ usd, amount, held }) => worthOfPart(usd ?? '0', held, addDecimals(amount, held))),
+    ...mine.escrow.map(({ usd }) => usd ?? '0'),
   )
   const shares = addDecimals('0', ...(invested?.holdings ?? []).map(({ marketValue }) => marketValue))
   const cash = invested?.cash ?? '0'
@@ -94,6 +104,12 @@ function Worth() {
               Everything you have
             </h2>
             <Figure usd={all} />
+            {unpriced.length > 0 && (
+              <p class="small soft">
+                And {unpriced.map(({ amount, asset }) => `${formatDecimal(amount)} ${asset}`).join(', ')}:
+                there is no rate to dollars right now.
+              </p>
+            )}
           </div>
           <div class="pagehead__actions">
             <Link class="btn" href="/accounts">

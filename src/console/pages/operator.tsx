@@ -214,14 +214,16 @@ function Decide<Decision extends string>({
 function Reviews() {
   return (
     <Queue
-      title="Payments in review"
+      title="In review"
       subject="The list of reviews"
-      empty="No payment waits."
+      empty="Nothing waits."
       source={openReviews}
       itemsOf={({ reviews }) => reviews}
       row={(review) => {
         const { id, accountId, direction, amount, asset, usd, counterparty, operation, lists, createdAt } =
           review
+        if (review.proofs !== null)
+          return <Recovery key={id} {...{ id, accountId, createdAt }} proofs={review.proofs} />
         const isDeposit = direction === 'in'
         const worth = amount && asset ? ` of ${formatDecimal(amount)} ${asset}` : ''
         const party = counterparty === null ? null : <FullAddress address={counterparty} />
@@ -262,6 +264,57 @@ function Reviews() {
         )
       }}
     />
+  )
+}
+
+const proofWords = {
+  code: 'a code to their address',
+  passkey: 'their passkey',
+  guest: 'only the id of this guest account',
+} as const
+
+/** A person who has proved to own an account that an administrator locked. */
+function Recovery({
+  id,
+  accountId,
+  createdAt,
+  proofs,
+}: {
+  readonly id: string
+  readonly accountId: string
+  readonly createdAt: string
+  readonly proofs: readonly (keyof typeof proofWords)[]
+}) {
+  const decide = async (decision: 'release' | 'block', reason: string) => {
+    await withProof(() => bursar.admin.reviews.decide({ id, decision, reason }))
+    await openReviews.reload()
+    toast(decision === 'release' ? 'The account is unlocked, and its keys are paused.' : 'It stays locked.')
+  }
+  return (
+    <li class="queued stack">
+      <div class="row row--wide row--wrap">
+        <span class="strong">
+          Recovery of a locked account <Chip kind="plain">Recovery</Chip>
+        </span>
+        <span class="small faint">{formatWhen(createdAt)}</span>
+      </div>
+      <dl class="facts">
+        <dt>Account</dt>
+        <dd>
+          <span class="mono">{accountId}</span>
+        </dd>
+        <dt>Shown</dt>
+        <dd>{proofs.map((proof) => proofWords[proof]).join(' and ')}</dd>
+      </dl>
+      <Decide
+        subject="the account"
+        choices={[
+          { decision: 'release', words: 'Unlock' },
+          { decision: 'block', words: 'Refuse', isStop: true },
+        ]}
+        decide={decide}
+      />
+    </li>
   )
 }
 

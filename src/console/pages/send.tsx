@@ -2,15 +2,15 @@
 
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import type { WalletsTransferIntentRequest, WalletsTransferResponse } from '../../client/operations.ts'
+import type { WalletsTransferResponse } from '../../client/operations.ts'
 import { ActionButton, Copy, Field } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
 import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { wallet } from '../data/money.ts'
-import { signWithPasskey } from '../data/passkeys.ts'
-import { payOnce, type Signed } from '../data/payments.ts'
+import { signIntent } from '../data/passkeys.ts'
+import { payOnce } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { compareDecimals, formatDecimal, isAmount } from '../words/money.ts'
 import { isAddress } from '../words/names.ts'
@@ -49,7 +49,11 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
     const transfer = { destination: payee, amount: amount.trim(), token }
     done(
       await payOnce('wallets.transfer', transfer, async ({ idempotencyKey, sign }) => {
-        const signed = await sign(() => signTransfer(transfer))
+        const signed = await sign(
+          // The sandbox signs for a wallet without a passkey.
+          async () =>
+            (await signIntent(() => bursar.wallets.transferIntent(transfer))) ?? { signature: 'sandbox' },
+        )
         return withProof(() => bursar.wallets.transfer({ ...transfer, ...signed }, { idempotencyKey }))
       }),
     )
@@ -123,14 +127,6 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
       </Panel>
     </>
   )
-}
-
-/** Signs a transfer with the passkey that owns the wallet; the sandbox signs for a wallet without one. */
-async function signTransfer(transfer: WalletsTransferIntentRequest): Promise<Signed> {
-  const { signers } = await bursar.wallets.signers.list()
-  if (!signers.some(({ type }) => type === 'passkey')) return { signature: 'sandbox' }
-  const { intentId, challenge } = await bursar.wallets.transferIntent(transfer)
-  return { intentId, signature: await signWithPasskey(challenge) }
 }
 
 function Sent({ sent, again }: { readonly sent: WalletsTransferResponse; readonly again: () => void }) {

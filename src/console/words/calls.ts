@@ -22,6 +22,16 @@ type Input = Readonly<Record<string, unknown>>
 /** Decimals of the stablecoins that move in smallest units. */
 const TOKEN_DECIMALS = 6
 
+const change = (verb: string): CallFacts => ({
+  verb,
+  amount: null,
+  asset: null,
+  preposition: '',
+  party: null,
+  partyKind: 'none',
+  detail: null,
+})
+
 const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
   'wallets.transfer': (input) => ({
     verb: 'send',
@@ -64,8 +74,8 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
   }),
   'investing.order': (input) => ({
     verb: text(input, 'side') === 'sell' ? 'sell' : 'invest',
-    amount: text(input, 'notional'),
-    asset: 'USD',
+    amount: text(input, 'notional') ?? text(input, 'qty'),
+    asset: input.notional === undefined ? 'shares' : 'USD',
     preposition: text(input, 'side') === 'sell' ? 'of' : 'in',
     party: text(input, 'symbol'),
     partyKind: 'ticker',
@@ -98,6 +108,8 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     partyKind: 'none',
     detail: text(input, 'nickname'),
   }),
+  'cards.update': () => change('change a card'),
+  'agents.policy': () => change('get another policy'),
   'banking.payouts.create': (input) => ({
     verb: 'pay out',
     amount: text(input, 'amount'),
@@ -105,7 +117,7 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     preposition: 'to bank recipient',
     party: text(input, 'recipientId'),
     partyKind: 'recipient',
-    detail: text(input, 'reference'),
+    detail: arrivalOf(input),
   }),
 }
 
@@ -165,6 +177,8 @@ const labels: Readonly<Record<string, string>> = {
   method: 'Method',
   body: 'Sent with it',
   purpose: 'Purpose, in its own words',
+  reason: 'Reason, in its own words',
+  memo: 'Memo, in its own words',
   symbol: 'Ticker',
   side: 'Direction',
   notional: 'Amount in USD',
@@ -172,6 +186,8 @@ const labels: Readonly<Record<string, string>> = {
   limitPrice: 'Limit price in USD',
   clientOrderId: 'Its own order number',
   recipientId: 'Recipient',
+  recipientAmount: 'Arrives, in the recipient’s currency',
+  quoteId: 'Quote',
   reference: 'Reference',
   idempotency_key: 'Its own call number',
 }
@@ -192,7 +208,8 @@ const defaults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 export function membersOf(operation: string, input: Input, chain: string): readonly CallMember[] {
   const given = flatten(input).map(([path, value]) => ({ label: labelOf(path), value, isGiven: true }))
   const missing = Object.entries(defaults[operation] ?? {})
-    .filter(([name]) => input[name] === undefined)
+    // A quote names its own asset.
+    .filter(([name]) => input[name] === undefined && (name !== 'asset' || input.quoteId === undefined))
     .map(([name, value]) => ({ label: labelOf(name), value: value === '' ? chain : value, isGiven: false }))
   return [...given, ...missing].filter(({ value }) => value !== '')
 }
@@ -216,6 +233,13 @@ function flatten(value: unknown, path = ''): readonly (readonly [path: string, v
     const own = Array.isArray(value) ? String(Number(name) + 1) : name
     return flatten(member, path === '' ? own : `${path}, ${own}`)
   })
+}
+
+/** What arrives of a payout, in the currency of its recipient, and the reference. */
+function arrivalOf(input: Input): string | null {
+  const [arrives, reference] = [text(input, 'recipientAmount'), text(input, 'reference')]
+  const words = arrives === null ? null : `${formatDecimal(arrives)} arrives in the currency of the account`
+  return [words, reference].filter((one) => one !== null).join(' · ') || null
 }
 
 function pairOf(input: Input): string {

@@ -4,6 +4,7 @@ import type { IconName } from '../components/icon.tsx'
 const actions: Readonly<Record<string, { readonly words: string; readonly icon: IconName }>> = {
   'account.locked': { words: 'Locked the account', icon: 'lock' },
   'account.unlocked': { words: 'Unlocked the account', icon: 'lock' },
+  'account.recovery_requested': { words: 'Asked an administrator to unlock the account', icon: 'lock' },
   'account.recovered': { words: 'Recovered the account', icon: 'lock' },
   'account.notifications_set': { words: 'Changed the mails', icon: 'bell' },
   'account.role_changed': { words: 'Changed a role', icon: 'person' },

@@ -57,6 +57,28 @@ export function addDecimals(...amounts: readonly string[]): string {
   return textOf(sum, scale)
 }
 
+interface Worth {
+  readonly amount: string
+  readonly asset: string
+  /** Null without a rate. */
+  readonly usd: string | null
+}
+
+/** Adds up in dollars. What has no rate is added up by asset instead, so that no sum leaves it out silently. */
+export function sumWorth(amounts: readonly Worth[]): {
+  readonly usd: string
+  readonly unpriced: readonly { readonly amount: string; readonly asset: string }[]
+} {
+  const unpriced = new Map<string, string>()
+  for (const { amount, asset, usd } of amounts)
+    if (usd === null && compareDecimals(amount, '0') > 0)
+      unpriced.set(asset, addDecimals(unpriced.get(asset) ?? '0', amount))
+  return {
+    usd: addDecimals('0', ...amounts.flatMap(({ usd }) => (usd === null ? [] : [usd]))),
+    unpriced: [...unpriced].map(([asset, amount]) => ({ amount, asset })),
+  }
+}
+
 /** `1` minus `0.4`, exactly. */
 export function subtractDecimals(from: string, amount: string): string {
   const scale = Math.max(decimalsOf(from), decimalsOf(amount))

@@ -172,20 +172,24 @@ function amountProblems(draft: PolicyDraft): readonly Problem[] {
   const budgets = periods.map(([field]): Problem => {
     const amount = draft[field]
     if (amount === '') return [field, field === 'daily' ? 'Say how much a day.' : '']
-    return [field, wrongAmount(amount)]
-  })
-  const smaller = periods.find(([field]) => {
-    const budget = draft[field]
-    return isAmount(budget) && isAmount(perTransaction) && compareDecimals(perTransaction, budget) > 0
+    const longer = periods.slice(periods.findIndex(([one]) => one === field) + 1)
+    return [field, wrongAmount(amount) || moreThan(draft, amount, longer)]
   })
   const each =
     perTransaction === ''
       ? 'Say how much at a time.'
-      : wrongAmount(perTransaction) ||
-        (smaller === undefined
-          ? ''
-          : `More than the ${formatUsd(draft[smaller[0]])} a ${smaller[1]}. Lower it, or raise the ${smaller[1]}.`)
+      : wrongAmount(perTransaction) || moreThan(draft, perTransaction, periods)
   return [['perTransaction', each], ...budgets, ['above', above === '' ? '' : wrongAmount(above)]]
+}
+
+/** What is wrong with an amount that a longer period does not allow; empty: nothing. */
+function moreThan(draft: PolicyDraft, amount: string, longer: readonly (typeof periods)[number][]): string {
+  const smaller = longer.find(
+    ([field]) => isAmount(draft[field]) && compareDecimals(amount, draft[field]) > 0,
+  )
+  if (smaller === undefined) return ''
+  const [field, period] = smaller
+  return `More than the ${formatUsd(draft[field])} a ${period}. Lower it, or raise the ${period}.`
 }
 
 function countProblems(draft: PolicyDraft): readonly Problem[] {
@@ -206,11 +210,11 @@ const formats = {
   payees: [/^0x[0-9a-f]{40}$/i, 'is no address: 0x and 40 hex digits'],
   payeesNever: [/^0x[0-9a-f]{40}$/i, 'is no address: 0x and 40 hex digits'],
   sellers: [
-    /^(https?:\/\/[^/?#@\s]+|\*\.[a-z0-9-]+(\.[a-z0-9-]+)+)$/i,
+    /^(https?:\/\/[^/?#@\\\s]+|\*\.[^/?#@:\\\s.]+(\.[^/?#@:\\\s.]+)+)$/i,
     'is no website such as https://api.example.com or *.example.com',
   ],
   sellersNever: [
-    /^(https?:\/\/[^/?#@\s]+|\*\.[a-z0-9-]+(\.[a-z0-9-]+)+)$/i,
+    /^(https?:\/\/[^/?#@\\\s]+|\*\.[^/?#@:\\\s.]+(\.[^/?#@:\\\s.]+)+)$/i,
     'is no website such as https://api.example.com or *.example.com',
   ],
   shops: [/^\d{4}$/, 'is no merchant category: four digits'],

@@ -3,6 +3,7 @@
  * resource indicators, rotation and revocation. The library implements the protocol; the owner chooses account,
  * scopes and policy on our consent page, and each grant becomes an agent key.
  */
+import type { IncomingMessage } from 'node:http'
 import type { Adapter, AdapterFactory, Provider } from 'oidc-provider'
 import { derivedSeed } from '../../base/seal.ts'
 import { Failure } from '../../failures/failure.ts'
@@ -10,12 +11,14 @@ import { agentKinds, revokeKey } from '../../identity/keys/owned-keys.ts'
 import { issuerOf, tokenJwkOf } from '../../identity/oauth/oauth-tokens.ts'
 import { findKey } from '../../identity/store.ts'
 import type { Services } from '../../kernel/context.ts'
-import { countRequest, requireWithinLimit } from '../../kernel/gates/rate.ts'
+import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
-import { createOpenIdStorage, recordOfGrant } from '../oidc/storage.ts'
+import { createOpenIdStorage, listGrantIds, recordOfGrant } from '../oidc/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
 import { answerConsent } from './consent.tsx'
+import { keepErrors } from './keep-errors.ts'
+import { leadsToOwnMachine } from './redirect-uris.ts'
 import { normalizeForProvider, unstorableError } from './requests.ts'
 
 /** Path of the consent page. */
@@ -54,6 +57,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   const { settings, database, journal, clock, log } = services
   const storage = createOpenIdStorage(services)
   let loaded: Promise<LoadedProvider> | undefined
+  const requests = new WeakMap<IncomingMessage, HttpContext>()
   // Revoking a client's tokens revokes the grant's key.
   const revokeGrantKey: RevokeGrantKey = async (id) => {
     const found = await findKey(database, { id })
@@ -83,7 +87,14 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     // handleWithNodeResponse sets the forwarded host and scheme, so they can be trusted.
     provider.proxy = true
     provider.on('server_error', (_context, err) => log.error({ err }, 'the authorization server failed'))
-    return { provider, listener: provider.callback() }
+    keepErrors(provider, async (request, failed) => {
+      const c = requests.get(request)
+      if (c === undefined) return false
+      if (await hasApproved(services, c, failed.clientId)) return true
+      return failed.isDenial && leadsToOwnMachine(failed.redirectUri)
+    })
+    const listener = provider.callback()
+    return { provider, listener }
   }
 
   return async (c) => {
@@ -119,11 +130,28 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     c.set('body', normalized.body)
     return handleWithNodeResponse(
       c,
-      listener,
+      (request, response) => {
+        requests.set(request, c)
+        return listener(request, response)
+      },
       new URL(issuerOf(browserOrigin(c, services))),
       normalized.target,
     )
   }
+}
+
+/** Checks whether the person of this browser has allowed a client, and still does. */
+async function hasApproved(
+  { database }: Pick<Services, 'database'>,
+  c: HttpContext,
+  clientId: string,
+): Promise<boolean> {
+  const { principal } = c.get('caller')
+  if (principal.kind !== 'session') return false
+  const grants = { model: modelOf('Grant'), accountId: principal.account.id, clientId }
+  for (const id of await listGrantIds(database, grants))
+    if ((await findKey(database, { id })) !== undefined) return true
+  return false
 }
 
 /** @throws Failure `not_found`. */
@@ -138,11 +166,7 @@ function requireKnownPath(c: HttpContext): void {
 async function requireFewRequests(c: HttpContext, services: Services): Promise<void> {
   const rateClass = rateClasses.get(c.req.path)
   if (rateClass === undefined) return
-  const [client, now] = [c.get('clientAddress'), c.get('now')]
-  const reading = await countRequest(services, { rateClass, client, now, failClosed: true })
-  if (reading === null) return
-  c.set('reading', reading)
-  requireWithinLimit(reading)
+  await limitAddress(services, c, rateClass, { failClosed: true, isMetered: false })
 }
 
 /** Prefixes a model name, because other providers share the table. */

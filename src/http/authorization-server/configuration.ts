@@ -8,6 +8,7 @@ import type {
 import { scopes } from '../../identity/keys/grantable.ts'
 import { KEY_CLAIM, resourceOf } from '../../identity/oauth/oauth-tokens.ts'
 import { fetchClientDocument } from './fetch-client-document.ts'
+import { errorText } from './keep-errors.ts'
 import { redirectUriError } from './redirect-uris.ts'
 
 const DAY = 24 * 60 * 60
@@ -132,9 +133,9 @@ export function oauthConfiguration({
       return { [KEY_CLAIM]: grantId }
     },
     fetch: fetchClientDocument,
-    async renderError(context, { error, error_description: description = error }) {
+    async renderError(context, out) {
       context.type = 'text'
-      context.body = `This authorization failed: ${description}.\n`
+      context.body = errorText(out)
     },
   }
 }

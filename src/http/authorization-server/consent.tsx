@@ -2,7 +2,7 @@
 import type { Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { parseJson } from '../../base/json.ts'
-import { visibleText } from '../../base/untrusted-text.ts'
+import { visibleName } from '../../base/untrusted-text.ts'
 import { Failure } from '../../failures/failure.ts'
 import { policyHashOf } from '../../identity/keys/agent-keys.ts'
 import { isScope, type Scope } from '../../identity/keys/grantable.ts'
@@ -27,6 +27,9 @@ const GRANT_MODEL = 'oauth Grant'
 /** Approved clients are kept as long as a grant lasts. */
 const CLIENT_MODEL = 'oauth Client'
 const CLIENT_SECONDS = 365 * 24 * 60 * 60
+
+/** Longest name of a client on the page and of its key. */
+const MAX_NAME_CHARACTERS = 80
 
 /** Account the page was rendered for; a different person may have signed in since. */
 const accountId = z.string().optional()
@@ -145,7 +148,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const key = {
     id,
     kind: 'grant',
-    name: (nameOf(client) || clientId).slice(0, 80),
+    name: nameOf(client) || visibleName(clientId, MAX_NAME_CHARACTERS),
     thumbprint: null,
     publicKey: null,
     secretHash: null,
@@ -242,7 +245,7 @@ function noScopesSelected(): Failure {
 
 /** The client's self-declared name, made safe for display. */
 function nameOf(client: { readonly clientName?: string | undefined } | undefined): string {
-  return visibleText(client?.clientName ?? '')
+  return visibleName(client?.clientName ?? '', MAX_NAME_CHARACTERS)
 }
 
 function bodyOf(c: HttpContext): unknown {

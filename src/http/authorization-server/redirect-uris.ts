@@ -15,3 +15,10 @@ export function redirectUriError(uri: string): string | undefined {
     return 'must use https, or http on localhost, 127.0.0.1 or [::1]'
   return undefined
 }
+
+/** Checks whether a redirect URI leads to a program on the person's own machine: loopback, or a scheme of its own. */
+export function leadsToOwnMachine(uri: string): boolean {
+  if (!URL.canParse(uri)) return false
+  const { protocol, hostname } = new URL(uri)
+  return protocol === 'https:' ? false : protocol !== 'http:' || loopback.has(hostname)
+}

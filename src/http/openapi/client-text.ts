@@ -146,7 +146,7 @@ function typeOf(schema: JsonSchema, indent: string): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => literal(value)).join(' | ')
   const ways = [anyOf, oneOf].find(Array.isArray)
   if (ways !== undefined) return union(ways.map((way) => typeOf(recordOf(way), indent)))
-  if (Array.isArray(allOf)) return allOf.map((part) => typeOf(recordOf(part), indent)).join(' & ')
+  if (Array.isArray(allOf)) return allOf.map((part) => partType(recordOf(part), indent)).join(' & ')
   if (Array.isArray(type)) return union(type.map((one) => typeOf({ ...schema, type: one }, indent)))
   if (type === 'object') return objectType(schema, indent)
   if (type === 'array') {
@@ -161,6 +161,12 @@ function typeOf(schema: JsonSchema, indent: string): string {
     null: 'null',
   }
   return plain[String(type)] ?? 'unknown'
+}
+
+/** A part of an intersection. */
+function partType(part: JsonSchema, indent: string): string {
+  const type = typeOf(part, indent)
+  return 'oneOf' in part || 'anyOf' in part ? `(${type})` : type
 }
 
 function objectType(schema: JsonSchema, indent: string): string {

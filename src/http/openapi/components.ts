@@ -8,8 +8,9 @@ export interface Reference {
 
 export class Components {
   readonly schemas: Record<string, JsonSchema> = {}
-  readonly responses: Record<string, unknown> = {}
-  readonly parameters: Record<string, unknown> = {}
+  /** Names of the responses of failures, by their JSON. */
+  readonly responseNames = new Map<string, string>()
+  readonly headers: Record<string, unknown> = {}
 
   /** Takes the named shapes out of a schema. @param side of the call that the schema describes. */
   schema({ $defs, ...schema }: JsonSchema, side: 'input' | 'output'): JsonSchema {
@@ -35,34 +36,52 @@ export class Components {
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  /** The failures of an operation: a response per status and set of codes. */
-  failures(codes: readonly FailureCode[]): Record<string, Reference> {
-    const own = codes.filter((code) => !anywhere.includes(code))
+  /**
+   * The failures of an operation: a response per status and set of codes. @param common those that it shares with most: they are the
+   * default, in words with their statuses, because a reference for each status of each operation would be a third of the document.
+   */
+  failures(codes: readonly FailureCode[], common: CommonFailures): Record<string, unknown> {
+    const shared = [...anywhere, ...common.codes]
+    const others = codes.filter((code) => !shared.includes(code))
+    // Linters want a response of the client's fault with each operation.
+    const isRefusable = others.some((code) => failures[code].status < 500)
+    const own: readonly FailureCode[] = isRefusable ? others : ['invalid_request', ...others]
     const statuses = [...new Set(own.map((code) => failures[code].status))]
     return Object.fromEntries([
       ...statuses.map((status) => [
         status,
         this.#response(own.filter((code) => failures[code].status === status).sort()),
       ]),
-      ['default', this.#response(anywhere, 'Failure')],
+      ['default', this.#response(shared, common.name)],
     ])
   }
 
-  /** A parameter that is the same wherever it occurs. Parameters of one name that differ stay with their operations. */
-  parameter<P extends { readonly name: string }>(parameter: P): P | Reference {
-    const { name } = parameter
-    this.parameters[name] ??= parameter
-    return JSON.stringify(this.parameters[name]) === JSON.stringify(parameter)
-      ? { $ref: `#/components/parameters/${name}` }
-      : parameter
+  /** The headers of a response, by reference. */
+  headersOf(names: readonly HeaderName[]): Record<string, Reference> {
+    return Object.fromEntries(
+      names.map((name) => {
+        this.headers[name] ??= { description: responseHeaders[name], schema: { type: 'string' } }
+        return [name, { $ref: `#/components/headers/${name}` }]
+      }),
+    )
   }
 
-  #response(codes: readonly FailureCode[], name = codes.join('.')): Reference {
-    this.responses[name] ??= {
-      description: codes.map((code) => `\`${code}\`: ${failures[code].title}`).join('; '),
+  #response(codes: readonly FailureCode[], name = codes.join('.')): unknown {
+    const headers = this.headersOf([
+      ...(codes.some((code) => failures[code].status === 429 || failures[code].status === 503)
+        ? retryHeaders
+        : []),
+      ...(codes.includes('rate_limited') ? limitHeaders : []),
+    ])
+    const response = {
+      description: codes
+        .map((code) => `${failures[code].status} \`${code}\`: ${failures[code].title}`)
+        .join('; '),
+      ...(Object.keys(headers).length > 0 ? { headers } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     }
-    return { $ref: `#/components/responses/${name}` }
+    this.responseNames.set(JSON.stringify(response), name)
+    return response
   }
 
   /** An input refuses members that it does not know; an answer may gain some, so its shape does not say that it is closed. */
@@ -71,8 +90,31 @@ export class Components {
   }
 }
 
+/** Failures of a kind of operations, beside those of any request. */
+export interface CommonFailures {
+  readonly name: string
+  readonly codes: readonly FailureCode[]
+}
+
+const responseHeaders = {
+  'Retry-After': 'Whole seconds after which the same request may succeed.',
+  RateLimit: 'What is left of the window (IETF draft): `"class";r=remaining;t=seconds`.',
+  'RateLimit-Policy': 'The limit (IETF draft): `"class";q=count;w=seconds`.',
+  'Idempotency-Replayed': '`true`: the stored answer of an earlier call with this `Idempotency-Key`.',
+  'Bursar-Hint': 'What could be done better: this call moved money without an `Idempotency-Key`.',
+  'PAYMENT-REQUIRED': 'The x402 v2 challenge, base64 of its JSON.',
+  'PAYMENT-RESPONSE': 'The receipt of an x402 v2 payment, base64 of its JSON.',
+  'X-PAYMENT-RESPONSE': 'The receipt of an x402 v1 payment, base64 of its JSON.',
+} as const
+
+export type HeaderName = keyof typeof responseHeaders
+
+const retryHeaders = ['Retry-After'] as const
+const limitHeaders = ['RateLimit', 'RateLimit-Policy'] as const
+
 /** Codes that any request may be answered with, from its credential to its body. */
 const anywhere: readonly FailureCode[] = [
+  'invalid_request',
   'ambiguous_credentials',
   'credential_in_query',
   'unauthenticated',
@@ -85,8 +127,6 @@ const anywhere: readonly FailureCode[] = [
   'request_timeout',
   'body_too_large',
   'unsupported_media_type',
-  'account_locked',
-  'rate_limited',
   'headers_too_large',
   'internal',
   'provider_unavailable',

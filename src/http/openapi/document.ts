@@ -3,14 +3,15 @@
 import { VERSION } from '../../base/version.ts'
 import type { FailureCode } from '../../failures/failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../../kernel/catalogue.ts'
-import type { Services } from '../../kernel/context.ts'
+import type { Services, Settings } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
+import { sessionCookieName } from '../authenticate.ts'
 import { mutatingMethods } from '../request.ts'
 import { pathsOf } from '../tool-paths.ts'
-import { Components } from './components.ts'
-import { responseExample } from './example-of.ts'
+import { type CommonFailures, Components, type HeaderName } from './components.ts'
 import { guide } from './guide.ts'
 import { problemSchema } from './problem.ts'
+import { type DescribedOperation, shareMembers, shareRepeated } from './share.ts'
 import { tagOf, tagsOf } from './tags.ts'
 import { sentWebhooks, webhookPaths, webhookSecurity } from './webhooks.ts'
 
@@ -21,16 +22,19 @@ export function openApiDocument(
 ): Record<string, unknown> {
   const { settings } = services
   const components = new Components()
-  const paths: Record<string, Record<string, unknown>> = {}
+  const described: Record<string, Record<string, DescribedOperation>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
     for (const { name, at } of pathsOf(entry.tool, services))
-      paths[at] = {
-        ...paths[at],
+      described[at] = {
+        ...described[at],
         [method.toLowerCase()]: operationOf(entry, { method, path, name, at }, components),
       }
   }
-  const allPaths = { ...paths, ...webhookPaths((codes) => components.failures(codes)) }
+  const { paths, parameters, responses } = shareRepeated(
+    { ...described, ...webhookPaths(components.failures([], { name: 'Any', codes: [] })) },
+    components.responseNames,
+  )
   return {
     openapi: '3.1.0',
     info: {
@@ -40,20 +44,27 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: settings.origin }],
-    tags: tagsOf(Object.keys(allPaths)),
+    tags: tagsOf(Object.keys(paths)),
     security: [{ credential: [] }],
-    paths: allPaths,
+    paths,
     ...('Event' in components.schemas ? { webhooks: sentWebhooks } : {}),
     components: {
-      schemas: { Problem: problemSchema, ...components.schemas },
-      responses: components.responses,
-      parameters: components.parameters,
-      securitySchemes: { ...securitySchemes, ...webhookSecurity },
+      schemas: shareMembers({ Problem: problemSchema, ...components.schemas }),
+      responses,
+      parameters,
+      headers: components.headers,
+      securitySchemes: { ...securitySchemes(settings), ...webhookSecurity },
     },
   }
 }
 
 /** Only REST has other formats than JSON. */
+/** A model reads the description alone; a reader of the API has time for the rest. */
+function describeTool(tool: Tool): { description?: string } {
+  const texts = [tool.description, tool.restDescription].filter((text) => text !== undefined)
+  return texts.length === 0 ? {} : { description: `${texts.join(' ')}${csvNote(tool)}` }
+}
+
 function csvNote({ csv }: Tool): string {
   return csv === undefined
     ? ''
@@ -61,7 +72,7 @@ function csvNote({ csv }: Tool): string {
 }
 
 function operationOf(
-  { tool, output, named }: CatalogueEntry,
+  { tool, named }: CatalogueEntry,
   { method, path, name, at }: { method: string; path: string; name: string; at: string },
   components: Components,
 ) {
@@ -73,24 +84,26 @@ function operationOf(
     .filter(
       ([member]) => at.includes(`{${member}}`) || (!inPath.includes(member) && !mutatingMethods.has(method)),
     )
-    .map(([name, schema]) =>
-      components.parameter({
-        name,
-        in: inPath.includes(name) ? 'path' : 'query',
-        required: required.includes(name),
-        schema,
-        ...exampleIn(tool.example, name),
-      }),
-    )
+    .map(([name, schema]) => ({
+      name,
+      in: inPath.includes(name) ? 'path' : 'query',
+      required: required.includes(name),
+      schema,
+      ...exampleIn(tool.example, name),
+    }))
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
   const typeName = typeNameOf(tool.name)
   return {
     operationId: name,
     tags: [tagOf(path)],
     summary: tool.summary,
-    ...(tool.description === undefined ? {} : { description: `${tool.description}${csvNote(tool)}` }),
+    ...describeTool(tool),
     security: tool.who === 'public' ? [] : [{ credential: tool.scopes }],
-    parameters: [...parameters, ...(takesIdempotencyKey(tool) ? [components.parameter(idempotencyKey)] : [])],
+    parameters: [
+      ...parameters,
+      ...(takesIdempotencyKey(tool) ? [idempotencyKey] : []),
+      ...(tool.isSold ? paymentHeaders : []),
+    ],
     ...(hasBody
       ? {
           requestBody: {
@@ -110,10 +123,10 @@ function operationOf(
     responses: {
       200: {
         description: 'Success',
+        ...headersOf(tool, components),
         content: {
           'application/json': {
             schema: components.named(`${typeName}Response`, components.schema(named.output, 'output')),
-            example: responseExample(output, tool.example),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
           ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
@@ -124,11 +137,12 @@ function operationOf(
             402: {
               description:
                 'Payment required: an x402 challenge, v1 in this body and v2 in the PAYMENT-REQUIRED header',
+              headers: components.headersOf(['PAYMENT-REQUIRED']),
               content: { 'application/json': { schema: challengeSchema } },
             },
           }
         : {}),
-      ...components.failures(failuresOf(tool)),
+      ...components.failures(failuresOf(tool), commonFailuresOf(tool)),
     },
   }
 }
@@ -140,14 +154,29 @@ function typeNameOf(operation: string): string {
 
 /** Lists the failures of a tool, its own first, without those that any request can meet. */
 function failuresOf(tool: Tool): FailureCode[] {
-  const own: FailureCode[] = [...tool.failures, 'invalid_request']
-  if (tool.stepUp !== undefined) own.push('step_up_required')
-  if (tool.stepUp === true) own.push('mfa_enrollment_required')
+  const own: FailureCode[] = [...tool.failures]
+  if (tool.proof === 'recent') own.push('step_up_required')
+  if (tool.proof === 'step-up' || tool.proof === 'signature')
+    own.push('step_up_required', 'mfa_enrollment_required')
   if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
     own.push('insufficient_scope')
-  if (takesIdempotencyKey(tool)) own.push('idempotency_in_progress', 'idempotency_key_reused')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
+}
+
+/** 423 for whoever has an account, 429 for what is limited, and the failures of idempotency. */
+function commonFailuresOf(tool: Tool): CommonFailures {
+  const isLimited = tool.rate !== undefined || mutatingMethods.has(methodOf(tool))
+  const kinds: readonly (readonly [boolean, string, readonly FailureCode[]])[] = [
+    [tool.who !== 'public', 'Account', ['account_locked']],
+    [isLimited, 'Limited', ['rate_limited']],
+    [takesIdempotencyKey(tool), 'Write', ['idempotency_in_progress', 'idempotency_key_reused']],
+  ]
+  const held = kinds.filter(([is]) => is)
+  return {
+    name: held.map(([, name]) => name).join('') || 'Any',
+    codes: held.flatMap(([, , codes]) => codes),
+  }
 }
 
 /**
@@ -155,7 +184,21 @@ function failuresOf(tool: Tool): FailureCode[] {
  * returned once.
  */
 function takesIdempotencyKey(tool: Tool): boolean {
-  return mutatingMethods.has(tool.route.split(' ')[0] ?? '') && tool.opensSession !== true
+  return mutatingMethods.has(methodOf(tool)) && tool.opensSession !== true
+}
+
+function methodOf({ route }: Tool): string {
+  return route.split(' ')[0] ?? ''
+}
+
+/** Headers of the answer that only some operations have. */
+function headersOf(tool: Tool, components: Components) {
+  const names: HeaderName[] = [
+    ...(takesIdempotencyKey(tool) ? (['Idempotency-Replayed'] as const) : []),
+    ...(takesIdempotencyKey(tool) && tool.effect === 'spend' ? (['Bursar-Hint'] as const) : []),
+    ...(tool.isSold ? (['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'] as const) : []),
+  ]
+  return names.length === 0 ? {} : { headers: components.headersOf(names) }
 }
 
 /** Picks the parameter's value from the input example. */
@@ -200,14 +243,56 @@ const idempotencyKey = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }
 
-/** One scheme, because a request carries one credential: a generated client that offers more would send them all. */
-const securitySchemes = {
-  credential: {
-    type: 'http',
-    scheme: 'bearer',
-    description:
-      'An API key (`bsk_…`), a session token or an OAuth access token. An operation lists the scopes that a key needs. Instead of this header, browsers send the session cookie, and agents sign the request (RFC 9421).',
-  },
+/** A payment of either generation; the challenge says what to sign. */
+const paymentHeaders = [
+  ['PAYMENT-SIGNATURE', 'The x402 v2 payment, base64 of its JSON.'],
+  ['X-PAYMENT', 'The x402 v1 payment, base64 of its JSON.'],
+].map(([name = '', description]) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+}))
+
+/**
+ * Operations name the first alone, because a request carries one credential: a generated client that is offered more would send them all.
+ * The others say what else is accepted in its place.
+ */
+function securitySchemes({ origin }: Pick<Settings, 'origin'>) {
+  return {
+    credential: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'API key',
+      description:
+        'An API key (`bsk_…`), a session token or an OAuth access token. An operation lists the scopes that a key needs.',
+    },
+    sessionCookie: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: sessionCookieName(origin),
+      description: 'A person’s session in a browser: a short-lived JWT, HttpOnly.',
+    },
+    messageSignature: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'Signature',
+      description:
+        'A registered agent’s RFC 9421 signature (Ed25519), with `Signature-Input` and, where there is a body, `Content-Digest`.',
+    },
+    oauth: {
+      type: 'oauth2',
+      description: 'Grants of MCP clients: accepted at `/mcp` only. The consent page shows the scopes.',
+      flows: {
+        authorizationCode: {
+          authorizationUrl: `${origin}/oauth/authorize`,
+          tokenUrl: `${origin}/oauth/token`,
+          scopes: {},
+        },
+      },
+    },
+  }
 }
 
 const challengeSchema = {

@@ -22,6 +22,7 @@ export const problemSchema = {
     transferId: { type: 'string' },
     approvalId: { type: 'string' },
     approvalUrl: { type: 'string' },
+    note: { type: 'string' },
     paymentId: { type: 'string' },
     transaction: { type: 'string' },
     scopes: { type: 'array', items: { type: 'string' } },
@@ -42,6 +43,20 @@ export const problemSchema = {
       items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
     },
     screening: { type: 'object' },
+    asset: { type: 'string' },
+    chain: { type: ['string', 'null'] },
+    available: { type: 'string' },
+    elsewhere: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          chain: { type: ['string', 'null'] },
+          asset: { type: 'string' },
+          available: { type: 'string' },
+        },
+      },
+    },
   },
 }
 

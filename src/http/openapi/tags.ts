@@ -1,6 +1,6 @@
 /** Groups of operations in the order in which a reader needs them, each with the start of its routes. */
 const groups = [
-  ['Sign-in', '/api/auth', 'Guests, passkeys, codes, Google and Apple, sessions, and recovery.'],
+  ['Auth', '/api/auth', 'Guests, passkeys, codes, Google and Apple, sessions, and recovery.'],
   ['Agents', '/api/agents', 'Keys of agents with their scopes, policies, usage and decisions.'],
   ['Approvals', '/api/approvals', 'Spends that wait for the owner, and exceptions that an agent asks for.'],
   ['Activity', '/api/activity', 'Everything that moved in and out, newest first.'],
@@ -22,7 +22,7 @@ const groups = [
   ['Sandbox', '/sandbox', 'Money, deposits and card purchases to play with. Not in production.'],
   ['Documentation', '/api/docs', 'Feedback on these pages.'],
   ['Operators', '/api/admin', 'For those who run this deployment.'],
-  ['Webhooks of providers', '/api/webhooks', 'Where banks, card processors and identity providers report.'],
+  ['Webhooks', '/api/webhooks', 'Where banks, card processors and identity providers report.'],
 ] as const
 
 /** Name of the group of a path. @throws Error if the path is in no group. */

@@ -1,5 +1,5 @@
 /** Webhooks in the OpenAPI document: those of providers, which arrive at our routes, and those that we send. */
-import type { FailureCode } from '../../failures/failure.ts'
+import type { DescribedOperation } from './share.ts'
 import { tagOf } from './tags.ts'
 
 const received = {
@@ -57,10 +57,10 @@ export const webhookSecurity = {
   sumsubSignature: header('x-payload-digest', 'HMAC of the body; x-payload-digest-alg names the hash.'),
 }
 
-/** @param failureResponses builds the responses for failure codes. */
+/** @param failureResponses those of any request. */
 export function webhookPaths(
-  failureResponses: (codes: readonly FailureCode[]) => Record<string, unknown>,
-): Record<string, unknown> {
+  failureResponses: Readonly<Record<string, unknown>>,
+): Record<string, Record<string, DescribedOperation>> {
   const operations = routes.map(({ path, name, security, summary, answer, example, answered }) => {
     const post = {
       operationId: name,
@@ -82,7 +82,7 @@ export function webhookPaths(
           description: 'Success',
           content: { 'application/json': { schema: answer, example: answered } },
         },
-        ...failureResponses(['invalid_request', 'signature_invalid', 'provider_unavailable', 'internal']),
+        ...failureResponses,
       },
     }
     return [path, { post }] as const

@@ -13,7 +13,7 @@ export interface ConnectProps {
 
 export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectProps) {
   return (
-    <Shell title="Connect an agent" script="connect" isWide={true} wayOut={true}>
+    <Shell title="Connect an agent" script="connect" isWide={true} wayOut={true} person={person}>
       <h1 tabindex={-1}>Connect this agent?</h1>
       <section id="request" hidden>
         <p>

@@ -1,8 +1,12 @@
 /** Consent page: the client, its requested scopes and its spending limits. */
+import { visibleName } from '../../base/untrusted-text.ts'
 import type { Scope } from '../../identity/keys/grantable.ts'
 import { GrantFields } from './grant-fields.tsx'
 import { Brand, Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
+
+/** Longest host or scheme on the page. A host of the internet has at most 253 characters. */
+const MAX_HOST_CHARACTERS = 253
 
 /** @property clientName self-declared by the client and unverified. */
 export interface ConsentProps {
@@ -17,9 +21,9 @@ export interface ConsentProps {
 
 export function ConsentPage(props: ConsentProps) {
   const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
-  const name = clientName === '' ? hostOf(clientId) : clientName
+  const name = clientName === '' ? visibleName(hostOf(clientId), MAX_HOST_CHARACTERS) : clientName
   return (
-    <Shell title="Allow access" script="consent" isWide={true}>
+    <Shell title="Allow access" script="consent" isWide={true} person={person}>
       <div class="asks">
         <div class="pair" aria-hidden="true">
           <span class="pair__mark">{initialsOf(name)}</span>
@@ -34,7 +38,7 @@ export function ConsentPage(props: ConsentProps) {
         <p>
           It requests access to the account of <strong>{person}</strong>
           {isSandbox ? ' in this sandbox, where no money is real.' : '.'} You are sent back to{' '}
-          <strong id="redirect">{whereOf(redirectUri)}</strong>.
+          <strong id="redirect">{visibleName(whereOf(redirectUri), MAX_HOST_CHARACTERS)}</strong>.
         </p>
       </div>
       <p class="warn">The name is not verified. Allow access only if you have just started this yourself.</p>

@@ -10,7 +10,7 @@ export interface DeviceProps {
 
 export function DevicePage({ person, accountId, isSandbox }: DeviceProps) {
   return (
-    <Shell title="Sign in a program" script="device" wayOut={true}>
+    <Shell title="Sign in a program" script="device" wayOut={true} person={person}>
       <h1 tabindex={-1}>Sign in another device?</h1>
       <section id="request" hidden>
         <p>

@@ -19,6 +19,10 @@ export function GrantFields({ scopes }: { readonly scopes: readonly Scope[] }) {
   const writing = scopes.filter((one) => !read.has(one) && !money.has(one))
   return (
     <>
+      <p id="planned" class="hint" hidden>
+        Filled in with what you have just chosen for “<bdi id="planned-name" />” in the console. Check that
+        this is that agent.
+      </p>
       <fieldset class="grants" aria-label="It may see">
         <details>
           <summary>It may see {reading.length === 0 ? 'nothing' : readingInWords(reading)}</summary>

@@ -13,7 +13,8 @@ import { projectRoot } from '../../base/project-root.ts'
 import { Failure, type FailureCode } from '../../failures/failure.ts'
 import { grantMembers } from '../../identity/keys/key-grant.ts'
 import type { Services } from '../../kernel/context.ts'
-import { sessionCookie } from '../authenticate.ts'
+import { clearSessionCookies, renewSessionCookies } from '../authenticate.ts'
+import { sendPublic } from '../compressed.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { ownPageOf } from './client/own-page.ts'
 import { ConnectPage } from './connect.tsx'
@@ -39,11 +40,16 @@ const modules = [
   'own-page',
   'consent',
   'grant',
+  'planned-agent',
   'connect',
   'device',
+  'sign-out',
 ] as const
 /** Build output of the script modules. */
 const client = new URL('.build/src/http/pages/client/', projectRoot())
+
+/** The client as a package that npm installs from this gateway, so that both are of one version. */
+const clientPackage = new URL('.build/bursar-client.tgz', projectRoot())
 
 const library = new URL(
   '../dist/bundle/index.umd.min.js',
@@ -69,14 +75,15 @@ export function routePages(
   },
 ): void {
   const providers = [...identityProviders.keys()]
-  app.get('/sign-in', (c) => {
+  app.get('/sign-in', async (c) => {
     const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const { principal, refusal } = c.get('caller')
+    await renewSessionCookies(settings, c)
     if (principal.kind === 'session') return c.redirect(ownPageOf(c.req.query('next') ?? '') ?? '/', 302)
     const sessionFailure = refusal !== null && invalidSessionCodes.has(refusal.code) ? refusal : null
     // Clears the invalid cookie, so that it cannot block a new sign-in.
-    if (sessionFailure !== null) c.header('Set-Cookie', sessionCookie(settings.origin, null, c.get('now')))
+    if (sessionFailure !== null) clearSessionCookies(settings, c)
     return c.html(
       `<!doctype html>${(
         (
@@ -110,7 +117,7 @@ export function routePages(
   })
   /** Adds a page for signed-in owners; others sign in first. */
   const routeOwnerPage = (path: string, render: (account: Account) => { toString(): string }) =>
-    app.get(path, (c) => {
+    app.get(path, async (c) => {
       const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
       if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
       const { principal } = c.get('caller')
@@ -119,6 +126,7 @@ export function routePages(
           `/sign-in?next=${encodeURIComponent(`${c.req.path}${new URL(c.req.url).search}`)}`,
           302,
         )
+      await renewSessionCookies(settings, c)
       return c.html(`<!doctype html>${render(principal.account).toString()}`, 200, pageHeaders)
     })
   routeOwnerPage('/agents/connect/:code', ({ id, displayName }) => (
@@ -134,11 +142,21 @@ export function routePages(
   ))
   for (const path of consolePaths)
     routeOwnerPage(path, () => <ConsolePage mode={settings.mode} chain={chain.name} />)
-  app.get('/favicon.ico', (c) => asset(c, icon, 'image/svg+xml'))
-  app.get('/manifest.webmanifest', (c) => asset(c, manifest, 'application/manifest+json'))
+  app.get('/favicon.ico', (c) => asset(c, { name: 'favicon.ico', text: icon, type: 'image/svg+xml' }))
+  app.get('/manifest.webmanifest', (c) =>
+    asset(c, { name: 'manifest.webmanifest', text: manifest, type: 'application/manifest+json' }),
+  )
   routeConsoleFiles(app)
+  app.get('/bursar-client.tgz', async (c) =>
+    c.body(new Uint8Array(await readFile(clientPackage)), 200, {
+      'Content-Type': 'application/gzip',
+      'Cache-Control': 'no-cache',
+    }),
+  )
   for (const [name, file] of scripts)
-    app.get(`/assets/${name}`, async (c) => asset(c, await readFile(file, 'utf8'), 'text/javascript'))
+    app.get(`/assets/${name}`, async (c) =>
+      asset(c, { name, text: await readFile(file, 'utf8'), type: 'text/javascript' }),
+    )
 }
 
 /** True for a browser that opens an address outside the API. */
@@ -166,16 +184,20 @@ function routeConsoleFiles(app: Hono<Env>): void {
   for (const name of names) {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript'
     const isFixed = /-[A-Z0-9]{8}\.js$/.test(name)
+    const caching = isFixed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache'
     app.get(`/assets/${name}`, async (c) => {
-      const response = asset(c, await readFile(new URL(name, consoleFiles), 'utf8'), type)
-      if (isFixed) response.headers.set('Cache-Control', `public, max-age=${YEAR_SECONDS}, immutable`)
-      return response
+      const text = await readFile(new URL(name, consoleFiles), 'utf8')
+      return asset(c, { name, text, type, caching })
     })
   }
 }
 
-function asset(c: HttpContext, text: string, type: string): Response {
-  return c.body(text, 200, { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': 'no-cache' })
+function asset(
+  c: HttpContext,
+  { name, text, type, caching = 'no-cache' }: { name: string; text: string; type: string; caching?: string },
+): Promise<Response> {
+  const headers = { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': caching }
+  return sendPublic(c, { name: `/assets/${name}`, text, headers })
 }
 
 /**

@@ -36,7 +36,7 @@ export function Document({
 /**
  * Layout of a page. @property script absent: the page needs none. @property page variant for scripts that serve several pages.
  * @property news initial status text. @property isWide for pages on which much is chosen. @property wayOut for pages on which a request
- * may have ended: a link to the console.
+ * may have ended: a link to the console. @property person who is signed in and may sign out here.
  */
 export function Shell({
   title,
@@ -47,6 +47,7 @@ export function Shell({
   news = '',
   isWide = false,
   wayOut = false,
+  person,
   children,
 }: {
   readonly title: string
@@ -57,6 +58,7 @@ export function Shell({
   readonly news?: string
   readonly isWide?: boolean
   readonly wayOut?: boolean
+  readonly person?: string
   readonly children?: unknown
 }) {
   return (
@@ -80,6 +82,11 @@ export function Shell({
             <p class="hint">
               <a href="/">Go to your account</a>
             </p>
+          )}
+          {person !== undefined && (
+            <form id="sign-out" method="post">
+              <button type="submit">Sign out of {person}</button>
+            </form>
           )}
         </main>
       </body>

@@ -51,9 +51,9 @@ export function routeSandboxSellers(
 
 function serve(services: Services, seller: Seller, c: HttpContext): Promise<Response> {
   const { chain, clock, log } = services
-  const terms = termsFor(services, seller, c)
   // An order that cannot be filled is refused before it is paid.
   const goods = makeGoods(seller.name, c)
+  const terms = { ...termsFor(services, seller, c), mimeType: mimeTypeOf(goods) }
   const transfer = paymentOf(services, seller, c)
   return (conducts[seller.name] ?? sellHonestly)({
     terms,
@@ -75,6 +75,10 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
       setTimeout(() => void work().catch(report), ms).unref()
     },
   })
+}
+
+function mimeTypeOf(goods: Response): string {
+  return goods.headers.get('content-type')?.split(';')[0] ?? 'application/octet-stream'
 }
 
 function termsFor({ chain, settings }: Services, { name, price, about }: Seller, c: HttpContext): Terms {

@@ -4,6 +4,7 @@ import { authorizeCard, createKnownCards } from '../../cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../cards/out-of-order-messages.ts'
 import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
+import { pullForPurchase } from '../../wallets/escrow/escrow.ts'
 import { readCoverage } from '../../wallets/reconcile/read-coverage.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 import { recordWebhook } from './note.ts'
@@ -16,6 +17,8 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
     policyOf,
     readCoverage: (accountId: string) => readCoverage(services, accountId),
     knownCards: createKnownCards(),
+    pull: (wanted: Parameters<typeof pullForPurchase>[1], withinMs: number) =>
+      pullForPurchase(services, wanted, withinMs),
   }
   return async (c) => {
     const now = c.get('now')

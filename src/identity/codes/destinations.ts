@@ -63,7 +63,7 @@ function mailbox(text: string) {
   }
 }
 
-/** Number types that cost the sender, or that cannot receive messages. */
+/** Number types that cost the sender more, or that cannot receive messages. */
 const tolled: ReadonlySet<string> = new Set([
   'PREMIUM_RATE',
   'SHARED_COST',
@@ -71,7 +71,11 @@ const tolled: ReadonlySet<string> = new Set([
   'UAN',
   'VOICEMAIL',
   'PAGER',
+  'PERSONAL_NUMBER',
 ])
+
+/** Satellite phones within national numbering plans. Those with a country code of their own belong to no country. */
+const SATELLITE = /^\+(?:6114[57]|7954)/
 
 /** Requires a leading +, because the country would be a guess otherwise. */
 async function phone(text: string) {
@@ -81,6 +85,8 @@ async function phone(text: string) {
   const { parsePhoneNumberFromString } = await import('libphonenumber-js/max')
   const number = parsePhoneNumberFromString(given, { extract: false })
   if (number === undefined || !number.isValid() || number.ext !== undefined) return undefined
+  // Codes such as +870 and +881 (satellite), +882, +883 and +979 (premium) belong to no country.
+  if (number.isNonGeographic() || SATELLITE.test(number.number)) return undefined
   if (tolled.has(number.getType() ?? '')) return undefined
   const { number: address, countryCallingCode: callingCode } = number
   return { address, callingCode, masked: `+${callingCode}•••${address.slice(-2)}` }

@@ -3,7 +3,6 @@ import type { Account } from '../../base/principal.ts'
 import type { Channel } from '../../providers/messages.ts'
 import type { Connection } from '../../storage/database.ts'
 import { findAccount } from '../store.ts'
-import { unsealAddress } from './destinations.ts'
 
 /** @param hash the destination's keyed hash. */
 export async function findOwnerId(database: Connection, hash: string): Promise<string | undefined> {
@@ -45,23 +44,6 @@ export async function claimDestination(
     .returning('destination_hash')
     .executeTakeFirst()
   return row !== undefined
-}
-
-/** Decrypts an account's addresses, only for messages to its owner. */
-export async function addressesOf(
-  { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
-  accountId: string,
-): Promise<{ channel: Channel; address: string }[]> {
-  const rows = await database.kysely
-    .selectFrom('login_destination')
-    .select(['destination_hash', 'channel', 'sealed_address'])
-    .where('account_id', '=', accountId)
-    .orderBy('created_at')
-    .execute()
-  return rows.map(({ destination_hash: hash, channel, sealed_address: sealed }) => ({
-    channel,
-    address: unsealAddress(settings, { hash, sealed }),
-  }))
 }
 
 export async function hasSignInAddress(database: Connection, accountId: string): Promise<boolean> {

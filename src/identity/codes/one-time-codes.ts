@@ -1,16 +1,23 @@
 /**
- * One-time codes: six digits that prove control of a destination. Only the newest code counts, for ten minutes, five
- * attempts and one use. The stored value is an HMAC bound to the challenge, so a precomputed table of all codes
- * cannot match it. @see https://pages.nist.gov/800-63-4/sp800-63b.html#ooba
+ * One-time codes: six digits that prove control of a destination, for ten minutes, five attempts and one use. Each client
+ * that asks has one open code for a destination, which is sent again while it is open, so that no client ends another's
+ * code. The code is compared by an HMAC bound to its challenge, and encrypted for sending it again. @see https://pages.nist.gov/800-63-4/sp800-63b.html#ooba
  */
 import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { type NewId, randomDigits } from '../../base/ids.ts'
-import { keyedHash } from '../../base/seal.ts'
+import { keyedHash, seal, unseal } from '../../base/seal.ts'
 import { Failure } from '../../failures/failure.ts'
 import { type Channel, channels } from '../../providers/messages.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
-import { closeChallenges, countChallengeAttempt, openChallenge, takeChallenge } from '../challenges.ts'
+import {
+  closeChallenges,
+  countChallengeAttempt,
+  findOpenChallenge,
+  openChallenge,
+  takeChallenge,
+} from '../challenges.ts'
+import type { Asker } from './asker.ts'
 import { type Destination, sealAddress } from './destinations.ts'
 
 export type CodeKind = 'otp' | 'recovery'
@@ -32,12 +39,16 @@ export interface VerifiedDestination {
 }
 
 /** Lifetime of a code in seconds. */
-export const CODE_SECONDS = 10 * 60
+const CODE_SECONDS = 10 * 60
 const CODE_DIGITS = 6
 const MAX_ATTEMPTS = 5
 
 const facts = z.object({
   codeHash: z.string(),
+  /** Base64url. Absent in challenges of the version before. */
+  sealedCode: z.string().optional(),
+  /** The destination's keyed hash. Absent in challenges of the version before, whose subject it is. */
+  hash: z.string().optional(),
   channel: z.enum(channels),
   masked: z.string(),
   sealedAddress: z.string(),
@@ -49,23 +60,48 @@ const lockSubject: Statement = {
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
 }
 
-/** Creates a code for a destination and closes its older ones. Call it in a transaction; sends nothing. */
+interface CodeRequest {
+  readonly kind: CodeKind
+  readonly destination: Destination
+  readonly asker: Pick<Asker, 'id'>
+  readonly at: Date
+}
+
+export interface OpenCode {
+  readonly challengeId: string
+  readonly code: string
+  readonly expiresAt: Date
+}
+
+/** Finds the asker's open code with attempts left, to send it again. */
+export async function findOpenCode(
+  { database, settings }: { database: Connection; settings: CodeSettings },
+  { kind, at, ...asked }: CodeRequest,
+): Promise<OpenCode | null> {
+  const subject = subjectOf(settings, asked)
+  const found = await findOpenChallenge(database, { kind, subject, now: at, most: MAX_ATTEMPTS })
+  if (found === undefined) return null
+  const { sealedCode } = facts.parse(found.facts)
+  if (sealedCode === undefined) return null
+  const { id: challengeId, expiresAt } = found
+  const code = unseal(settings.dataKey, sealOf(challengeId), Buffer.from(sealedCode, 'base64url'))
+  return { challengeId, code, expiresAt }
+}
+
+/** Creates a code for a destination and closes the asker's older ones. Call it in a transaction; sends nothing. */
 export async function openCode(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: CodeSettings },
-  {
-    kind,
-    destination,
-    accountId = null,
-    at,
-  }: { kind: CodeKind; destination: Destination; accountId?: string | null; at: Date },
-): Promise<{ challengeId: string; code: string; expiresAt: Date }> {
-  const { hash: subject, channel, masked } = destination
+  { kind, destination, asker, accountId = null, at }: CodeRequest & { accountId?: string | null },
+): Promise<OpenCode> {
+  const { hash, channel, masked } = destination
+  const subject = subjectOf(settings, { destination, asker })
   await database.call(lockSubject, [`${kind}:${subject}`])
   await closeChallenges(database, { kind, subject })
   const [id, code] = [newId('chal', at), randomDigits(CODE_DIGITS)]
   const codeHash = codeHashOf(settings, id, code)
+  const sealedCode = Buffer.from(seal(settings.dataKey, sealOf(id), code)).toString('base64url')
   const sealedAddress = sealAddress(settings, destination)
-  const facts = { codeHash, channel, masked, sealedAddress }
+  const facts = { codeHash, sealedCode, hash, channel, masked, sealedAddress }
   const { expiresAt } = await openChallenge(
     { database, newId },
     { id, kind, subject, accountId, facts, at, seconds: CODE_SECONDS },
@@ -84,12 +120,13 @@ export async function verifyCode(
 ): Promise<VerifiedDestination> {
   const challenge = await countChallengeAttempt(database, { kind, id: challengeId, now, most: MAX_ATTEMPTS })
   if (challenge === undefined) throw codeRefused()
-  const { codeHash, ...destination } = facts.parse(challenge.facts)
+  const { codeHash, hash = challenge.subject, ...destination } = facts.parse(challenge.facts)
   const given = codeHashOf(settings, challengeId, code)
   if (!timingSafeEqual(Buffer.from(given), Buffer.from(codeHash))) {
     throw codeRefused()
   }
-  return { hash: challenge.subject, accountId: challenge.accountId, ...destination }
+  const { channel, masked, sealedAddress } = destination
+  return { hash, accountId: challenge.accountId, channel, masked, sealedAddress }
 }
 
 /** Consumes a code. @throws Failure `unauthenticated`, committed, when it was consumed concurrently. */
@@ -107,6 +144,18 @@ export function codeRefused(): Failure {
     isCommitted: true,
     hint: 'Check the newest message, or request a new code. A code allows five attempts within ten minutes.',
   })
+}
+
+/** Keyed, because the asker may be a network address. */
+function subjectOf(
+  { dataKey }: CodeSettings,
+  { destination, asker }: Pick<CodeRequest, 'destination' | 'asker'>,
+): string {
+  return keyedHash(dataKey, 'code asker', `${destination.hash} ${asker.id}`)
+}
+
+function sealOf(challengeId: string) {
+  return { purpose: 'code', owner: challengeId }
 }
 
 function codeHashOf({ dataKey }: CodeSettings, challengeId: string, code: string): string {

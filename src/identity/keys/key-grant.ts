@@ -14,13 +14,13 @@ export const agentPublicKey = z
       .strictObject({
         kty: z.literal('OKP'),
         crv: z.literal('Ed25519'),
-        x: z.string(),
-        kid: z.string().optional(),
-        alg: z.string().optional(),
-        use: z.string().optional(),
+        x: z.string().max(64),
+        kid: z.string().max(256).optional(),
+        alg: z.string().max(32).optional(),
+        use: z.string().max(32).optional(),
       })
       .describe('JWK, RFC 8037.'),
-    z.string().describe('The 32 bytes as base64url.'),
+    z.string().max(64).describe('The 32 bytes as base64url.'),
   ])
   .transform((key) => (typeof key === 'string' ? key : key.x))
   .refine(isEd25519PublicKey, {

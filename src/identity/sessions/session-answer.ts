@@ -7,10 +7,10 @@ import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
 import { findSession } from '../store.ts'
 import {
   issueDeviceToken,
-  lifetimeOf,
   openSession,
   renewToken,
   type SessionMethod,
+  sessionSeconds,
   type TokenSettings,
 } from './sessions.ts'
 
@@ -29,16 +29,26 @@ export const sessionAnswer = z.strictObject({
   account: accountView.describe('Signed-in account.'),
   sessionToken: z
     .string()
-    .describe('Token for "Authorization: Bearer …"; browsers also receive it as a cookie.'),
+    .optional()
+    .describe(
+      'Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only.',
+    ),
   expiresAt: z.string().describe('Expiry of the token, ISO 8601 UTC; renewed while the session is used.'),
 })
 sessionAnswer.register(z.globalRegistry, { id: 'Session' })
 
+/** A sign-in with its token. The transport removes the token for browsers. */
+export type SignedInAnswer = z.input<typeof sessionAnswer> & { readonly sessionToken: string }
+
 /** Response for a caller who keeps the current session. */
 export const unchangedSessionAnswer = sessionAnswer.extend({
-  sessionToken: sessionAnswer.shape.sessionToken
+  sessionToken: z
+    .string()
     .nullable()
-    .describe('New token of the same session; null for cookie sessions, whose token scripts must not read.'),
+    .optional()
+    .describe(
+      'New token of the same session. Null for cookie sessions, whose token scripts must not read; absent for other requests of browsers (with Sec-Fetch-Site), which receive it in an HttpOnly cookie only.',
+    ),
 })
 unchangedSessionAnswer.register(z.globalRegistry, { id: 'ContinuedSession' })
 
@@ -79,13 +89,13 @@ export async function collectSession(
 export async function signIn(
   parts: { database: Connection; newId: NewId; settings: TokenSettings & RoleSettings },
   { account, method, at }: { account: Account; method: SessionMethod; at: Date },
-): Promise<z.input<typeof sessionAnswer>> {
+): Promise<SignedInAnswer> {
   requireUnlocked(account)
-  const lifetime = lifetimeOf(account, parts.settings)
+  const seconds = sessionSeconds(account, parts.settings)
   const { sessionToken, expiresAt } = await openSession(parts, {
     accountId: account.id,
     method,
-    lifetime,
+    seconds,
     at,
   })
   const role = roleOf(account, parts.settings)

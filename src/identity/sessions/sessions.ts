@@ -17,24 +17,25 @@ import { findSession } from '../store.ts'
 const TOKEN_SECONDS = 15 * 60
 /** Maximum lifetime of a person's session: 12 hours. */
 const SESSION_SECONDS = 12 * 60 * 60
-const TYPE = 'bursar-session+jwt'
-
-/** Seconds that a token and its session live. */
-interface Lifetime {
-  readonly token: number
-  readonly session: number
-}
-
 const DAY_SECONDS = 24 * 60 * 60
-const personLifetime: Lifetime = { token: TOKEN_SECONDS, session: SESSION_SECONDS }
-/** A guest cannot sign in again, and the sandbox has no money: the session stays until 30 days after its last use. */
-const guestLifetime: Lifetime = { token: 30 * DAY_SECONDS, session: 30 * DAY_SECONDS }
+/** Lifetime of a guest's session after its last use: 30 days. */
+const GUEST_SECONDS = 30 * DAY_SECONDS
+const TYPE = 'bursar-session+jwt'
+const RENEWAL_TYPE = 'bursar-renewal+jwt'
 
-export function lifetimeOf(
+/** True for guests of the sandbox: they cannot sign in again, so their sessions stay and their browsers renew them. */
+export function isLastingGuest(
   { guest }: Pick<Account, 'guest'>,
   { mode }: Pick<RoleSettings, 'mode'>,
-): Lifetime {
-  return guest && mode === 'sandbox' ? guestLifetime : personLifetime
+): boolean {
+  return guest && mode === 'sandbox'
+}
+
+export function sessionSeconds(
+  account: Pick<Account, 'guest'>,
+  settings: Pick<RoleSettings, 'mode'>,
+): number {
+  return isLastingGuest(account, settings) ? GUEST_SECONDS : SESSION_SECONDS
 }
 
 /** @property origin issuer and audience of tokens. */
@@ -70,14 +71,13 @@ export async function openSession(
   {
     accountId,
     method,
-    lifetime = personLifetime,
+    seconds = SESSION_SECONDS,
     at,
-  }: { accountId: string; method: SessionMethod; lifetime?: Lifetime; at: Date },
+  }: { accountId: string; method: SessionMethod; seconds?: number; at: Date },
 ): Promise<IssuedSession> {
   const sessionId = newId('sess', at)
-  const seconds = lifetime.session
   const endsAt = await insertSession(database, { sessionId, accountId, method, name: null, at, seconds })
-  return signToken(settings, { accountId, sessionId, endsAt, at }, lifetime.token)
+  return signToken(settings, { accountId, sessionId, endsAt, at })
 }
 
 /** Opens the session of a program that a person allowed. @param name name of the program. @returns its id. */
@@ -95,7 +95,7 @@ export function issueDeviceToken(
   settings: TokenSettings,
   { accountId, sessionId, endsAt, at }: { accountId: string; sessionId: string; endsAt: Date; at: Date },
 ): Promise<IssuedSession> {
-  return signToken(settings, { accountId, sessionId, endsAt, at }, SESSION_SECONDS)
+  return signToken(settings, { accountId, sessionId, endsAt, at }, { seconds: SESSION_SECONDS })
 }
 
 /** @returns the end of the session. */
@@ -136,11 +136,11 @@ async function insertSession(
 async function signToken(
   settings: TokenSettings,
   { accountId, sessionId, endsAt, at }: { accountId: string; sessionId: string; endsAt: Date; at: Date },
-  seconds = TOKEN_SECONDS,
+  { seconds = TOKEN_SECONDS, type = TYPE }: { seconds?: number; type?: string } = {},
 ): Promise<IssuedSession> {
   const expiresAt = new Date(Math.min(at.getTime() + seconds * 1000, endsAt.getTime()))
   const sessionToken = await new SignJWT({ sid: sessionId })
-    .setProtectedHeader({ alg: 'HS256', typ: TYPE })
+    .setProtectedHeader({ alg: 'HS256', typ: type })
     .setSubject(accountId)
     .setIssuer(settings.origin)
     .setAudience(settings.origin)
@@ -152,12 +152,33 @@ async function signToken(
 
 /** Issues a new token for an authenticated session. */
 export function renewToken(
-  settings: TokenSettings & RoleSettings,
+  settings: TokenSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
 ): Promise<IssuedSession> {
   const { id: sessionId, expiresAt: endsAt } = session
-  const { token } = lifetimeOf(account, settings)
-  return signToken(settings, { accountId: account.id, sessionId, endsAt, at }, token)
+  return signToken(settings, { accountId: account.id, sessionId, endsAt, at })
+}
+
+/** Renewal token of a guest's browser. It is no session token: only {@link renewGuestSession} accepts it. */
+export interface IssuedRenewal {
+  readonly token: string
+  readonly expiresAt: Date
+}
+
+/** Issues the token by which a browser renews a guest's session after its token expired. @param sessionToken the guest's. */
+export async function issueRenewal(
+  settings: TokenSettings,
+  { sessionToken, at }: { sessionToken: string; at: Date },
+): Promise<IssuedRenewal> {
+  const { accountId, sessionId } = await verifyToken(settings, sessionToken, at)
+  const endsAt = new Date(at.getTime() + GUEST_SECONDS * 1000)
+  const lasting = { seconds: GUEST_SECONDS, type: RENEWAL_TYPE }
+  const { sessionToken: token, expiresAt } = await signToken(
+    settings,
+    { accountId, sessionId, endsAt, at },
+    lasting,
+  )
+  return { token, expiresAt }
 }
 
 /** Ends the longer life of a guest's sessions: the account has become a person's. */
@@ -179,7 +200,7 @@ async function extendGuestSession(
   { kysely }: Connection,
   { sessionId, endsAt, at }: { sessionId: string; endsAt: Date; at: Date },
 ): Promise<Date> {
-  const wanted = new Date(at.getTime() + guestLifetime.session * 1000)
+  const wanted = new Date(at.getTime() + GUEST_SECONDS * 1000)
   if (wanted.getTime() - endsAt.getTime() < DAY_SECONDS * 1000) return endsAt
   await kysely
     .updateTable('session')
@@ -202,37 +223,55 @@ export async function authenticateSession(
   { token, tokenHolder }: { token: string; tokenHolder: Session['tokenHolder'] },
   now: Date,
 ): Promise<SessionCaller> {
-  const { accountId, sessionId, expiresAt } = await verifyToken(settings, token, now)
+  const claims = await verifyToken(settings, token, now)
+  const { account, session } = await loadSession({ database, settings }, claims, { tokenHolder, now })
+  const leftMs = claims.expiresAt.getTime() - now.getTime()
+  // A guest's token of an earlier version lasts for 30 days, and is replaced.
+  const isRenewed =
+    leftMs < (TOKEN_SECONDS * 1000) / 2 || (!session.isDevice && leftMs > TOKEN_SECONDS * 1000)
+  const renewed = isRenewed ? await renewToken(settings, { account, session, at: now }) : null
+  return { principal: { kind: 'session', account, session }, renewed }
+}
+
+/**
+ * Authenticates the browser of a guest whose token has expired, and renews it. @throws Failure `unauthenticated` when the
+ * renewal token or its session is not valid, or the account is no guest's any more; `account_locked`.
+ */
+export async function renewGuestSession(
+  { database, settings }: { database: Connection; settings: TokenSettings & RoleSettings },
+  renewalToken: string,
+  now: Date,
+): Promise<SessionCaller> {
+  const claims = await verifySignature(settings, { token: renewalToken, type: RENEWAL_TYPE }, now)
+  const how = { tokenHolder: 'browser', now } as const
+  const { account, session } = await loadSession({ database, settings }, claims, how)
+  if (session.isDevice || !isLastingGuest(account, settings))
+    throw notSignedIn('The session token has expired.')
+  const renewed = await renewToken(settings, { account, session, at: now })
+  const tokenExpiresAt = renewed.expiresAt
+  return { principal: { kind: 'session', account, session: { ...session, tokenExpiresAt } }, renewed }
+}
+
+/** Loads the session of a verified token, and extends that of a guest. @throws Failure `unauthenticated`, `account_locked`. */
+async function loadSession(
+  { database, settings }: { database: Connection; settings: RoleSettings },
+  { accountId, sessionId, expiresAt: tokenExpiresAt }: TokenClaims,
+  { tokenHolder, now }: { tokenHolder: Session['tokenHolder']; now: Date },
+): Promise<{ account: Account; session: Session }> {
   const found = await findSession(database, sessionId, now)
   if (found === undefined || found.account.id !== accountId)
     throw notSignedIn('The session has expired or was revoked.')
   requireUnlocked(found.account)
-  const lifetime = lifetimeOf(found.account, settings)
-  const isGuest = lifetime === guestLifetime
-  const endsAt = isGuest
-    ? await extendGuestSession(database, { sessionId, endsAt: found.expiresAt, at: now })
-    : found.expiresAt
+  const { createdAt, steppedUpAt } = found
   const isDevice = found.method === DEVICE_METHOD
-  const leftMs = expiresAt.getTime() - now.getTime()
-  // A guest's token follows its session. That of a guest who became a person is replaced by a person's.
-  const isRenewed = isGuest
-    ? endsAt.getTime() - expiresAt.getTime() >= DAY_SECONDS * 1000
-    : leftMs < (TOKEN_SECONDS * 1000) / 2 || (!isDevice && leftMs > TOKEN_SECONDS * 1000)
-  const renewed = isRenewed
-    ? await signToken(settings, { accountId, sessionId, endsAt, at: now }, lifetime.token)
-    : null
-  const account = { ...found.account, role: roleOf(found.account, settings) }
-  const { steppedUpAt } = found
-  const session = {
-    id: sessionId,
-    createdAt: found.createdAt,
-    isDevice,
-    steppedUpAt,
-    tokenHolder,
-    tokenExpiresAt: expiresAt,
-    expiresAt: endsAt,
+  const expiresAt =
+    !isDevice && isLastingGuest(found.account, settings)
+      ? await extendGuestSession(database, { sessionId, endsAt: found.expiresAt, at: now })
+      : found.expiresAt
+  return {
+    account: { ...found.account, role: roleOf(found.account, settings) },
+    session: { id: sessionId, createdAt, isDevice, steppedUpAt, tokenHolder, tokenExpiresAt, expiresAt },
   }
-  return { principal: { kind: 'session', account, session }, renewed }
 }
 
 /** Claims of a token whose signature was verified. @property expiresAt in whole seconds. */
@@ -252,16 +291,20 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date): P
     if (known.expiresAt > now) return known
     throw notSignedIn('The session token has expired.')
   }
-  const claims = await verifySignature(settings, token, now)
+  const claims = await verifySignature(settings, { token, type: TYPE }, now)
   verifiedTokens.set(name, claims)
   return claims
 }
 
-async function verifySignature(settings: TokenSettings, token: string, now: Date): Promise<TokenClaims> {
+async function verifySignature(
+  settings: TokenSettings,
+  { token, type }: { token: string; type: string },
+  now: Date,
+): Promise<TokenClaims> {
   try {
     const { payload } = await jwtVerify(token, keyObject(settings.sessionKey), {
       algorithms: ['HS256'],
-      typ: TYPE,
+      typ: type,
       issuer: settings.origin,
       audience: settings.origin,
       requiredClaims: ['sub', 'sid', 'exp'],

@@ -1,10 +1,12 @@
 /** Failures for calls that require approval. */
 import { z } from 'zod'
 import { writeJson } from '../../base/json.ts'
+import { visibleText } from '../../base/untrusted-text.ts'
 import { Failure, type FailureCode, type FailureMembers, failures } from '../../failures/failure.ts'
 import { type Approval, requestApproval } from '../../spending/approvals.ts'
+import { noteOf } from '../../spending/spend-note.ts'
 import type { Context } from '../context.ts'
-import { fingerprintOf } from '../fingerprint.ts'
+import { spendFingerprintOf } from '../fingerprint.ts'
 import type { Call } from '../tool.ts'
 
 /** One day, for policies that were changed in the meantime. */
@@ -22,7 +24,10 @@ export interface PendingDecision {
   readonly what: string
 }
 
-/** Requests the owner's approval, and returns its state: `approval_required`, or the failure of the approved call. */
+/**
+ * Requests the owner's approval, and returns its state: `approval_required`, the failure of the approved call, or `conflict` when
+ * too many are open.
+ */
 export async function awaitApproval(context: Context, waiting: PendingDecision): Promise<Failure> {
   const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
   const approval = await requestApproval(context, {
@@ -31,14 +36,18 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     decisionId,
     operation,
     input: writeJson(call.raw),
-    fingerprint: fingerprintOf(operation, call.input),
+    fingerprint: spendFingerprintOf(operation, call.input),
     idempotencyKey: context.idempotencyKey,
-    reason: null,
+    reason: noteOf(call.input).reason,
     violations: [],
     ttlSeconds,
     at: context.now,
+    isAsked: false,
+    isReplayed: waiting.isReplayed,
   })
+  if (approval === undefined) return tooManyOpen()
   if (approval.problem !== null) return failureOf(approval.problem)
+  if (approval.status === 'rejected') return rejectedByOwner(approval, waiting.what)
   const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
     decisionId,
@@ -48,6 +57,33 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     reason,
     hint,
   })
+}
+
+/** Failure of a call that its owner rejected. @param what description of the call. */
+export function rejectedByOwner(
+  { id, decisionId, note }: Pick<Approval, 'id' | 'decisionId' | 'note'>,
+  what: string,
+): Failure {
+  const words = note === null ? '.' : `: “${visibleText(note)}”`
+  return new Failure('approval_rejected', `The owner rejected ${what}${words}`, {
+    ...(decisionId === null ? {} : { decisionId }),
+    approvalId: id,
+    ...(note === null ? {} : { note }),
+    isReplayed: true,
+    hint: 'Do what the note says, and do not repeat the call. If the owner asks for it, send it with a new idempotency key.',
+  })
+}
+
+/** Failure for a request while the owner has not decided as many as may be open. */
+export function tooManyOpen(): Failure {
+  return new Failure(
+    'conflict',
+    'The key has ten open requests for approval, or the account a hundred, or the key has withdrawn thirty within an hour.',
+    {
+      reason: 'too_many_open',
+      hint: 'Wait for the owner, or withdraw one of them: DELETE /api/approvals/{id}.',
+    },
+  )
 }
 
 /** URL of the page where the owner decides. */
@@ -64,20 +100,15 @@ interface StatusText {
   readonly reason?: string
 }
 
-const statusTexts: Readonly<Record<Approval['status'], (what: string) => StatusText>> = {
+const statusTexts: Readonly<Record<Exclude<Approval['status'], 'rejected'>, (what: string) => StatusText>> = {
   pending: (what) => ({
     detail: `${what} requires the owner's approval. No money is held yet.`,
-    hint: 'Ask the owner to approve it at approvalUrl. Then poll GET /api/approvals/{approvalId} (over MCP: the tool approvals_get), or repeat the call with the same idempotency key.',
+    hint: 'Ask the owner to approve it at approvalUrl. Then poll GET /api/approvals/{approvalId}, or repeat the call with the same idempotency key.',
   }),
   approved: (what) => ({
     detail: `${what} was approved and is pending.`,
     hint: 'Repeat the call with the same idempotency key in a second.',
     reason: 'running',
-  }),
-  rejected: (what) => ({
-    detail: `The owner rejected ${what}.`,
-    hint: 'Do not repeat the call unless the owner asks for it; a new call requires a new idempotency key.',
-    reason: 'rejected',
   }),
   withdrawn: (what) => ({
     detail: `The request for approval of ${what} was withdrawn.`,

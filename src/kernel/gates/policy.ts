@@ -1,6 +1,6 @@
 /** Parses the policy of a key once per version. */
 import { LRUCache } from 'lru-cache'
-import { type Policy, spendPolicy } from '../../../policies/policy.ts'
+import { type Policy, storedPolicy } from '../../../policies/policy.ts'
 import type { AccessKey } from '../../base/principal.ts'
 
 // Never stale: the cache key has the version, and the key's row is read on every request.
@@ -13,7 +13,7 @@ const parsed = new LRUCache<string, Policy>({ max: 10_000 })
 export function policyOf(key: Pick<AccessKey, 'id' | 'policy' | 'policyVersion'>): Policy | null {
   if (key.policy === null || key.policy === undefined) return null
   const name = `${key.id}:${key.policyVersion}`
-  const policy = parsed.get(name) ?? spendPolicy.parse(key.policy)
+  const policy = parsed.get(name) ?? storedPolicy.parse(key.policy)
   parsed.set(name, policy)
   return policy
 }

@@ -16,7 +16,10 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
     })
   if (principal.kind === 'session') {
     if (tool.who === 'admin' && principal.account.role !== 'admin')
-      throw new Failure('insufficient_scope', 'This operation requires an administrator.', { scopes: [] })
+      throw new Failure('insufficient_scope', 'This operation requires an administrator.', {
+        scopes: [],
+        hint: 'Ask an administrator of this deployment; `bursar admin grant` makes one.',
+      })
     return
   }
   if (!isForKeys)
@@ -25,6 +28,7 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
       'This operation requires a signed-in person; keys are not allowed.',
       {
         scopes: [],
+        hint: 'Ask the owner to do it in the console, signed in; no scope allows it.',
       },
     )
   const missing = missingScopes(tool, principal)

@@ -10,17 +10,19 @@ import type { Json } from '../../base/json.ts'
 import { Failure, type FailureCode, type Violation } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
-import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
 import { valueInUsd } from '../../providers/rates.ts'
+import { findAskedApproval } from '../../spending/approvals.ts'
 import { buildSpendRequest, policyFacts } from '../../spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../spending/reserve.ts'
 import type { SpendRequest } from '../../spending/spend-request.ts'
 import { type Context, callerOf } from '../context.ts'
-import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
+import { idempotencyOwner, spendFingerprintOf } from '../fingerprint.ts'
 import type { Call, SpendPlan, Tool } from '../tool.ts'
-import { awaitApproval } from './approval.ts'
+import { approvalUrl, awaitApproval, rejectedByOwner } from './approval.ts'
+import { insufficientFunds } from './funds.ts'
 import { requireKyc } from './kyc.ts'
 import { policyOf } from './policy.ts'
+import { requireSigned } from './proof.ts'
 import { takeSponsorship } from './rate.ts'
 
 /** Result of the gate: the money is held, or an earlier call with the same idempotency key was allowed. */
@@ -35,27 +37,35 @@ export type SpendGate =
   | { readonly kind: 'costless'; readonly answer: Record<string, unknown> }
 
 /**
- * Decides on a spend and holds its money. @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`,
+ * Decides on a spend and holds its money. @param mustBeSigned a person's spend that one of their signers must have signed. @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`,
  * `idempotency_key_reused`, `conflict`, and failures of the tool's `spend`.
  */
-export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
+export async function reserve(
+  tool: Pick<Tool, 'name'>,
+  call: Call,
+  context: Context,
+  { mustBeSigned }: { mustBeSigned: boolean },
+): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
   const caller = callerOf(context)
   const foreseen = foreseeDenial(call, context)
   const spending = foreseen?.spending ?? (await call.spend(context))
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
   if ('costless' in spending) return { kind: 'costless', answer: { ...spending.costless } }
+  if (mustBeSigned) requireSigned(spending)
   const idempotency =
     context.idempotencyKey === null
       ? null
       : {
           principal: idempotencyOwner(caller),
           key: context.idempotencyKey,
-          fingerprint: fingerprintOf(tool.name, call.input),
+          fingerprint: spendFingerprintOf(tool.name, call.input),
         }
   const request = await buildRequest(tool.name, { spending, idempotency, context })
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
-  if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
+  if (decided.verdict === 'deny' && caller.kind === 'key' && context.approvedBy === undefined)
+    await requireUnasked(context, { tool, call, keyId: caller.key.id, decided, spending })
+  if (decided.verdict !== 'approval_required') return gateOf(decided, { spending, context })
   if (caller.kind !== 'key') throw new Error('only keys require approvals')
   throw await awaitApproval(context, {
     operation: tool.name,
@@ -65,8 +75,46 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
     decisionId: decided.decisionId,
     isReplayed: decided.replayed,
     ttlSeconds: policyOf(caller.key)?.approval?.ttlSec,
-    what:
-      foreseen === null ? `A spend of ${decimalOf(spending.money)} ${spending.money.asset}` : 'This spend',
+    what: foreseen === null ? describeSpend(spending) : 'This spend',
+  })
+}
+
+function describeSpend({ money }: Pick<SpendPlan, 'money'>): string {
+  return `A spend of ${decimalOf(money)} ${money.asset}`
+}
+
+/**
+ * Answers a denied call whose owner was asked about it already. @throws Failure `approval_rejected` after a no; `policy_denied`
+ * with the approval while the owner decides.
+ */
+async function requireUnasked(
+  context: Context,
+  {
+    tool,
+    call,
+    keyId,
+    decided,
+    spending,
+  }: {
+    tool: Pick<Tool, 'name'>
+    call: Call
+    keyId: string
+    decided: Extract<SpendVerdict, { verdict: 'deny' }>
+    spending: SpendPlan
+  },
+): Promise<void> {
+  if (decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule))) return
+  const { database, idempotencyKey, now: at } = context
+  const fingerprint = spendFingerprintOf(tool.name, call.input)
+  const asked = await findAskedApproval(database, { keyId, fingerprint, idempotencyKey, at })
+  if (asked?.status === 'rejected') throw rejectedByOwner(asked, describeSpend(spending))
+  if (asked?.status !== 'pending') return
+  const { code, message, members } = denied(decided)
+  throw new Failure(code, message, {
+    ...members,
+    approvalId: asked.id,
+    approvalUrl: approvalUrl(context.settings, asked.id),
+    hint: `The owner was asked for this call: poll GET /api/approvals/${asked.id}. Once approved it runs by itself.`,
   })
 }
 
@@ -107,7 +155,7 @@ export async function denyUnscreened(
   context: Context,
 ): Promise<never> {
   const decided = await decide(operation, { spending, idempotency: null, context })
-  if (decided.verdict !== 'approval_required') gateOf(decided, spending)
+  if (decided.verdict !== 'approval_required') await gateOf(decided, { spending, context })
   throw new Error(`${operation}: a spend that AML does not clear was not denied`)
 }
 
@@ -142,7 +190,7 @@ export async function judgeException(
   if (decided.verdict === 'approval_required') return { decisionId: decided.decisionId, violations: [] }
   if (decided.verdict === 'deny' && !decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule)))
     return { decisionId: decided.decisionId, violations: decided.violations }
-  gateOf(decided, spending)
+  await gateOf(decided, { spending, context })
   throw new Error(`${tool.name}: a request for an exception held money`)
 }
 
@@ -173,7 +221,7 @@ async function buildRequest(
   const value = await valueInUsd(context.rates, spending.money, context.now)
   if (isCleared(spending)) {
     requireKyc(context.settings, caller.account, value.usdMicros)
-    if (spending.isSponsored === true) await takeSponsorship(context, caller.account.id, context.now)
+    if (spending.isSponsored === true) await takeSponsorship(context, caller, context.now)
   }
   const key = caller.kind === 'key' ? caller.key : null
   return buildSpendRequest({
@@ -193,10 +241,10 @@ function isCleared({ aml }: Pick<SpendPlan, 'aml'>): boolean {
   return aml === undefined || aml.screening.result === 'clear'
 }
 
-function gateOf(
+async function gateOf(
   decided: Exclude<SpendVerdict, { verdict: 'approval_required' }>,
-  spending: SpendPlan,
-): SpendGate {
+  { spending, context }: Pick<Planned, 'spending' | 'context'>,
+): Promise<SpendGate> {
   switch (decided.verdict) {
     case 'allow':
       return {
@@ -214,17 +262,7 @@ function gateOf(
       throw spending.aml.refusal(screening, { decisionId, violations })
     }
     case 'insufficient_funds':
-      throw new Failure(
-        'insufficient_funds',
-        `The ${spending.holding === undefined ? 'wallet' : 'portfolio'} has ${decimalOfValue(decided.available)} ${nameOfValue(decided.available)} available; ${decimalOfValue(spending.holding ?? spending.money)} needed.`,
-        {
-          decisionId: decided.decisionId,
-          isReplayed: decided.replayed,
-          hint:
-            spending.fundsHint ??
-            'Tell the owner to add funds, then send it with a new idempotency key. Debts of the account are collected first.',
-        },
-      )
+      throw await insufficientFunds(context, spending, decided)
     case 'fingerprint_mismatch':
       throw idempotencyKeyReused()
     case 'account_locked':

@@ -55,3 +55,14 @@ export function requireRecentProof(context: Pick<Context, 'principal' | 'setting
       hint: 'Sign in again, or enroll a second factor (POST /api/security/mfa), then repeat the request.',
     })
 }
+
+/**
+ * Requires a step-up of a person for a change that loosens. @param loosened what it loosens, by name.
+ * @throws Failure `step_up_required`, `mfa_enrollment_required`.
+ */
+export function requireProofToLoosen(
+  context: Pick<Context, 'principal' | 'settings' | 'now'>,
+  loosened: readonly string[],
+): void {
+  if (context.principal.kind === 'session' && loosened.length > 0) requireStepUp(context)
+}

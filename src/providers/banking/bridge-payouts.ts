@@ -9,14 +9,16 @@ import { alpha3Of } from '../../base/alpha-3.ts'
 import type { Log } from '../../base/log.ts'
 import { Failure } from '../../failures/failure.ts'
 import { assetDecimals, decimalOf, type Money, stablecoins } from '../../money/money.ts'
-import type {
-  BankAccountNumber,
-  BankPayouts,
-  BankRecipient,
-  PayoutCurrency,
-  PayoutOrder,
-  PayoutQuote,
-  PayoutReport,
+import {
+  type BankAccountNumber,
+  type BankPayouts,
+  type BankRecipient,
+  type PayoutCurrency,
+  type PayoutOrder,
+  type PayoutQuote,
+  type PayoutReport,
+  payoutCurrencies,
+  type QuotablePayout,
 } from '../banking.ts'
 import type { Address } from '../chain.ts'
 import { callProvider } from '../http-client.ts'
@@ -27,6 +29,8 @@ const TIMEOUT_MS = 8_000
 const MIN_WHOLE = 1n
 const CENT_DECIMALS = 2
 const DAY_MS = 24 * 60 * 60_000
+/** Dollars are converted one to one, whenever that is. */
+const FIRM_MS = 10 * 60_000
 const SETTLE_DAYS: Readonly<Record<PayoutCurrency, number>> = { USD: 2, EUR: 1, GBP: 1 }
 const rails: Readonly<Record<PayoutCurrency, string>> = { USD: 'ach', EUR: 'sepa', GBP: 'faster_payments' }
 
@@ -94,13 +98,17 @@ export function createBridgePayouts({
     }
   }
   return {
-    quotePayout: async ({ money, currency }, now) => {
+    // Bridge's fees are the operator's own, and none is asked for.
+    payoutFees: payoutCurrencies.map((currency) => ({ currency, cents: 0n, spreadBps: 0 })),
+    quotePayout: async (asked, now) => {
+      const { currency } = asked
+      const money = moneyToSend(asked)
       requirePayable(money)
-      const rate =
-        currency === 'USD'
-          ? '1'
-          : (await ask(`/v0/exchange_rates?from=usd&to=${currency.toLowerCase()}`, rates)).sell_rate
-      return quoteAt(money, rate, new Date(now.getTime() + SETTLE_DAYS[currency] * DAY_MS))
+      const eta = new Date(now.getTime() + SETTLE_DAYS[currency] * DAY_MS)
+      if (currency === 'USD')
+        return { ...quoteAt(money, '1', eta), firmUntil: new Date(now.getTime() + FIRM_MS) }
+      const { sell_rate } = await ask(`/v0/exchange_rates?from=usd&to=${currency.toLowerCase()}`, rates)
+      return { ...quoteAt(money, sell_rate, eta), firmUntil: null }
     },
     registerRecipient: async (recipient) => {
       if (recipient.customer === null)
@@ -143,6 +151,23 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
 
+/**
+ * Money that leaves. Bridge converts when the money arrives, so only what stays in dollars is certain before.
+ * @see https://apidocs.bridge.xyz/get-started/guides/move-money/fixed_outputs_integration_guide (only on request)
+ * @throws Failure `payout_rejected`.
+ */
+function moneyToSend(asked: QuotablePayout): Money {
+  if ('money' in asked) return asked.money
+  const { asset, currency, recipientUnits } = asked
+  if (currency !== 'USD')
+    throw rejected(
+      'amount_not_firm',
+      `The banking provider converts to ${currency} later and promises no amount.`,
+      'Send `amount`: POST /api/banking/payouts/quote tells about how much arrives.',
+    )
+  return { asset, units: recipientUnits * 10n ** BigInt(assetDecimals[asset] - CENT_DECIMALS) }
+}
+
 /** @throws Failure `payout_rejected`. */
 function requirePayable(money: Money): void {
   if (!stablecoins.some((token) => token === money.asset))
@@ -155,11 +180,11 @@ function requirePayable(money: Money): void {
 }
 
 /** The recipient's amount, rounded down to cents. */
-function quoteAt(money: Money, rate: string, eta: Date): PayoutQuote {
+function quoteAt(money: Money, rate: string, eta: Date): Omit<PayoutQuote, 'firmUntil'> {
   const [whole = '0', fraction = ''] = rate.split('.')
   const over = BigInt(whole + fraction) * 10n ** BigInt(CENT_DECIMALS)
   const under = 10n ** BigInt(fraction.length + assetDecimals[money.asset])
-  return { fee: 0n, rate, recipientUnits: (money.units * over) / under, eta }
+  return { money, fee: 0n, rate, recipientUnits: (money.units * over) / under, eta }
 }
 
 function transferOf({ id, money, currency, recipient, providerRecipient, reference, source }: PayoutOrder) {

@@ -5,16 +5,25 @@
 import { createHash } from 'node:crypto'
 import { timeOfId } from '../../base/ids.ts'
 import { Failure } from '../../failures/failure.ts'
-import { convertRoundingDown, crossRateDown, rateText } from '../../money/cross-rate.ts'
+import { convertRoundingDown, crossRateDown, rateText, sourceRoundingUp } from '../../money/cross-rate.ts'
 import { currencyOf } from '../../money/currencies.ts'
-import { assetDecimals, decimalOf, type Money } from '../../money/money.ts'
-import type { BankAccountNumber, BankPayouts, PayoutCurrency, PayoutQuote } from '../banking.ts'
+import { assetDecimals, decimalOf } from '../../money/money.ts'
+import {
+  type BankAccountNumber,
+  type BankPayouts,
+  type PayoutCurrency,
+  type PayoutQuote,
+  payoutCurrencies,
+  type QuotablePayout,
+} from '../banking.ts'
 import type { Address } from '../chain.ts'
 import type { Rates } from '../rates.ts'
 
 const SUBMITTED_MS = 500
 const PAID_MS = 2_000
 const DAY_MS = 24 * 60 * 60_000
+/** How long the sandbox's bank keeps to its rate. */
+const FIRM_MS = 10 * 60_000
 
 /** Fees in cents of a dollar, and the spread of a conversion in basis points. */
 const FEE_CENTS = { USD: 25n, EUR: 50n, GBP: 50n } as const
@@ -28,7 +37,12 @@ const REFUSED = '0001'
 
 export function createSandboxPayouts({ rates }: { rates: Rates }): BankPayouts {
   return {
-    quotePayout: async ({ money, currency }, now) => quoteOf(rates, { money, currency }, now),
+    quotePayout: async (asked, now) => quoteOf(rates, asked, now),
+    payoutFees: payoutCurrencies.map((currency) => ({
+      currency,
+      cents: FEE_CENTS[currency],
+      spreadBps: currency === 'USD' ? 0 : SPREAD_BPS,
+    })),
     registerRecipient: async ({ id, account }) => {
       if (numberOf(account).endsWith(REFUSED))
         throw new Failure('payout_rejected', 'The bank does not accept this account.', {
@@ -60,25 +74,33 @@ function depositAddressOf(id: string): Address {
 }
 
 /** @throws Failure `payout_rejected`, `rates_unavailable`. */
-async function quoteOf(
-  rates: Rates,
-  { money, currency }: { money: Money; currency: PayoutCurrency },
-  now: Date,
-): Promise<PayoutQuote> {
-  if (money.asset !== 'USD' && money.asset !== 'USDC')
-    throw rejected('asset_not_supported', `${money.asset} cannot be paid out; USD and USDC can.`)
-  const perCent = 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS)
+async function quoteOf(rates: Rates, asked: QuotablePayout, now: Date): Promise<PayoutQuote> {
+  const { currency } = asked
+  const asset = 'money' in asked ? asked.money.asset : asked.asset
+  if (asset !== 'USD' && asset !== 'USDC')
+    throw rejected('asset_not_supported', `${asset} cannot be paid out; USD and USDC can.`)
+  const decimals = assetDecimals[asset]
+  const perCent = 10n ** BigInt(decimals - CENT_DECIMALS)
+  const fee = FEE_CENTS[currency] * perCent
+  const rate = currency === 'USD' ? 10_000_000_000n : await crossRate(rates, currency, now)
+  const money =
+    'money' in asked
+      ? asked.money
+      : { asset, units: fee + sourceRoundingUp(asked.recipientUnits, decimals, rate, CENT_DECIMALS) }
   if (money.units < MIN_CENTS * perCent)
     throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
   if (money.units > MAX_CENTS * perCent)
     throw rejected('amount_too_large', `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`)
-  const fee = FEE_CENTS[currency] * perCent
-  const rate = currency === 'USD' ? 10_000_000_000n : await crossRate(rates, currency, now)
   return {
+    money,
     fee,
     rate: rateText(rate),
-    recipientUnits: convertRoundingDown(money.units - fee, assetDecimals[money.asset], rate, CENT_DECIMALS),
+    recipientUnits:
+      'money' in asked
+        ? convertRoundingDown(money.units - fee, decimals, rate, CENT_DECIMALS)
+        : asked.recipientUnits,
     eta: new Date(now.getTime() + DAY_MS),
+    firmUntil: new Date(now.getTime() + FIRM_MS),
   }
 }
 

@@ -53,7 +53,7 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
   return { ...filled, status: units === wanted ? 'filled' : 'partially_filled' }
 }
 
-/** Quantity still to fill: what the remaining money buys, or the remaining quantity of a sell. */
+/** Quantity still to fill: what the remaining money buys, or the rest of the quantity. */
 function wantedAt({ notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
   return qty === null ? (notional * CENT - filledValue) / price : qty - filledQty
 }

@@ -35,7 +35,11 @@ const signatureAbi = parseAbi([
 /** Return value of {@link signatureAbi} for a valid signature. @see https://eips.ethereum.org/EIPS/eip-1271 */
 const VALID_SIGNATURE = 0x1626ba7en
 
-export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner {
+/**
+ * @param when the block whose time calls are judged by. A development node mines none while it is idle, so that an authorization signed
+ *   now would be too early in its latest block; public nodes need not know a pending one.
+ */
+export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'latest' | 'pending'): EvmSigner {
   /**
    * Throws a rejection with the contract's reason, because viem's message is a page long and lacks errors outside the
    * caller's ABI.
@@ -51,14 +55,14 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
 
   /** Simulates a call within the gas limit. */
   async function simulated(to: Address, data: Hex): Promise<Hex> {
-    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
+    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS, blockTag: when }
     const { data: result = '0x' } = await client.call(call).catch(refuse)
     return result
   }
 
   /** Estimates gas first, so that a call that would revert is rejected before it costs gas. */
   async function estimated(to: Address, data: Hex): Promise<SponsoredCall> {
-    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
+    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS, blockTag: when }
     const estimate = await client.estimateGas(call).catch(refuse)
     if (estimate > MAX_SPONSORED_GAS) throw refusedCall(`it uses more than ${MAX_SPONSORED_GAS} gas`)
     const withMargin = (estimate * 13n) / 10n

@@ -6,8 +6,16 @@ import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { operationOutcome } from '../../evidence/operation-outcome.ts'
 import { Failure } from '../../failures/failure.ts'
-import type { AuthorizedOperation, Chain, ChainAllowance, Submission, Wallet } from '../../providers/chain.ts'
+import {
+  type AuthorizedOperation,
+  CARDS_AGENT,
+  type Chain,
+  type ChainAllowance,
+  type Submission,
+  type Wallet,
+} from '../../providers/chain.ts'
 import type { Chains } from '../../providers/chains.ts'
+import { requireNoDebt } from '../../spending/debts.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import {
   type AllowanceFields,
@@ -64,7 +72,7 @@ export function requireOwnWallet({ owner }: Pick<Wallet, 'owner'>): void {
 /**
  * Executes a signed allowance.
  * @returns the agent's allowance on the chain afterwards.
- * @throws Failure `signature_rejected`, `provider_unavailable`; `settlement_pending` when it is unknown whether the
+ * @throws Failure `signature_rejected`, `wallet_busy`, `provider_unavailable`; `settlement_pending` when it is unknown whether the
  * chain accepted it.
  */
 export async function setAllowance(parts: AllowanceParts, signed: SignedAllowance): Promise<SetAllowance> {
@@ -75,6 +83,9 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   if (intent === undefined || intent.allowance === null) throw rejected('You have no such intent.', null)
   // A used intent may have been executed since, so its sender gets the outcome even after its expiry.
   if (intent.usedAt === null && intent.expiresAt <= at) throw rejected('The intent has expired.', null)
+  // Cards pay a debt, so their allowance may be raised.
+  if (intent.usedAt === null && intent.allowance.agentId !== CARDS_AGENT)
+    await requireNoDebt(database, wallet.accountId)
   const verified = await verifySignature(parts, { wallet, intent, signature, key: null })
   if (verified.by !== 'passkey' && verified.by !== 'eoa')
     throw rejected('Only the signer that owns the wallet on chain can allow this.', null)

@@ -3,10 +3,11 @@
  * own key. Each is booked once from its `Transfer` log, a deposit after its sender was screened; a balance alone books
  * nothing.
  */
+import { sql } from 'kysely'
 import { zeroAddress } from 'viem'
 import { isPaidBy, isProvedBy } from '../../evidence/payment-outcome.ts'
 import { isMarked } from '../../evidence/transaction-mark.ts'
-import { available, external, frozen } from '../../ledger/accounts.ts'
+import { available, escrowPlace, external, frozen, pursePlace } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
@@ -22,12 +23,21 @@ import {
 import type { Connection, Database } from '../../storage/database.ts'
 import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
-import { findMatchingTransfers, findWalletsByAddress, operationOf } from '../store.ts'
-import { creditOrKeep, type DepositParts } from './movement-reviews.ts'
+import {
+  addressOf,
+  findEscrowOwner,
+  findMatchingTransfers,
+  findWalletsByAddress,
+  operationOf,
+} from '../store.ts'
+import { type Arrival, creditOrKeep, type DepositParts } from './movement-reviews.ts'
 
 export interface MovementParts extends DepositParts {
   readonly settings: { readonly dataKey: Uint8Array }
 }
+
+/** Maximum number of addresses per query. */
+const MAX_ADDRESSES = 1_000
 
 /** Account ids by wallet address, lower case. */
 type Wallets = ReadonlyMap<Address, string>
@@ -50,15 +60,71 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     database,
     moved.flatMap(({ from, to }) => [from, to]),
   )
+  const places = await findPlacesByAddress(
+    parts,
+    moved.map(({ to }) => to),
+  )
   const left = new Set<Address>()
   for (const transfer of moved) {
     const { from, to, units } = transfer
-    if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to))) continue
-    if (await isGatewayMovement(parts, { transaction, transfer, wallets })) continue
-    await bookMovement(parts, { transaction, transfer, wallets })
-    if (wallets.has(from)) left.add(from)
+    if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to) || places.has(to))) continue
+    const booked = await findBooked(parts, { transaction, transfer, wallets })
+    const place = places.get(to)
+    // What a gateway operation pays to a purse or an escrow leaves the books there, unless it was made to fund it.
+    const isArriving = booked === null || (place !== undefined && !(await isFunding(database, booked, place)))
+    const isLeaving = booked === null && wallets.has(from)
+    if (isArriving || isLeaving)
+      await bookMovement(parts, {
+        ...{ transaction, transfer },
+        receiver: isArriving ? receiverOf(wallets.get(to), place) : undefined,
+        sender: isLeaving ? wallets.get(from) : undefined,
+      })
+    if (isLeaving) left.add(from)
   }
   return [...left]
+}
+
+/** Money of an account beside its wallet. */
+type Places = ReadonlyMap<Address, { readonly accountId: string; readonly place: string }>
+
+/**
+ * Finds the purses and escrows at these addresses: a seller may pay back to the address that paid. They are on the chain of their
+ * account's wallet; on any other chain, the addresses are not ours to spend from. @param addresses lower case.
+ */
+export async function findPlacesByAddress(
+  { database: { kysely }, chain: { name } }: { database: Connection; chain: Pick<Chain, 'name'> },
+  addresses: readonly Address[],
+): Promise<Places> {
+  const found = new Map<Address, { accountId: string; place: string }>()
+  const distinct = [...new Set(addresses)]
+  for (let start = 0; start < distinct.length; start += MAX_ADDRESSES) {
+    const some = distinct.slice(start, start + MAX_ADDRESSES)
+    const purses = await kysely
+      .selectFrom('purse')
+      .innerJoin('wallet', 'wallet.account_id', 'purse.account_id')
+      .select(['purse.id', 'purse.account_id', 'purse.address'])
+      .where('purse.address', 'in', some)
+      .where('wallet.chain', '=', name)
+      .execute()
+    for (const { id, account_id: accountId, address } of purses)
+      found.set(addressOf(address), { accountId, place: pursePlace(id) })
+    const escrows = await kysely
+      .selectFrom('wallet')
+      .select(['account_id', 'escrow'])
+      .where('escrow', 'in', some)
+      .where('chain', '=', name)
+      .execute()
+    for (const { account_id: accountId, escrow } of escrows)
+      if (escrow !== null) found.set(addressOf(escrow), { accountId, place: escrowPlace(name) })
+  }
+  return found
+}
+
+function receiverOf(
+  wallet: string | undefined,
+  place: { readonly accountId: string; readonly place: string } | undefined,
+): Pick<Arrival, 'accountId' | 'place'> | undefined {
+  return wallet === undefined ? place : { accountId: wallet, place: null }
 }
 
 interface Movement {
@@ -67,30 +133,51 @@ interface Movement {
   readonly wallets: Wallets
 }
 
-/** Checks whether a transfer or relay of the gateway made the movement; those are booked elsewhere. */
-async function isGatewayMovement(
+/** A gateway operation that moved tokens, which is booked elsewhere. @property decisionId of a transfer; null for others. */
+interface Booked {
+  readonly decisionId: string | null
+}
+
+/** Finds the transfer, the relay or the sweep of the gateway that made the movement; null if none did. */
+async function findBooked(
   parts: MovementParts,
   { transaction, transfer, wallets }: Movement,
-): Promise<boolean> {
+): Promise<Booked | null> {
   const { database, chain } = parts
   const { from, to: destination, units, operationHash } = transfer
   const token = stablecoinAt(chain, transfer.token)
-  if (token === undefined) return false
-  const accountId = wallets.get(from)
+  if (token === undefined) return null
+  const accountId = wallets.get(from) ?? (await findEscrowOwner(database, from))
   if (accountId === undefined) {
     for (const relay of await findMatchingRelays(parts, { payer: from, destination, token, units }))
-      if (await isCarrierOf(parts, relay, transaction)) return true
-    return isSweep(database, transfer)
+      if (await isCarrierOf(parts, relay, transaction)) return { decisionId: null }
+    return (await isSweep(database, transfer)) ? { decisionId: null } : null
   }
-  if (operationHash === null) return false
+  if (operationHash === null) return null
   const sought = { accountId, destination, token, units, transaction: transaction.hash }
   // A reorganization may have moved the operation out of the transaction under which it was recorded.
   for (const others of [false, true])
     for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
       // The chain executes an operation once, in any transaction.
-      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return true
+      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return candidate
     }
-  return false
+  return null
+}
+
+/** Checks whether a transfer fills the purse for a purchase, or the escrow by a pull: then its end books it there. */
+async function isFunding(
+  { kysely }: Connection,
+  { decisionId }: Booked,
+  { place }: { readonly place: string },
+): Promise<boolean> {
+  if (decisionId === null) return false
+  const fill = kysely
+    .selectFrom('purchase')
+    .select('decision_id')
+    .where('decision_id', '=', decisionId)
+    .where(sql<boolean>`'purse.' || purse_id = ${place}`)
+  const pull = kysely.selectFrom('card_pull').select('decision_id').where('decision_id', '=', decisionId)
+  return (await fill.unionAll(pull).executeTakeFirst()) !== undefined
 }
 
 /** Checks whether a movement is a purse's return of its money, which is booked elsewhere. */
@@ -127,7 +214,15 @@ async function isCarrierOf(
 
 async function bookMovement(
   parts: MovementParts,
-  { transaction, transfer, wallets }: Movement,
+  {
+    transaction,
+    transfer,
+    receiver,
+    sender,
+  }: Pick<Movement, 'transaction' | 'transfer'> & {
+    readonly receiver: Pick<Arrival, 'accountId' | 'place'> | undefined
+    readonly sender: string | undefined
+  },
 ): Promise<void> {
   const { database, chain, clock, log } = parts
   const { from, to, units, position } = transfer
@@ -138,13 +233,12 @@ async function bookMovement(
   const reference = transaction.hash
   const name = `${identity}:${reference}:${position}`
   const at = clock()
-  const [receiver, sender] = [wallets.get(to), wallets.get(from)]
   const facts = { transaction: reference, asset, amount: decimalOf(money) }
   if (receiver !== undefined) {
     const movement = `deposit:${name}`
     const arrival = {
       movement,
-      accountId: receiver,
+      ...receiver,
       identity,
       transactionHash: reference,
       money,

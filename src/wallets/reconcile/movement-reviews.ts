@@ -2,24 +2,17 @@
  * Deposits on a chain from senders that AML does not clear. Tokens cannot be refused, so they lie in the wallet
  * without being booked: nothing can spend them until an administrator releases them, once.
  */
-import type { Selectable } from 'kysely'
-import { sql } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import type { Page } from '../../base/page.ts'
-import { Failure } from '../../failures/failure.ts'
 import { available, external } from '../../ledger/accounts.ts'
 import { post } from '../../ledger/post.ts'
 import { decimalOf, type Stablecoin } from '../../money/money.ts'
 import type { Address, Chain, Hex } from '../../providers/chain.ts'
-import type { Chains } from '../../providers/chains.ts'
 import type { AddressScreening, Screening } from '../../providers/screening.ts'
 import type { Connection, Database, Statement } from '../../storage/database.ts'
-import type { MovementReviewTable } from '../../storage/schema.ts'
-import { addressOf, findOwnedWallet, openTransfersOf, stablecoinOf } from '../store.ts'
-import { readBookedBalances } from './booked-balances.ts'
-import { findOwedMints } from './owed-mints.ts'
+import { addressOf, stablecoinOf } from '../store.ts'
 
 export interface DepositParts {
   readonly database: Database
@@ -34,6 +27,8 @@ export interface DepositParts {
 export interface Arrival {
   readonly movement: string
   readonly accountId: string
+  /** Purse that it arrived in, as its place in the ledger; null: the wallet. */
+  readonly place: string | null
   readonly identity: string
   readonly transactionHash: Hex
   readonly money: { readonly asset: Stablecoin; readonly units: bigint }
@@ -58,14 +53,6 @@ export interface MovementReview {
 /** Shown as the list of a deposit whose sender could not be screened yet. */
 const UNSCREENED = 'screening_unavailable'
 
-/** Shown as the list of a deposit from a cleared sender whose tokens are not in the wallet any more. */
-const NOT_ON_CHAIN = 'not_on_chain'
-
-type Kept = Selectable<MovementReviewTable>
-
-/** Screened again per round. */
-const BATCH = 20
-
 const lock: Statement = {
   name: 'wallets_lock_movement',
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
@@ -85,7 +72,7 @@ export async function creditOrKeep(parts: DepositParts, arrival: Arrival): Promi
   const { database, clock, log, newId, chain } = parts
   const { movement, accountId, money, sender } = arrival
   if ((await database.call(known, [movement])).length > 0) return false
-  const screening = await screened(parts, sender)
+  const screening = await screenSender(parts, sender)
   const at = clock()
   return database.transaction(async (connection) => {
     // Two gateways may get different verdicts: one of them stands.
@@ -104,6 +91,7 @@ export async function creditOrKeep(parts: DepositParts, arrival: Arrival): Promi
         id,
         movement,
         account_id: accountId,
+        place: arrival.place,
         chain: chain.name,
         identity: arrival.identity,
         transaction_hash: arrival.transactionHash,
@@ -122,63 +110,6 @@ export async function creditOrKeep(parts: DepositParts, arrival: Arrival): Promi
   })
 }
 
-/** Screens senders again that could not be screened. @returns the number of deposits that still wait for it. */
-export async function screenKeptDeposits(parts: DepositParts, signal: AbortSignal): Promise<number> {
-  const { database, chain, clock, log } = parts
-  const rows = await database.kysely
-    .selectFrom('movement_review')
-    .selectAll()
-    .where('is_screened', '=', false)
-    .where('status', '=', 'open')
-    .where('chain', '=', chain.name)
-    // Senders that are never answered for must not keep the others waiting.
-    .orderBy(sql`random()`)
-    .limit(BATCH)
-    .execute()
-  let waiting = 0
-  for (const kept of rows) {
-    const { id, sender } = kept
-    if (signal.aborted) break
-    const screening = await screened(parts, addressOf(sender))
-    if (screening === undefined) {
-      waiting += 1
-      continue
-    }
-    const at = clock()
-    const isMissing = screening.result === 'clear' && !(await isCovered(parts, kept))
-    if (isMissing && (await isMoving(parts, kept))) {
-      waiting += 1
-      continue
-    }
-    const { result, lists } = isMissing ? ({ result: 'review', lists: [NOT_ON_CHAIN] } as const) : screening
-    const status =
-      result === 'review'
-        ? ('open' as const)
-        : result === 'blocked'
-          ? ('blocked' as const)
-          : ('released' as const)
-    await database.transaction(async (connection) => {
-      const row = await connection.kysely
-        .updateTable('movement_review')
-        .set({
-          is_screened: true,
-          status,
-          decided_at: status === 'open' ? null : at,
-          ...(lists.length > 0 && { lists: [...lists] }),
-        })
-        .where('id', '=', id)
-        .where('is_screened', '=', false)
-        .where('status', '=', 'open')
-        .returningAll()
-        .executeTakeFirst()
-      if (row === undefined || status !== 'released') return
-      await credit(connection, row.chain, { ...arrivalOf(row), at })
-    })
-    log.info({ reviewId: id, status }, 'the sender of a kept deposit was screened')
-  }
-  return waiting
-}
-
 /**
  * Tokens that lie in wallets on the chain and must not be booked, in smallest units, by account and token.
  * @throws when the chain cannot be read.
@@ -193,6 +124,7 @@ export async function keptUnits(
     .select(({ fn }) => ['account_id', 'asset', fn.sum<string>('units').as('units')])
     .where('account_id', 'in', accountIds)
     .where('status', '<>', 'released')
+    .where('place', 'is', null)
     .where('chain', '=', chain.name)
     .where('identity', '=', identity)
     .groupBy(['account_id', 'asset'])
@@ -226,116 +158,8 @@ export async function listMovementReviews(
   }))
 }
 
-/**
- * Checks that a review may credit its tokens: its transaction is still on its chain, which a reorganization may have
- * removed, and the wallet holds them beside its booked money, which an owner with a key of its own may have moved away.
- * A deposit that is blocked is not looked for, so that it can be blocked without its chain.
- * @returns undefined when there is no such review. @throws when the chain cannot be read.
- */
-export async function isStillThere(
-  { database, chains }: { database: Connection; chains: Pick<Chains, 'of'> },
-  { id, status }: { id: string; status: 'released' | 'blocked' },
-): Promise<boolean | undefined> {
-  const row = await database.kysely
-    .selectFrom('movement_review')
-    .selectAll()
-    .where('id', '=', id)
-    .executeTakeFirst()
-  if (row === undefined) return undefined
-  return status === 'released' && isCovered({ database, chain: chains.of(row.chain) }, row)
-}
-
-/** Checks whether a deposit's tokens are on the chain beside the wallet's booked money. */
-async function isCovered(
-  { database, chain }: { database: Connection; chain: Chain },
-  row: Kept,
-): Promise<boolean> {
-  const { transactionHash, money } = arrivalOf(row)
-  if (row.identity !== (await chain.identity())) return false
-  const position = Number(row.movement.slice(row.movement.lastIndexOf(':') + 1))
-  const found = await chain.transaction(transactionHash)
-  const isMined =
-    found?.succeeded === true &&
-    found.transfers.some(
-      (log) =>
-        log.position === position &&
-        log.token === chain.tokens[money.asset]?.toLowerCase() &&
-        log.from === row.sender &&
-        log.units === row.units,
-    )
-  const wallet = isMined ? await findOwnedWallet(database, row.account_id) : undefined
-  if (wallet === undefined) return false
-  const booked = (await readBookedBalances(database, chain, row.account_id)).get(money.asset) ?? 0n
-  return (await chain.balanceOf(money.asset, wallet.address)) >= booked + money.units
-}
-
-/** Checks whether booked money may be missing on the chain for a moment only: pending transfers and owed mints. */
-async function isMoving(parts: DepositParts, { account_id: accountId, asset }: Kept): Promise<boolean> {
-  const wallet = await findOwnedWallet(parts.database, accountId)
-  if (wallet === undefined) return false
-  const moving = [
-    ...(await openTransfersOf(parts, { accountId, address: wallet.address })),
-    ...(await findOwedMints(parts, accountId)),
-  ]
-  return moving.some(({ token }) => token === asset)
-}
-
-/**
- * Decides on a kept deposit, permanently, and credits a released one, in the caller's transaction.
- * @param isThere result of {@link isStillThere}.
- * @throws Failure `conflict` when it was decided before, belongs to the administrator, or left the chain.
- */
-export async function decideMovementReview(
-  { database, log }: { database: Connection; log: Log },
-  {
-    id,
-    decidedBy,
-    status,
-    reason,
-    isThere,
-    at,
-  }: {
-    id: string
-    decidedBy: string
-    status: 'released' | 'blocked'
-    reason: string
-    isThere: boolean
-    at: Date
-  },
-): Promise<void> {
-  const review = await database.kysely
-    .selectFrom('movement_review')
-    .selectAll()
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirstOrThrow()
-  if (review.account_id === decidedBy)
-    throw new Failure('conflict', 'Administrators cannot decide reviews of their own money.', {
-      hint: 'Let another administrator decide.',
-    })
-  if (review.status !== 'open')
-    throw new Failure('conflict', 'The review was already decided.', {
-      hint: 'GET /api/admin/reviews lists the open reviews.',
-    })
-  if (status === 'released' && !isThere)
-    throw new Failure(
-      'conflict',
-      'The chain does not hold this deposit: its transaction is in no block, or its tokens have left the wallet.',
-      {
-        hint: 'Wait until the chain has it again and transfers have ended, or block it.',
-      },
-    )
-  await database.kysely
-    .updateTable('movement_review')
-    .set({ status, decided_by: decidedBy, reason, decided_at: at })
-    .where('id', '=', id)
-    .execute()
-  log.info({ reviewId: id, decidedBy, status }, 'an AML review was decided')
-  if (status === 'released') await credit(database, review.chain, { ...arrivalOf(review), at })
-}
-
-/** Undefined: the screening did not answer. */
-async function screened(
+/** Screens the sender of a deposit. @returns undefined when the screening does not answer. */
+export async function screenSender(
   { screening, log }: Pick<DepositParts, 'screening' | 'log'>,
   sender: Address,
 ): Promise<Screening | undefined> {
@@ -345,12 +169,20 @@ async function screened(
   })
 }
 
-async function credit(
+/** Books a deposit, in the caller's transaction. */
+export async function credit(
   connection: Connection,
   chain: string,
-  { movement, accountId, transactionHash, money, at }: Omit<Arrival, 'identity' | 'sender'> & { at: Date },
+  {
+    movement,
+    accountId,
+    place,
+    transactionHash,
+    money,
+    at,
+  }: Omit<Arrival, 'identity' | 'sender'> & { at: Date },
 ): Promise<void> {
-  const posting = { source: external(chain), destination: available(accountId, chain), money }
+  const posting = { source: external(chain), destination: available(accountId, place ?? chain), money }
   await post(connection, {
     id: movement,
     kind: 'deposit',
@@ -360,9 +192,11 @@ async function credit(
   })
 }
 
-function arrivalOf(row: {
+/** Reads a stored deposit. */
+export function arrivalOf(row: {
   movement: string
   account_id: string
+  place: string | null
   transaction_hash: string
   asset: string
   units: bigint
@@ -370,6 +204,7 @@ function arrivalOf(row: {
   return {
     movement: row.movement,
     accountId: row.account_id,
+    place: row.place,
     transactionHash: `0x${row.transaction_hash.slice(2)}`,
     money: { asset: stablecoinOf(row.asset), units: row.units },
   }

@@ -7,12 +7,11 @@ import { sql } from 'kysely'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
 import { minimum } from '../../money/shares.ts'
 import type { Connection } from '../../storage/database.ts'
-import { openRelaysTo } from '../relays/relay-store.ts'
-import { addressOf, lowerCase, type OnChain, openTransfersOf, stablecoinOf } from '../store.ts'
+import { addressOf, type OnChain, stablecoinOf } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
-import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
+import { type ReconciledWallet, readBookedBalances, readBookedUnits } from './booked-balances.ts'
 import { keptUnits } from './movement-reviews.ts'
-import { findOwedMints } from './owed-mints.ts'
+import { readPendingMovements } from './pending-movements.ts'
 import { freeze, recordCovered, type ShortfallPlace, unfreeze } from './shortfall.ts'
 
 export type ReconciliationDependencies = MovementParts
@@ -43,7 +42,7 @@ export async function reconcileWallet(
   const before = await readBookedBalances(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
   // Read after the chain: a transfer the chain had executed by then is either still open here or already booked.
-  const pending = await pendingOf(parts, wallet)
+  const pending = await readPendingMovements(parts, wallet)
   const after = await readBookedBalances(database, chain, wallet.accountId)
   const missing: Position[] = []
   for (const [index, token] of stablecoins.entries()) {
@@ -96,48 +95,36 @@ async function isShort(
     return false
   }
   const seenAt = await firstSeen(parts, wallet, { token, booked: after, onChain }, at)
-  if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS) await recover(parts, wallet, { place, surplus, at })
+  if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS) await recover(parts, wallet, { place, at })
   return false
 }
 
 /** Searches for the deposits behind a surplus; if there are none, unfreezes frozen money. */
 async function recover(
   parts: ReconciliationDependencies,
-  { accountId, address }: ReconciledWallet,
-  { place, surplus, at }: { place: ShortfallPlace; surplus: bigint; at: Date },
+  wallet: ReconciledWallet,
+  { place, at }: { place: ShortfallPlace; at: Date },
 ): Promise<void> {
   const { chain, database, log } = parts
+  const { accountId, address } = wallet
+  const booked = await readBookedUnits(database, place)
+  const onChain = await chain.balanceOf(place.token, address)
   const toBlock = await chain.blockNumber()
   const fromBlock = toBlock > SEARCH_BLOCKS ? toBlock - SEARCH_BLOCKS : 0n
-  const before = await readBookedBalances(database, chain, accountId)
   const found = await chain.findTransfers({ fromBlock, toBlock, to: address })
   for (const hash of new Set(found.map(({ transactionHash }) => transactionHash)))
     await bookMovements(parts, hash)
-  const after = await readBookedBalances(database, chain, accountId)
-  if (before.get(place.token) !== after.get(place.token)) return
-  const units = await unfreeze(parts, place, { units: surplus, at })
+  // Both are read after the chain, whose balance may contain what has arrived without being booked.
+  const { isArriving } = await readPendingMovements(parts, wallet)
+  const kept = (await keptUnits(parts, [accountId]))(accountId, place.token)
+  const surplus = onChain - booked.units - kept
+  if (isArriving || surplus <= 0n) return
+  const units = await unfreeze(parts, place, { units: surplus, bookings: booked.bookings, at })
+  if (units === null) return
   const amount = decimalOf({ asset: place.token, units: surplus })
   const facts = { address, chain: chain.name, token: place.token, amount }
   if (units > 0n) log.warn(facts, 'the chain holds frozen money again')
   else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
-}
-
-/** Reads movements that may already be on the chain but are not booked yet. */
-async function pendingOf(
-  parts: OnChain,
-  { accountId, address }: ReconciledWallet,
-): Promise<{ leaving: ReadonlyMap<Stablecoin, bigint>; isArriving: boolean }> {
-  const transfers = await openTransfersOf(parts, { accountId, address })
-  const leaving = new Map<Stablecoin, bigint>()
-  for (const { wallet, token, units } of transfers)
-    if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
-  // Sandbox: money that is booked but not minted yet is missing on the chain like money that left.
-  for (const { token, units } of await findOwedMints(parts, accountId))
-    leaving.set(token, (leaving.get(token) ?? 0n) + units)
-  const isArriving =
-    transfers.some(({ destination }) => destination === lowerCase(address)) ||
-    (await openRelaysTo(parts, address)).length > 0
-  return { leaving, isArriving }
 }
 
 interface Drift extends ReconciledWallet, Position {

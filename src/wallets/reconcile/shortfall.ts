@@ -9,8 +9,10 @@ import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import type { Stablecoin } from '../../money/money.ts'
 import { minimum } from '../../money/shares.ts'
+import { lockDebts } from '../../spending/debts.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { addressOf, stablecoinOf } from '../store.ts'
+import { readBookedUnits } from './booked-balances.ts'
 
 /** Place of a shortfall. @property place chain name of the wallet. */
 export interface ShortfallPlace {
@@ -55,14 +57,20 @@ export async function freeze(
   })
 }
 
-/** Releases frozen money that the chain holds again. @param units surplus of the chain over the books. */
+/**
+ * Releases frozen money that the chain holds again. @param units surplus of the chain over the books.
+ * @param bookings the books when the surplus was read.
+ * @returns null when the books have changed since, so that the surplus may be gone.
+ */
 export async function unfreeze(
   { database, newId }: ShortfallParts,
   shortfall: ShortfallPlace,
-  { units, at }: { units: bigint; at: Date },
-): Promise<bigint> {
+  { units, bookings, at }: { units: bigint; bookings: string; at: Date },
+): Promise<bigint | null> {
   const { accountId, token, place } = shortfall
   return database.transaction(async (connection) => {
+    await lockDebts(connection, accountId)
+    if ((await readBookedUnits(connection, shortfall)).bookings !== bookings) return null
     const source = frozen(accountId, place)
     const moved = minimum(await lockUnits(connection, source, token), units)
     if (moved === 0n) return 0n

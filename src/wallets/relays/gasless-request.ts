@@ -4,7 +4,9 @@
  */
 import { concat, isHex, numberToHex, size } from 'viem'
 import { z } from 'zod'
+import { chainInput } from '../../money/chains.ts'
 import type { Hex } from '../../providers/chain.ts'
+import { noteMembers } from '../../spending/spend-note.ts'
 import { evmAddress } from '../transfers/transfer-members.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import { authorizingTokens } from './token-authorization.ts'
@@ -41,26 +43,24 @@ const signature = z
   )
 
 const authorization = z.strictObject({
-  from: evmAddress.describe('EVM address of the payer, who signed.'),
-  to: evmAddress.describe('EVM address of the payee.'),
-  value: units.describe('Amount in smallest units.'),
-  validAfter: uint256.describe('Valid after this Unix time, in seconds.'),
-  validBefore: uint256.describe('Valid before this Unix time, in seconds.'),
-  nonce: hexOf(32).describe('32 random bytes, 0x hex.'),
-  signature: signature.describe('The payer’s EIP-712 signature of a TransferWithAuthorization, 0x hex.'),
+  from: evmAddress.describe('Payer, who signed.'),
+  to: evmAddress.describe('Payee.'),
+  value: units.describe('Smallest units.'),
+  validAfter: uint256.describe('Unix seconds.'),
+  validBefore: uint256.describe('Unix seconds.'),
+  nonce: hexOf(32).describe('32 bytes, 0x hex.'),
+  signature: signature.describe('EIP-712 TransferWithAuthorization, 0x hex.'),
 })
 
 const permit = z
   .strictObject({
-    owner: evmAddress.describe('EVM address of the payer, who signed.'),
+    owner: evmAddress.describe('Payer, who signed.'),
     spender: evmAddress
       .optional()
       .describe('EVM address of the sponsor, which collects the money. Default: the sponsor.'),
-    value: units.describe('Amount in smallest units.'),
-    deadline: uint256.describe('Valid until this Unix time, in seconds.'),
-    signature: signature
-      .optional()
-      .describe('The payer’s EIP-712 signature of a Permit, 0x hex; or `v`, `r`, `s`.'),
+    value: units.describe('Smallest units.'),
+    deadline: uint256.describe('Unix seconds.'),
+    signature: signature.optional().describe('EIP-712 Permit, 0x hex; or `v`, `r`, `s`.'),
     v: z
       .union([z.literal(27), z.literal(28)])
       .optional()
@@ -81,26 +81,17 @@ const permit = z
 /** Requires exactly one of `authorization` and `permit`. */
 export const gaslessRequest = z
   .strictObject({
-    token: z
-      .enum(authorizingTokens)
-      .describe('Stablecoin by symbol; Tether does not support signed payments.'),
-    chain: z
-      .string()
-      .min(1)
-      .max(40)
-      .optional()
-      .describe('Chain by name. Default: the first of this deployment.'),
-    authorization: authorization.optional().describe('EIP-3009: a signed payment that anyone may submit.'),
-    permit: permit
-      .optional()
-      .describe(
-        'EIP-2612: a signed permit for the sponsor to collect the owner’s tokens and pay them to `to`.',
-      ),
-    to: evmAddress.optional().describe('EVM address of the payee; required with a permit.'),
+    token: z.enum(authorizingTokens).describe('USDT has no signed payments.'),
+    chain: chainInput.optional().describe('Default: the first of this deployment.'),
+    authorization: authorization.optional().describe('EIP-3009.'),
+    permit: permit.optional().describe('EIP-2612, for the sponsor, who pays the tokens to `to`.'),
+    to: evmAddress.optional().describe('Payee of a permit.'),
+    ...noteMembers,
   })
-  .transform(({ authorization: signed, permit: allowed, to, token, chain }, context) => {
+  .transform(({ authorization: signed, permit: allowed, to, token, chain, ...note }, context) => {
     if (signed !== undefined && allowed === undefined && to === undefined)
       return {
+        ...note,
         token,
         chain,
         signed,
@@ -110,7 +101,16 @@ export const gaslessRequest = z
         value: signed.value,
       }
     if (signed === undefined && allowed !== undefined && to !== undefined)
-      return { token, chain, signed, permit: allowed, from: allowed.owner, to, value: allowed.value }
+      return {
+        ...note,
+        token,
+        chain,
+        signed,
+        permit: allowed,
+        from: allowed.owner,
+        to,
+        value: allowed.value,
+      }
     const message = 'exactly one of authorization and permit is required; to is allowed with a permit only'
     context.addIssue({ code: 'custom', path: ['authorization'], message })
     return z.NEVER

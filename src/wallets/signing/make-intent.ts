@@ -122,6 +122,43 @@ export function makePayoutIntent(
 }
 
 /**
+ * Creates the intent of the transfer that funds a person's purchase: to the purse, which pays the seller.
+ * @param said terms of the purchase, as members of the text.
+ */
+export function makePurchaseIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    transfer,
+    said,
+    at,
+  }: {
+    wallet: OwnedWallet
+    transfer: TransferFields
+    said: Readonly<Record<string, string>>
+    at: Date
+  },
+): Promise<IntentView> {
+  const { token, units, destination } = transfer
+  return makeIntent(parts, {
+    wallet,
+    at,
+    agentId: null,
+    operationId: parts.newId('tx', at),
+    call: { kind: 'transfer', token, to: destination, units },
+    content: {
+      ...said,
+      kind: 'purchase',
+      amount: decimalOf({ asset: token, units }),
+      token,
+      destination: getAddress(destination),
+    },
+    transfer,
+    allowance: null,
+  })
+}
+
+/**
  * Creates the intent by which an owner sets an agent's allowance.
  * @param dailyMax the same amount as a decimal string of US dollars.
  */

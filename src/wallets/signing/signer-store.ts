@@ -1,9 +1,9 @@
 /** Externally owned accounts that sign for wallets, and the on-chain owner of a wallet. */
 import type { NewId } from '../../base/ids.ts'
 import type { Page } from '../../base/page.ts'
-import { stablecoins } from '../../money/money.ts'
-import type { Address, Chain, WalletOwner } from '../../providers/chain.ts'
-import type { Connection } from '../../storage/database.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { Address, WalletOwner } from '../../providers/chain.ts'
+import { type Connection, callForRow } from '../../storage/database.ts'
 import { lowerCase } from '../store.ts'
 
 /** An EVM key that signs for an account. @property address lower case. */
@@ -32,6 +32,20 @@ export async function findEoaSigners(
   }))
 }
 
+/** True if a passkey or an EVM key signs for an account, or owns its wallet on chain. */
+export async function hasSigner(database: Connection, accountId: string): Promise<boolean> {
+  const [row] = await database.call<{ guarded: boolean }>(
+    {
+      name: 'wallets_has_signer',
+      text: `select exists (select from wallet_signer where account_id = $1)
+        or exists (select from passkey where account_id = $1)
+        or exists (select from wallet where account_id = $1 and owner ->> 'kind' <> 'gateway') as guarded`,
+    },
+    [accountId],
+  )
+  return row?.guarded === true
+}
+
 /** Stores an EVM key as a signer of an account. @returns undefined when it is already one. */
 export async function insertEoaSigner(
   { database, newId }: { database: Connection; newId: NewId },
@@ -48,19 +62,44 @@ export async function insertEoaSigner(
 }
 
 /**
- * Transfers a gateway-owned wallet to its account's first own signer. The chain follows before the next operation and
- * lets the gateway spend what cards hold of the wallet at this moment. A wallet that already has another owner keeps
- * it.
+ * Transfers a gateway-owned wallet to its account's first own signer; the chain follows before the next operation. A
+ * wallet that already has another owner keeps it.
+ * @throws Failure `wallet_busy` while cards hold money in the wallet, or its account owes a debt.
  */
 export async function transferOwnership(
-  { database, chain }: { database: Connection; chain: Pick<Chain, 'allowancePrices'> },
+  database: Connection,
   accountId: string,
   owner: WalletOwner,
 ): Promise<void> {
-  await database.call({ name: 'wallets_give', text: 'select wallet_give($1, $2::jsonb, $3, $4)' }, [
-    accountId,
-    JSON.stringify(owner),
-    stablecoins,
-    stablecoins.map((token) => chain.allowancePrices[token].toString()),
-  ])
+  const { verdict } = await callForRow<{ verdict: 'given' | 'busy' | 'kept' }>(
+    database,
+    { name: 'wallets_give', text: 'select verdict from wallet_give($1, $2::jsonb)' },
+    [accountId, JSON.stringify(owner)],
+  )
+  if (verdict === 'busy') throw walletBusy()
+}
+
+/** Whether the gateway owns an account's wallet and has promised money in it that it has not moved yet. */
+export async function isWalletBusy(database: Connection, accountId: string): Promise<boolean> {
+  const rows = await database.call<{ busy: boolean }>(
+    {
+      name: 'wallets_busy',
+      text: `select wallet_is_busy(account_id) as busy from wallet where account_id = $1 and owner->>'kind' = 'gateway'`,
+    },
+    [accountId],
+  )
+  return rows[0]?.busy ?? false
+}
+
+/** A hand-over that has to wait. What was begun for it is kept. */
+export function walletBusy(): Failure {
+  return new Failure(
+    'wallet_busy',
+    'The wallet cannot change hands yet: card purchases hold money in it, or the account owes a debt.',
+    {
+      isCommitted: true,
+      retryAfter: 5,
+      hint: 'What cards hold is being moved to the account’s escrow, which takes a few seconds; a debt is paid from the next money that arrives. Then send the request again.',
+    },
+  )
 }

@@ -86,7 +86,7 @@ export async function authorizeTransfer(
   const { key, signature, intentId } = signed
   const { wallet, hasEvmKey, hasPasskey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
-  const guarded = hasEvmKey || hasPasskey
+  const guarded = hasEvmKey || hasPasskey || wallet.owner.kind !== 'gateway'
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && signature !== undefined && isAgentSignature(signature)
   // The request's own credential authorizes it: the signature over its body, the grant or the API key. An OAuth client
@@ -220,8 +220,10 @@ export function authorizationOf(
   switch (by) {
     case 'gateway':
       return { kind: 'gateway' }
-    case 'allowance':
-      return { kind: 'allowance', agentId: signerId ?? '' }
+    case 'allowance': {
+      if (signerId === null) throw new Error('an allowance belongs to the key that signs')
+      return { kind: 'allowance', agentId: signerId }
+    }
     case 'eoa': {
       if (signature === undefined) throw new Error('an EVM key authorizes by its signature')
       return { kind: 'eoa', signature: safeSignature(signature) }

@@ -1,5 +1,12 @@
 /** Reverses a confirmed transfer that a reorganization dropped and the chain can never execute again. */
-import { available, external, held, type OwnerAccount, pursePlace } from '../../ledger/accounts.ts'
+import {
+  available,
+  escrowPlace,
+  external,
+  held,
+  type OwnerAccount,
+  pursePlace,
+} from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import { minimum } from '../../money/shares.ts'
@@ -32,11 +39,13 @@ export async function reverseTransfer(
     .returning('id')
     .executeTakeFirst()
   if (ended === undefined) return false
+  if (await reversePull(database, transfer, at)) return true
   const place = chain.name
   const receiver = await findReceiver(database, { destination, place })
   const there = receiver === undefined ? 0n : await lockUnits(database, receiver, asset)
   const given = minimum(there, units)
-  const back = isPromised ? held(wallet.accountId, place) : available(wallet.accountId, place)
+  const source = wallet.isEscrow ? escrowPlace(place) : place
+  const back = isPromised ? held(wallet.accountId, source) : available(wallet.accountId, source)
   const shares = [
     ...(receiver === undefined || given === 0n ? [] : [{ source: receiver, units: given }]),
     ...(given === units ? [] : [{ source: external(place), units: units - given }]),
@@ -53,6 +62,22 @@ export async function reverseTransfer(
     })),
   })
   return true
+}
+
+/** Books a pull to an escrow back, with what purchases hold of it. @returns false where the transfer is no pull. */
+async function reversePull(
+  database: Connection,
+  { id, decisionId }: Pick<Transfer, 'id' | 'decisionId'>,
+  at: Date,
+): Promise<boolean> {
+  const reversed = await database.call(
+    {
+      name: 'card_pull_lost',
+      text: 'select card_pull_lost(p.decision_id, $2, $3) from card_pull p where p.decision_id = $1',
+    },
+    [decisionId, id, at],
+  )
+  return reversed.length > 0
 }
 
 /** The account on our books that the money went to: a wallet's or a purse's; undefined: it left the books. */

@@ -15,6 +15,7 @@ import type { TransferRow } from '../../spending/spend-request.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   type FailureCode,
+  findTransferOfDecision,
   insertTransfer,
   lowerCase,
   operationOf,
@@ -53,10 +54,11 @@ export interface TransferAuthorization {
     | undefined
 }
 
-/** A transfer to send, under an allowed decision. */
+/** A transfer to send, under an allowed decision. @property payer of the account's two smart accounts; by default its wallet. */
 export interface TransferOrder {
   readonly authorizedBy: TransferAuthorization
   readonly accountId: string
+  readonly payer?: 'escrow'
   readonly decisionId: string
   readonly token: Stablecoin
   readonly units: bigint
@@ -77,7 +79,7 @@ export interface SentTransfer {
  */
 export function planTransfer(
   { chain, newId, clock, settings }: Pick<TransferDependencies, 'chain' | 'newId' | 'clock' | 'settings'>,
-  { accountId, authorizedBy, token, units, destination, at }: Omit<TransferOrder, 'decisionId'>,
+  { accountId, authorizedBy, payer, token, units, destination, at }: Omit<TransferOrder, 'decisionId'>,
 ): (decisionId: string) => TransferRow {
   const { authorization, signer, intent } = authorizedBy
   const id = intent?.transferId ?? newId('tx', at)
@@ -86,8 +88,9 @@ export function planTransfer(
   return (decisionId) => {
     const to = lowerCase(destination)
     const content = { id, token, units, destination: to, chain: chain.name, authorization, validUntil }
-    const mac = transferMac(settings.dataKey, accountId, { ...content, decisionId })
-    return { ...content, signer, mac, intentId: intent?.id ?? null, at: clock() }
+    const wallet = { accountId, ...(payer === 'escrow' && { isEscrow: true as const }) }
+    const mac = transferMac(settings.dataKey, { ...content, decisionId, wallet })
+    return { ...content, payer: payer ?? 'wallet', signer, mac, intentId: intent?.id ?? null, at: clock() }
   }
 }
 
@@ -230,15 +233,22 @@ async function fail(
   throw failedTransfer(transfer.id, end)
 }
 
-/** Handles a reservation that has ended, or an intent used by another call; the latter releases the money. */
+/**
+ * Handles a reservation that has ended, or an intent used by another call. Only an intent used for something else releases the
+ * money: what was sent under this decision is under way.
+ */
 async function notInserted(
   { database, clock }: TransferDependencies,
   { decisionId, hasIntent }: { decisionId: string; hasIntent: boolean },
 ): Promise<never> {
-  if (!hasIntent)
-    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
-      hint: 'Send the request again.',
-    })
+  if (!hasIntent || (await findTransferOfDecision(database, decisionId)) !== undefined)
+    throw new Failure(
+      'conflict',
+      'The reservation of this transfer has ended, or it was sent by another call; nothing was sent now.',
+      {
+        hint: 'Send the request again.',
+      },
+    )
   await releaseSpend(database, { decisionId, at: clock() })
   throw intentUsed()
 }

@@ -3,8 +3,11 @@ import { sql } from 'kysely'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { cutPage, nextCursor, type Page } from '../../base/page.ts'
+import { untrustedTextOrNull } from '../../base/untrusted-text.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address } from '../../providers/chain.ts'
+import { partOperations } from '../../spending/part-operations.ts'
+import { findMemos } from '../../spending/spend-note.ts'
 import type { Connection } from '../../storage/database.ts'
 import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
 
@@ -32,6 +35,7 @@ export const transferView = z.strictObject({
     .string()
     .nullable()
     .describe('Reason for a failure, after which the money is available again; null otherwise.'),
+  memo: untrustedTextOrNull('Memo of the payer; null without one.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
@@ -69,7 +73,7 @@ const relayColumns = [
 
 const columns = [...relayColumns, 'signer'] as const
 
-/** Lists an account's transfers and the relays it submitted for others, newest first. */
+/** Lists an account's transfers and the relays it submitted for others, newest first, without those that are part of another spend. */
 export async function listTransfers(
   database: Connection,
   { accountId, filter, page }: { accountId: string; filter: TransferFilter; page: Page },
@@ -80,6 +84,16 @@ export async function listTransfers(
       database.kysely
         .selectFrom('transfer')
         .select([...relayColumns, sql<TransferView['authorization']>`signer`.as('signer'), 'account_id'])
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('decision')
+                .select('decision.id')
+                .whereRef('decision.id', '=', 'transfer.decision_id')
+                .where('decision.operation', 'in', partOperations),
+            ),
+          ),
+        )
         .unionAll(({ selectFrom }) =>
           selectFrom('relay').select([
             ...relayColumns,
@@ -102,7 +116,11 @@ export async function listTransfers(
     .limit(page.limit + 1)
     .execute()
   const { rows, nextCursor: next } = cutPage(found, page)
-  return { transfers: rows.map(shown), nextCursor: next }
+  const memos = await findMemos(
+    database,
+    rows.map(({ decision_id }) => decision_id),
+  )
+  return { transfers: rows.map((row) => shown(row, memos)), nextCursor: next }
 }
 
 /** Finds one of an account's transfers or relays. */
@@ -116,14 +134,15 @@ export async function findOwnTransfer(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  if (row !== undefined) return shown(row)
+  if (row !== undefined) return shown(row, await findMemos(database, [row.decision_id]))
   const relay = await database.kysely
     .selectFrom('relay')
     .select(relayColumns)
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return relay === undefined ? undefined : shown({ ...relay, signer: 'payer' })
+  if (relay === undefined) return undefined
+  return shown({ ...relay, signer: 'payer' }, await findMemos(database, [relay.decision_id]))
 }
 
 interface Row {
@@ -141,7 +160,7 @@ interface Row {
   readonly updated_at: Date
 }
 
-function shown(row: Row): TransferView {
+function shown(row: Row, memos: ReadonlyMap<string, string>): TransferView {
   const token = stablecoinOf(row.token)
   return {
     transferId: row.id,
@@ -154,6 +173,7 @@ function shown(row: Row): TransferView {
     authorization: row.signer,
     decisionId: row.decision_id,
     failure: row.failure,
+    memo: memos.get(row.decision_id) ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

@@ -12,17 +12,17 @@ import type { Transfer } from '../store.ts'
 type Covered = Pick<
   Transfer,
   'id' | 'decisionId' | 'token' | 'units' | 'destination' | 'chain' | 'authorization' | 'validUntil'
->
+> & { readonly wallet: Pick<Transfer['wallet'], 'accountId' | 'isEscrow'> }
 
 /** Authentication code of a transfer: HMAC-SHA-256, hex. */
 export function transferMac(
   dataKey: Uint8Array,
-  accountId: string,
-  { id, decisionId, token, units, destination, chain, authorization, validUntil }: Covered,
+  { id, wallet, decisionId, token, units, destination, chain, authorization, validUntil }: Covered,
 ): string {
   const content = {
     id,
-    accountId,
+    accountId: wallet.accountId,
+    ...(wallet.isEscrow && { payer: 'escrow' }),
     decisionId,
     token,
     units: units.toString(),
@@ -36,7 +36,7 @@ export function transferMac(
 
 /** @throws Error when the transfer differs from what a process of this gateway wrote. */
 export function requireAuthentic(dataKey: Uint8Array, transfer: Transfer): void {
-  const expected = Buffer.from(transferMac(dataKey, transfer.wallet.accountId, transfer))
+  const expected = Buffer.from(transferMac(dataKey, transfer))
   const found = Buffer.from(transfer.mac ?? '')
   if (found.length !== expected.length || !timingSafeEqual(found, expected))
     throw new Error(`the transfer ${transfer.id} fails authentication and is not sent`)

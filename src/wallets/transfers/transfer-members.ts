@@ -1,6 +1,7 @@
 /** Members shared by transfer requests and transfer intents. */
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
+import { chainInput } from '../../money/chains.ts'
 import {
   amountMismatch,
   decimalAmount,
@@ -34,16 +35,9 @@ export const transferMembers = {
     .optional()
     .describe('Paying wallet. Default: the account’s own wallet, which is the only accepted value.'),
   destination: evmAddress.describe('EVM address of the payee.'),
-  amount: decimalAmount.describe(
-    'Amount of the token as a decimal string or number; at most 6 fraction digits.',
-  ),
+  amount: decimalAmount.describe('Decimal of the token, at most 6 fraction digits.'),
   token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-  chain: z
-    .string()
-    .min(1)
-    .max(40)
-    .optional()
-    .describe('Chain by name. Default: the first of this deployment.'),
+  chain: chainInput.optional().describe('Default: the first of this deployment.'),
 }
 
 /** Adds an issue when the amount does not fit the token. */

@@ -7,11 +7,13 @@ export default defineTool({
   name: 'admin.accounts.list',
   title: 'Accounts',
   summary: 'Find accounts by id or by the start of their display name, newest first.',
+  description:
+    'For support: it shows ids, names and states, never an address or a document. Continue with `cursor`.',
   route: 'GET /api/admin/accounts',
   who: 'admin',
   scopes: [],
   effect: 'read',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({
     ...pageMembers,

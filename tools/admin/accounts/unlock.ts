@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { unlockAccount } from '../../../src/identity/locks.ts'
+import { lockForRecovery, unlockAccount } from '../../../src/identity/locks.ts'
+import { releaseWaiting } from '../../../src/identity/recovery-reviews.ts'
+import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -8,11 +10,12 @@ export default defineTool({
   name: 'admin.accounts.unlock',
   title: 'Unlock an account',
   summary: 'Unlock an account and end all its sessions; its keys and agents work again.',
+  description: 'The owner signs in again. Keys that were revoked stay revoked.',
   route: 'POST /api/admin/accounts/{id}/unlock',
   who: 'admin',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
   output: z.strictObject({
@@ -22,8 +25,12 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    if (!(await unlockAccount(context.database, { accountId: id, at: context.now })))
+    const { database, now: at } = context
+    await lockForRecovery(database, id)
+    if (!(await unlockAccount(database, { accountId: id, at })))
       throw new Failure('not_found', 'There is no such account.')
+    const decidedBy = personOf(context).account.id
+    await releaseWaiting(database, { accountId: id, decidedBy, reason: 'The account was unlocked.', at })
     await recordChange(context, {
       accountId: id,
       as: 'admin',

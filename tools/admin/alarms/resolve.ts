@@ -16,7 +16,7 @@ export default defineTool({
   who: 'admin',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),

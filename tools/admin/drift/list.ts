@@ -14,7 +14,7 @@ export default defineTool({
   who: 'admin',
   scopes: [],
   effect: 'read',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({

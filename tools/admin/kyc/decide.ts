@@ -15,8 +15,8 @@ export default defineTool({
   who: 'admin',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`kyc_…`'),

@@ -1,30 +1,37 @@
 import { z } from 'zod'
 import { decideDepositReview } from '../../../src/banking/deposit-reviews.ts'
+import { disableEndpoints } from '../../../src/events/webhooks/endpoints.ts'
+import { decideRecoveryReview } from '../../../src/identity/recovery-reviews.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
+import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../../src/providers/rates.ts'
 import { decideReview, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
-import { decideMovementReview, isStillThere } from '../../../src/wallets/reconcile/movement-reviews.ts'
+import type { Connection } from '../../../src/storage/database.ts'
 import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
+import { decideMovementReview } from '../../../src/wallets/reconcile/release-deposits.ts'
 
 export default defineTool({
   name: 'admin.reviews.decide',
-  title: 'Decide on an AML review',
-  summary: 'Release or block a spend or a deposit that AML has flagged for review.',
+  title: 'Decide on a review',
+  summary: 'Release or block a spend or a deposit that AML has flagged for review, or a recovery.',
   description:
-    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. A released deposit is credited at once, at the rate of that moment. `block`: exactly that spend is blocked permanently, or the deposit never credited. The decision is stored with its reason and administrator, and never changes.',
+    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. A released deposit is credited at once, at the rate of that moment. `block`: exactly that spend is blocked permanently, or the deposit never credited. A released recovery unlocks its account, pauses its keys, disables its webhook endpoints and ends its sessions, and the owner signs in again; a blocked one leaves the account locked. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/reviews/{id}',
   who: 'admin',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`rev_…`'),
-    decision: z.enum(['release', 'block']).describe('`release`: the spend may be sent again.'),
+    decision: z
+      .enum(['release', 'block'])
+      .describe('`release`: the spend may be sent again, the deposit is credited, or the account unlocked.'),
     reason: adminNote.describe('Reason, for the record.'),
   }),
   output: z.strictObject({
@@ -33,7 +40,9 @@ export default defineTool({
     releasedUntil: z
       .string()
       .nullable()
-      .describe('Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit.'),
+      .describe(
+        'Deadline for sending the spend again, ISO 8601 UTC; null when blocked, and for a deposit or recovery.',
+      ),
   }),
   failures: ['not_found', 'conflict', 'rates_unavailable', 'chain_not_supported', 'provider_unavailable'],
   example: {
@@ -47,23 +56,47 @@ export default defineTool({
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
     const decided = { id, decidedBy, status, reason, at }
     const table = await latestOrDollars(context.rates, at)
-    const isThere = await isStillThere(context, decided)
-    const isDeposit = await context.database.transaction(async (database) => {
-      const parts = { ...context, database }
-      const isBanks =
-        isThere === undefined &&
-        (await decideDepositReview({ ...parts, oweMint: recordMint(context) }, { ...decided, table }))
-      if (isThere !== undefined) await decideMovementReview(parts, { ...decided, isThere })
-      else if (!isBanks) await decideReview(parts, decided)
-      const change = {
-        as: 'admin',
-        action: `review.${status}`,
-        object: { kind: 'review', id },
-      } as const
-      await recordChange(context, change, database)
-      return isBanks || isThere !== undefined
-    })
+    const record = (database: Connection) => {
+      const object = { kind: 'review', id } as const
+      return recordChange(context, { as: 'admin', action: `review.${status}`, object }, database)
+    }
+    const isOnce =
+      (await decideRecovery(context, decided, record)) ||
+      (await decideMovementReview(context, decided, record)) ||
+      (await context.database.transaction(async (database) => {
+        const parts = { ...context, database }
+        const isBanks = await decideDepositReview(
+          { ...parts, oweMint: recordMint(context) },
+          { ...decided, table },
+        )
+        if (!isBanks) await decideReview(parts, decided)
+        await record(database)
+        return isBanks
+      }))
     const until = new Date(at.getTime() + REVIEW_RELEASE_MS).toISOString()
-    return { id, status, releasedUntil: decision === 'release' && !isDeposit ? until : null }
+    return { id, status, releasedUntil: decision === 'release' && !isOnce ? until : null }
   },
 })
+
+/** @returns false if the review is of no recovery. */
+async function decideRecovery(
+  context: Context,
+  decided: Parameters<typeof decideRecoveryReview>[1],
+  record: (database: Connection) => Promise<void>,
+): Promise<boolean> {
+  const isReleased = decided.status === 'released'
+  const accountId = await context.database.transaction(async (database) => {
+    const id = await decideRecoveryReview(database, decided)
+    if (id === undefined) return undefined
+    if (isReleased) await disableEndpoints(database, id)
+    const notice = isReleased ? 'recovery_released' : 'recovery_blocked'
+    await sendSecurityNotice({ ...context, database }, { accountId: id, notice, at: decided.at })
+    const unlocked = { accountId: id, as: 'admin', action: 'account.unlocked' } as const
+    if (isReleased) await recordChange(context, { ...unlocked, object: { kind: 'account', id } }, database)
+    await record(database)
+    return id
+  })
+  if (accountId === undefined) return false
+  if (isReleased) context.afterCommit(() => cancelStoppedOrders(context, accountId))
+  return true
+}

@@ -3,6 +3,11 @@ import { usdOfMicros } from '../../../policies/usd.ts'
 import { type DepositReview, listDepositReviews } from '../../../src/banking/deposit-reviews.ts'
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
+import {
+  listRecoveryReviews,
+  type RecoveryReview,
+  recoveryProof,
+} from '../../../src/identity/recovery-reviews.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decimalOf } from '../../../src/money/money.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
@@ -22,15 +27,16 @@ const shownFacts = z.object({
 
 export default defineTool({
   name: 'admin.reviews.list',
-  title: 'AML reviews',
-  summary: 'List the spends and deposits that AML has flagged for review.',
+  title: 'Reviews',
+  summary:
+    'List the spends and deposits that AML has flagged for review, and recoveries of accounts that an administrator locked.',
   description:
-    'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. Deposits from a blocked address are listed as `blocked`, without a decision; those with the list `screening_unavailable` are screened again, and released or blocked by the answer. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
+    'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. The person of a recovery has proved to be the owner, and the account stays locked until the decision. Deposits from a blocked address are listed as `blocked`, without a decision; those with the list `screening_unavailable` are screened again, and released or blocked by the answer. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
   route: 'GET /api/admin/reviews',
   who: 'admin',
   scopes: [],
   effect: 'read',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
@@ -41,13 +47,28 @@ export default defineTool({
       .array(
         z.strictObject({
           id: z.string().describe('`rev_…`'),
-          accountId: z.string().describe('`acct_…`: the sender of a spend, the receiver of a deposit.'),
+          accountId: z
+            .string()
+            .describe('`acct_…`: the sender of a spend, the receiver of a deposit, the account to recover.'),
           agentId: z.string().nullable().describe('`key_…`; null when a person sends.'),
-          decisionId: text.describe('`dec_…`: denial that requires the review; null for a deposit.'),
+          decisionId: text.describe(
+            '`dec_…`: denial that requires the review; null for a deposit or recovery.',
+          ),
           operation: z
             .string()
-            .describe('The operation, such as `wallets.transfer`; `deposit` for a deposit.'),
-          direction: z.enum(['in', 'out']).describe('`out`: a spend; `in`: a deposit.'),
+            .describe(
+              'The operation, such as `wallets.transfer`; `deposit` for a deposit, `recovery` for a recovery.',
+            ),
+          direction: z
+            .enum(['in', 'out'])
+            .nullable()
+            .describe('`out`: a spend; `in`: a deposit; null for a recovery.'),
+          proofs: z
+            .array(recoveryProof)
+            .nullable()
+            .describe(
+              'Proofs shown for a recovery; `guest`: the account id alone. Null for everything else.',
+            ),
           amount: text.describe('Amount as a decimal string.'),
           asset: text.describe('Asset by symbol.'),
           usd: text.describe('Value in USD, as a decimal string.'),
@@ -77,6 +98,7 @@ export default defineTool({
       ...(await listDepositReviews(context, { status, page })).map((review) => ({ ...review, chain: null })),
       ...(await listMovementReviews(context.database, { status, page })),
     ].map(viewDepositReview)
+    const recoveries = (await listRecoveryReviews(context.database, { status, page })).map(viewRecovery)
     const reviews = spends.rows.map(({ facts, keyId, createdAt, decidedAt, lists, ...review }) => {
       const { usdMicros, ...shown } = shownFacts.parse(facts)
       const until =
@@ -86,6 +108,7 @@ export default defineTool({
         ...shown,
         agentId: keyId,
         direction: 'out' as const,
+        proofs: null,
         usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
         lists: [...lists],
         createdAt: createdAt.toISOString(),
@@ -93,7 +116,7 @@ export default defineTool({
         releasedUntil: until === null ? null : new Date(until).toISOString(),
       }
     })
-    const all = [...reviews, ...deposits].sort((one, other) => (one.id < other.id ? 1 : -1))
+    const all = [...reviews, ...deposits, ...recoveries].sort((one, other) => (one.id < other.id ? 1 : -1))
     const cut = cutPage(all, page)
     return { reviews: [...cut.rows], nextCursor: cut.nextCursor ?? spends.nextCursor }
   },
@@ -115,6 +138,7 @@ function viewDepositReview({
     decisionId: null,
     operation: 'deposit',
     direction: 'in' as const,
+    proofs: null,
     amount: decimalOf(money),
     asset: money.asset,
     usd: null,
@@ -126,6 +150,27 @@ function viewDepositReview({
     decidedBy,
     decidedAt: decidedAt?.toISOString() ?? null,
     reason,
+    releasedUntil: null,
+    usedBy: null,
+  }
+}
+
+function viewRecovery({ proofs, createdAt, decidedAt, ...review }: RecoveryReview) {
+  return {
+    ...review,
+    proofs: [...proofs],
+    agentId: null,
+    decisionId: null,
+    operation: 'recovery',
+    direction: null,
+    amount: null,
+    asset: null,
+    usd: null,
+    counterparty: null,
+    chain: null,
+    lists: ['admin_lock'],
+    createdAt: createdAt.toISOString(),
+    decidedAt: decidedAt?.toISOString() ?? null,
     releasedUntil: null,
     usedBy: null,
   }

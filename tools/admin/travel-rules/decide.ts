@@ -15,7 +15,7 @@ export default defineTool({
   who: 'admin',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`tr_…`'),

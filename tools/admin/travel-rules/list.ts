@@ -15,7 +15,7 @@ export default defineTool({
   who: 'admin',
   scopes: [],
   effect: 'read',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({

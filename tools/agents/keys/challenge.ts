@@ -7,10 +7,13 @@ export default defineTool({
   name: 'agents.keys.challenge',
   title: 'Challenge for an agent’s key',
   summary: 'Get the challenge that an agent signs with its new key to prove possession of the private key.',
+  description:
+    'Sign its bytes with the new key and send the signature with POST /api/agents/keys. A challenge is used once.',
   route: 'POST /api/agents/keys/challenge',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({

@@ -9,6 +9,7 @@ export default defineTool({
   name: 'agents.keys.get',
   title: 'Agent',
   summary: 'Read one of the account’s agents, revoked or not, with its policy and today’s usage.',
+  description: '404 `not_found` for every id that is not of this account.',
   route: 'GET /api/agents/keys/{id}',
   who: 'person',
   scopes: [],

@@ -10,6 +10,8 @@ export default defineTool({
   title: 'Agents',
   summary:
     'List the account’s agents, newest first, with their policies and today’s usage; revoked ones only by status.',
+  description:
+    'Grants of MCP clients are agents too. `include: api_keys` adds API keys, which spend under a policy as well. Continue with `cursor`.',
   route: 'GET /api/agents/keys',
   who: 'person',
   scopes: [],

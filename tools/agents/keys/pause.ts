@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { spendPolicy } from '../../../policies/policy.ts'
+import { storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
@@ -20,7 +20,9 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: agentView,
   failures: ['not_found'],
@@ -34,7 +36,7 @@ export default defineTool({
       name: key.name,
       status: 'paused',
       scopes: key.scopes.filter(isScope),
-      policy: spendPolicy.nullable().parse(key.policy ?? null),
+      policy: storedPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
     })
     context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))

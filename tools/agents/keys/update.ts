@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { loosenings } from '../../../policies/loosening.ts'
-import { spendPolicy } from '../../../policies/policy.ts'
+import { spendPolicy, storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import type { AccessKey } from '../../../src/base/principal.ts'
 import { Failure } from '../../../src/failures/failure.ts'
@@ -16,12 +17,12 @@ import {
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
-import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, moneyOf } from '../../../src/money/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/money/money.ts'
 import { purseKey } from '../../../src/purchases/authorization.ts'
-import { setChunk } from '../../../src/purchases/store.ts'
+import { DEFAULT_CHUNK, findPurse, setChunk } from '../../../src/purchases/store.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
 
@@ -73,18 +74,32 @@ const change = z
     'must name a member to change',
   )
 
+const directions: Directions<z.output<typeof change>> = {
+  id: 'never',
+  name: 'never',
+  status: (before, after) => before === 'paused' && after === 'active',
+  scopes: 'wider',
+  policy: (before = null, after = null) => loosenings(before, after).length > 0,
+  expectedVersion: 'never',
+  expiresAt: 'later',
+  purse: { chunk: 'higher' },
+}
+
 export default defineTool({
   name: 'agents.keys.update',
   title: 'Change an agent',
   summary: 'Change an agent’s policy, scopes, name or expiry, pause or resume it, or revoke it.',
   description:
-    'Tightening takes effect from the next request on every instance. Loosening (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. Used budgets stay used. `conflict`: the policy changed after `expectedVersion`; read the agent again.',
+    'Tightening takes effect from the next request on every instance. Loosening (a higher limit, a longer list, another scope, a fuller purse, resuming) needs a fresh second factor. Used budgets stay used. `conflict`: the policy changed after `expectedVersion`; read the agent again.',
   route: 'PATCH /api/agents/keys/{id}',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'loosening',
   mcp: false,
+  stops: true,
   input: change,
+  loosens: directions,
   output: agentView,
   failures: ['not_found', 'conflict', 'step_up_required', 'mfa_enrollment_required'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
@@ -103,18 +118,19 @@ export default defineTool({
       await recordChange(context, changeOf('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }
-    if (input.purse !== undefined) {
+    const next = changed(key, input, now)
+    const { purse } = input
+    const before = (await findPurse(database, key.id))?.chunk ?? DEFAULT_CHUNK
+    const chunk = purse === undefined ? before : purse.chunk === '0' ? 0n : moneyOf('USDC', purse.chunk).units
+    requireProofToLoosen(context, loosened(key, next, { before, after: chunk }))
+    if (purse !== undefined) {
       const { address } = purseKey(context.settings.dataKey, key.id)
-      const chunk = input.purse.chunk === '0' ? 0n : moneyOf('USDC', input.purse.chunk).units
       const home = await findWallet(database, owned.accountId)
       if (home === undefined) throw new Failure('not_found', 'The account has no wallet.')
-      const purse = { id: key.id, accountId: owned.accountId, address, home, chunk, at: now }
-      await setChunk({ database, dataKey: context.settings.dataKey }, purse)
+      const opened = { id: key.id, accountId: owned.accountId, address, home, chunk, at: now }
+      await setChunk({ database, dataKey: context.settings.dataKey }, opened)
     }
-    const next = changed(key, input, now)
-    if (isLooser(key, next)) requireStepUp(context)
     const after = await changeKey(database, key, next)
-    const { purse } = input
     const change = changeOf('key.updated', key, after)
     await recordChange(
       context,
@@ -147,7 +163,7 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
         ? ('paused' as const)
         : ('active' as const),
     scopes: input.scopes ?? key.scopes.filter(isScope),
-    policy: input.policy === undefined ? spendPolicy.nullable().parse(key.policy ?? null) : input.policy,
+    policy: input.policy === undefined ? storedPolicy.nullable().parse(key.policy ?? null) : input.policy,
     expiresAt:
       input.expiresAt === undefined
         ? key.expiresAt
@@ -157,13 +173,25 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
   return next
 }
 
-function isLooser(key: AccessKey, next: KeyChange): boolean {
-  const before = spendPolicy.nullable().parse(key.policy ?? null)
-  const ends = (at: Date | null) => at?.getTime() ?? Number.POSITIVE_INFINITY
-  return (
-    loosenings(before, next.policy).length > 0 ||
-    next.scopes.some((scope) => !key.scopes.includes(scope)) ||
-    (key.status === 'paused' && next.status === 'active') ||
-    ends(next.expiresAt) > ends(key.expiresAt)
-  )
+/** Lists the members that the change loosens. @param chunks of the purse before and after it, in smallest units. */
+function loosened(
+  key: AccessKey,
+  next: KeyChange,
+  chunks: { readonly before: bigint; readonly after: bigint },
+): readonly string[] {
+  const purseOf = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
+  const before = {
+    status: key.status,
+    scopes: key.scopes.filter(isScope),
+    policy: storedPolicy.nullable().parse(key.policy ?? null),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    purse: purseOf(chunks.before),
+  }
+  const after = {
+    ...next,
+    scopes: [...next.scopes],
+    expiresAt: next.expiresAt?.toISOString() ?? null,
+    purse: purseOf(chunks.after),
+  }
+  return looserMembers(directions, before, after)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { spendPolicy } from '../../../policies/policy.ts'
+import { storedPolicy } from '../../../policies/policy.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { agentKinds, developerKinds, findAnyKey } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -17,6 +17,8 @@ export default defineTool({
   title: 'Usage of a key',
   summary:
     'Read a key’s budget usage today, this week and this month, and on the previous 30 days, by category and payee, with its decisions.',
+  description:
+    'Reserved money counts as used until its outcome is known. `resetsAt` says when each window ends.',
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
   scopes: [],
@@ -45,7 +47,7 @@ export default defineTool({
     const owned = { accountId: personOf(context).account.id, kinds }
     const key = await findAnyKey(database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
-    const policy = spendPolicy.nullable().parse(key.policy ?? null)
+    const policy = storedPolicy.nullable().parse(key.policy ?? null)
     return {
       agentId: key.id,
       usage: await showUsage(database, { keyId: key.id, policy }, now),

@@ -8,6 +8,7 @@ export default defineTool({
   name: 'agents.policy.get',
   title: 'Caps over all keys',
   summary: 'Read the daily, weekly and monthly caps over all keys of the account, and their usage.',
+  description: 'The caps hold beside every key’s own policy: a spend needs room in both.',
   route: 'GET /api/agents/policy',
   who: 'person',
   scopes: [],

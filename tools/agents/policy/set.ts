@@ -1,14 +1,30 @@
 import { z } from 'zod'
-import { type BudgetPeriod, budgetPeriods } from '../../../policies/budget.ts'
-import { policyAmount, usdMicrosOf } from '../../../policies/usd.ts'
+import type { BudgetPeriod } from '../../../policies/budget.ts'
+import { type Directions, looserMembers } from '../../../policies/directions.ts'
+import { policyAmount, usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
 import { personOf } from '../../../src/kernel/context.ts'
-import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
 
 const cap = z.strictObject({ max: policyAmount.describe('USD, a decimal string or number.') }).nullable()
+
+/** Millionths of a US dollar; null: no cap. */
+type Caps = Readonly<Record<BudgetPeriod, bigint | null>>
+
+const caps = z.strictObject({
+  dailyBudget: cap.describe('Cap of a UTC day; null removes it.'),
+  weeklyBudget: cap.optional().describe('Cap of an ISO week (UTC); null removes it. Absent: unchanged.'),
+  monthlyBudget: cap.optional().describe('Cap of a UTC month; null removes it. Absent: unchanged.'),
+})
+
+const directions: Directions<z.output<typeof caps>> = {
+  dailyBudget: { max: 'higher' },
+  weeklyBudget: { max: 'higher' },
+  monthlyBudget: { max: 'higher' },
+}
 
 export default defineTool({
   name: 'agents.policy.set',
@@ -20,12 +36,11 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'loosening',
   mcp: false,
-  input: z.strictObject({
-    dailyBudget: cap.describe('Cap of a UTC day; null removes it.'),
-    weeklyBudget: cap.optional().describe('Cap of an ISO week (UTC); null removes it. Absent: unchanged.'),
-    monthlyBudget: cap.optional().describe('Cap of a UTC month; null removes it. Absent: unchanged.'),
-  }),
+  stops: true,
+  input: caps,
+  loosens: directions,
   output: ownerCapView,
   failures: ['step_up_required', 'mfa_enrollment_required'],
   example: { dailyBudget: { max: '100' } },
@@ -33,28 +48,24 @@ export default defineTool({
     const { database, now } = context
     const accountId = personOf(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
-    const caps = {
+    const next = {
       day: microsOf(dailyBudget),
       week: weeklyBudget === undefined ? before.week.maxMicros : microsOf(weeklyBudget),
       month: monthlyBudget === undefined ? before.month.maxMicros : microsOf(monthlyBudget),
     }
-    if (budgetPeriods.some((period) => isLooser(before[period].maxMicros, caps[period])))
-      requireStepUp(context)
-    await setOwnerCap(database, { accountId, caps })
+    const present = { day: before.day.maxMicros, week: before.week.maxMicros, month: before.month.maxMicros }
+    requireProofToLoosen(context, looserMembers(directions, membersOf(present), membersOf(next)))
+    await setOwnerCap(database, { accountId, caps: next })
     await recordChange(context, {
       action: 'policy.owner_cap_set',
       object: { kind: 'account', id: accountId },
-      before: recorded({
-        day: before.day.maxMicros,
-        week: before.week.maxMicros,
-        month: before.month.maxMicros,
-      }),
-      after: recorded(caps),
+      before: recorded(present),
+      after: recorded(next),
     })
     return viewOwnerCap({
-      day: { ...before.day, maxMicros: caps.day },
-      week: { ...before.week, maxMicros: caps.week },
-      month: { ...before.month, maxMicros: caps.month },
+      day: { ...before.day, maxMicros: next.day },
+      week: { ...before.week, maxMicros: next.week },
+      month: { ...before.month, maxMicros: next.month },
     })
   },
 })
@@ -63,11 +74,13 @@ function microsOf(cap: { readonly max: string } | null): bigint | null {
   return cap === null ? null : usdMicrosOf(cap.max)
 }
 
-function isLooser(before: bigint | null, after: bigint | null): boolean {
-  return before !== null && (after === null || after > before)
+/** Caps as the request names them. */
+function membersOf({ day, week, month }: Caps): z.output<typeof caps> {
+  const capOf = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
+  return { dailyBudget: capOf(day), weeklyBudget: capOf(week), monthlyBudget: capOf(month) }
 }
 
-function recorded({ day, week, month }: Readonly<Record<BudgetPeriod, bigint | null>>) {
+function recorded({ day, week, month }: Caps) {
   return {
     dailyMaxMicros: day?.toString() ?? null,
     weeklyMaxMicros: week?.toString() ?? null,

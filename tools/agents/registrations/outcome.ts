@@ -8,6 +8,8 @@ export default defineTool({
   name: 'agents.registrations.outcome',
   title: 'Outcome of a registration',
   summary: 'Read whether the owner has registered the agent.',
+  description:
+    'Poll it while `pending`. Once approved, `key` has the `agentId` and its scopes. A registration is decided once, within 15 minutes.',
   route: 'POST /api/agents/registrations/{code}/outcome',
   who: 'public',
   scopes: [],

@@ -18,6 +18,7 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   rate: 'registrations',
   input: z.strictObject({

@@ -17,7 +17,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: 'recent',
+  proof: 'recent',
   mcp: false,
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the sign-in.') }),

@@ -7,10 +7,13 @@ export default defineTool({
   name: 'auth.devices.outcome',
   title: 'Outcome of a program’s sign-in',
   summary: 'Read whether the person has signed the program in, and collect its session once.',
+  description:
+    'Poll it while `pending`. The session is handed out once, to the program that started the sign-in, which is decided within ten minutes.',
   route: 'POST /api/auth/devices/{code}/outcome',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   opensSession: true,
   input: z.strictObject({

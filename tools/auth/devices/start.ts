@@ -14,6 +14,7 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   rate: 'devices',
   input: z.strictObject({

@@ -1,9 +1,10 @@
-import { dailyBudgets, destinationBudgets } from '../../../src/identity/codes/code-budgets.ts'
+import { findAsker } from '../../../src/identity/codes/asker.ts'
+import { codeBudgets, repeatBudgets, resendBudgets } from '../../../src/identity/codes/code-budgets.ts'
 import { codeRequest, codeSent, requireChannel } from '../../../src/identity/codes/code-fields.ts'
 import { codeMessage } from '../../../src/identity/codes/code-message.ts'
 import { destinationOf } from '../../../src/identity/codes/destinations.ts'
-import { openCode } from '../../../src/identity/codes/one-time-codes.ts'
-import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
+import { findOpenCode, openCode } from '../../../src/identity/codes/one-time-codes.ts'
+import { secondsUntilFree, takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -11,14 +12,15 @@ export default defineTool({
   title: 'Send a sign-in code',
   summary: 'Send a one-time sign-in code by e-mail or SMS.',
   description:
-    'The answer is the same whether or not the destination is known. A code has six digits and is valid for ten minutes, five attempts and one use; a new code invalidates the previous one. At most one code a minute and five an hour are sent to a destination. The sandbox shows what it sends at GET /sandbox/outbox.',
+    'The answer is the same whether or not the destination is known. A code has six digits and is valid for ten minutes, five attempts and one use. Asking again while it is open sends it again, at most once a minute; otherwise strangers cause at most five codes an hour to a destination, and a browser that its owner signed in with before has a budget of its own. The sandbox shows what it sends at GET /sandbox/outbox.',
   route: 'POST /api/auth/otp/start',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   ownTransactions: true,
-  rate: 'otp_ip',
   input: codeRequest,
   output: codeSent,
   failures: ['rate_limited', 'provider_unavailable'],
@@ -27,12 +29,20 @@ export default defineTool({
     const { database, messages, settings, now: at } = context
     requireChannel(messages, input.channel)
     const destination = await destinationOf(settings, input)
-    const resendAfter = await takeBudgets(context, destinationBudgets('otp', destination), at)
-    await takeBudgets(context, dailyBudgets(destination, at), at)
-    const { challengeId, code, expiresAt } = await database.transaction((connection) =>
-      openCode({ ...context, database: connection }, { kind: 'otp', destination, at }),
+    const asker = await findAsker(context, destination)
+    const asked = { kind: 'otp' as const, destination, asker, at }
+    const open = await findOpenCode(context, asked)
+    const resend = resendBudgets('otp', asked)
+    const readings = await takeBudgets(
+      context,
+      [...resend, ...(open === null ? codeBudgets('otp', asked) : repeatBudgets('otp', asked))],
+      at,
     )
-    await messages.send(codeMessage(settings, { kind: 'otp', destination, code, at }))
+    const { challengeId, code, expiresAt } =
+      open ??
+      (await database.transaction((connection) => openCode({ ...context, database: connection }, asked)))
+    await messages.send(codeMessage(settings, { kind: 'otp', destination, code, expiresAt, at }))
+    const resendAfter = secondsUntilFree(readings.slice(0, resend.length))
     return { challengeId, expiresAt: expiresAt.toISOString(), resendAfter }
   },
 })

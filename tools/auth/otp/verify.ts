@@ -18,7 +18,9 @@ export default defineTool({
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'conditional',
   mcp: false,
+  stops: true,
   opensSession: true,
   input: codeVerification.extend({
     link: z

@@ -7,8 +7,9 @@ import { authenticationResponse } from '../../../src/identity/passkeys/passkey-r
 import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
 import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey-view.ts'
 import { assertPasskey, countPasskeys } from '../../../src/identity/passkeys/passkeys.ts'
-import { completeRecovery, recoverByPasskey } from '../../../src/identity/recovery.ts'
-import { sessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
+import { completeRecovery, type Recovery, recoverByPasskey } from '../../../src/identity/recovery.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
+import { type SignedInAnswer, sessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
 import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import type { Context } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -22,13 +23,16 @@ export default defineTool({
   title: 'Recover an account',
   summary: 'Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one.',
   description:
-    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked (423). The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others. Webhook endpoints are disabled: activate yours.',
+    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked: the answer is 202 with `status: review`, without a session, until an administrator releases the recovery; then the owner signs in. After a refusal it is 423. The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others. Webhook endpoints are disabled: activate yours.',
   route: 'POST /api/auth/recovery/complete',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   opensSession: true,
+  waits: 'review',
   input: z
     .strictObject({
       challengeId: codeVerification.shape.challengeId,
@@ -41,7 +45,14 @@ export default defineTool({
       if (code === undefined && credential === undefined)
         context.addIssue({ code: 'custom', path: ['code'], message: 'is required without a credential' })
     }),
-  output: sessionAnswer.extend({
+  output: z.strictObject({
+    status: z
+      .literal('review')
+      .optional()
+      .describe(
+        'Only member of a 202: an administrator locked the account and decides. Nothing has changed yet.',
+      ),
+    ...sessionAnswer.partial().shape,
     keys: z
       .array(
         developerKeyView
@@ -52,25 +63,40 @@ export default defineTool({
               .describe('Kind of key; `grant` belongs to an OAuth client.'),
           }),
       )
+      .optional()
       .describe('All unrevoked keys, which are now paused.'),
-    signers: z.array(signerView).describe('All EVM keys that sign for the wallet.'),
-    passkeys: z.array(passkeyView).describe('All passkeys of the account.'),
+    signers: z.array(signerView).optional().describe('All EVM keys that sign for the wallet.'),
+    passkeys: z.array(passkeyView).optional().describe('All passkeys of the account.'),
   }),
   failures: ['unauthenticated', 'step_up_required', 'account_locked'],
   example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
   run: async (context, { challengeId, code, credential }) => {
     const parts = { ...context, passkeys: { assertPasskey, countPasskeys } }
-    if (code !== undefined) {
-      const session = await completeRecovery(parts, { challengeId, code, credential, now: context.now })
-      return recovered(context, session)
-    }
+    if (code !== undefined)
+      return finish(
+        context,
+        await completeRecovery(parts, { challengeId, code, credential, now: context.now }),
+      )
     if (credential === undefined) throw new Error('the schema requires a code or a credential')
-    const session = await recoverByPasskey(parts, { challengeId, credential, now: context.now })
-    return recovered(context, session)
+    return finish(context, await recoverByPasskey(parts, { challengeId, credential, now: context.now }))
   },
 })
 
-async function recovered(context: Context, session: z.input<typeof sessionAnswer>) {
+async function finish(context: Context, recovery: Recovery) {
+  if (recovery.status === 'recovered') return recovered(context, recovery.session)
+  const { accountId, isNew } = recovery
+  if (isNew) {
+    await sendSecurityNotice(context, { accountId, notice: 'recovery_waits', at: context.now })
+    await recordChange(context, {
+      accountId,
+      action: 'account.recovery_requested',
+      object: { kind: 'account', id: accountId },
+    })
+  }
+  return { status: 'review' as const }
+}
+
+async function recovered(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
   context.afterCommit(() => cancelStoppedOrders(context, accountId))
   await disableEndpoints(context.database, accountId)

@@ -1,14 +1,22 @@
 import { z } from 'zod'
-import { dailyBudgets, destinationBudgets } from '../../../src/identity/codes/code-budgets.ts'
+import { findAsker } from '../../../src/identity/codes/asker.ts'
+import {
+  addressBudgets,
+  codeBudgets,
+  repeatBudgets,
+  resendBudgets,
+} from '../../../src/identity/codes/code-budgets.ts'
 import { codeRequest, codeSent, requireChannel } from '../../../src/identity/codes/code-fields.ts'
 import { codeMessage } from '../../../src/identity/codes/code-message.ts'
 import { destinationOf } from '../../../src/identity/codes/destinations.ts'
+import { findOpenCode } from '../../../src/identity/codes/one-time-codes.ts'
 import { loginOptions } from '../../../src/identity/passkeys/passkeys.ts'
 import { startGuestRecovery, startRecovery } from '../../../src/identity/recovery.ts'
 import type { Context } from '../../../src/kernel/context.ts'
-import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
+import { secondsUntilFree, takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { channels } from '../../../src/providers/messages.ts'
+import type { RateBudget } from '../../../src/providers/rate-limiter.ts'
 
 /** Validity of passkey options, in seconds, as for sign-in. */
 const PASSKEY_SECONDS = 5 * 60
@@ -36,14 +44,15 @@ export default defineTool({
   title: 'Start account recovery',
   summary: 'Start the recovery of a locked or lost account by sending a code or requesting its passkey.',
   description:
-    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". An account without an address is recovered with its passkey only: {"channel":"passkey"}. Recovery has its own rate limits, separate from sign-in codes.',
+    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". An account without an address is recovered with its passkey only: {"channel":"passkey"}. Recovery has its own rate limits, separate from sign-in codes, and a browser that the owner signed in with before has its own among them. Asking again while a code is open sends it again.',
   route: 'POST /api/auth/recovery/start',
   who: 'public',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   ownTransactions: true,
-  rate: 'recovery',
   input: request,
   output: codeSent.extend({
     publicKey: z
@@ -57,11 +66,19 @@ export default defineTool({
   failures: ['rate_limited', 'provider_unavailable'],
   example: { channel: 'email', destination: 'ada@example.com' },
   run: async (context, { channel, destination }) => {
+    if (channel !== 'email' && channel !== 'sms')
+      await takeBudgets(context, callerBudgets(context), context.now)
     if (channel === 'passkey' || destination === undefined) return requestPasskey(context)
     if (channel === 'guest') return showGuestCode(context, destination)
     return sendCode(context, { channel, destination })
   },
 })
+
+/** Budgets of a request that names no address: those of the browser, or of the stranger's network address. */
+function callerBudgets({ knownBrowser = null, clientAddress = 'unknown' }: Context): RateBudget[] {
+  if (knownBrowser === null) return addressBudgets('recovery', clientAddress)
+  return [{ rateClass: 'recovery', client: `known:${knownBrowser.id}`, endsAt: null }]
+}
 
 async function requestPasskey({ database, now, ...context }: Context) {
   const { challengeId, publicKey } = await database.transaction((connection) =>
@@ -73,8 +90,9 @@ async function requestPasskey({ database, now, ...context }: Context) {
 
 async function showGuestCode({ database, now: at, ...context }: Context, guestId: string) {
   if (context.settings.mode !== 'sandbox') requireChannel(context.messages, 'guest')
+  const asker = { id: context.clientAddress ?? 'unknown' }
   const { expiresAt, ...opened } = await database.transaction((connection) =>
-    startGuestRecovery({ ...context, database: connection }, { guestId, at }),
+    startGuestRecovery({ ...context, database: connection }, { guestId, asker, at }),
   )
   return { ...opened, expiresAt: expiresAt.toISOString(), resendAfter: 0, publicKey: {} }
 }
@@ -83,11 +101,22 @@ async function sendCode(context: Context, input: z.output<typeof codeRequest>) {
   const { database, messages, settings, now: at } = context
   requireChannel(messages, input.channel)
   const destination = await destinationOf(settings, input)
-  const resendAfter = await takeBudgets(context, destinationBudgets('recovery', destination), at)
-  await takeBudgets(context, dailyBudgets(destination, at), at)
-  const { challengeId, code, expiresAt, publicKey } = await database.transaction((connection) =>
-    startRecovery({ ...context, database: connection, passkeys: { loginOptions } }, { destination, at }),
+  const asker = await findAsker(context, destination)
+  const asked = { kind: 'recovery' as const, destination, asker, at }
+  const open = await findOpenCode(context, asked)
+  const resend = resendBudgets('recovery', asked)
+  const readings = await takeBudgets(
+    context,
+    [...resend, ...(open === null ? codeBudgets('recovery', asked) : repeatBudgets('recovery', asked))],
+    at,
   )
-  await messages.send(codeMessage(settings, { kind: 'recovery', destination, code, at }))
+  const { challengeId, code, expiresAt, publicKey } = await database.transaction((connection) =>
+    startRecovery(
+      { ...context, database: connection, passkeys: { loginOptions } },
+      { destination, asker, open, at },
+    ),
+  )
+  await messages.send(codeMessage(settings, { kind: 'recovery', destination, code, expiresAt, at }))
+  const resendAfter = secondsUntilFree(readings.slice(0, resend.length))
   return { challengeId, expiresAt: expiresAt.toISOString(), resendAfter, publicKey }
 }

@@ -9,6 +9,7 @@ export default defineTool({
   name: 'auth.sessions.list',
   title: 'Sessions',
   summary: 'List the account’s active sessions, newest first.',
+  description: '`current` marks the one that asks. DELETE /api/auth/sessions/{id} ends another.',
   route: 'GET /api/auth/sessions',
   who: 'person',
   scopes: [],

@@ -19,7 +19,9 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   input: z.strictObject({
     id: z.string().max(64).describe('`sess_…`; `others`: every session except the caller’s.'),
   }),

@@ -22,6 +22,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   ownTransactions: true,
   mcp: false,
   rail: 'bank-deposit',

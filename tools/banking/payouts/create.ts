@@ -7,7 +7,8 @@ import {
   payoutView,
   viewPayout,
 } from '../../../src/banking/payout.ts'
-import { payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
+import { agreeTerms } from '../../../src/banking/payout-quote.ts'
+import { payoutAssets, payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
 import { requireAwaiting, takePrepared } from '../../../src/banking/prepare-payout.ts'
 import {
   advancePrepared,
@@ -35,8 +36,11 @@ import { passkeySigners } from '../../../src/identity/passkeys/passkey-signature
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { moneyOf } from '../../../src/money/money.ts'
+import type { PayoutQuote } from '../../../src/providers/banking.ts'
+import { requireNoDebt } from '../../../src/spending/debts.ts'
 import { releaseSpend } from '../../../src/spending/release.ts'
 import { BANK } from '../../../src/spending/sources.ts'
+import { noteMembers, noteOf } from '../../../src/spending/spend-note.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/wallets/signing/intent-store.ts'
@@ -54,10 +58,11 @@ import { sendTransfer, type TransferAuthorization } from '../../../src/wallets/t
 const payoutRequest = z
   .strictObject({
     ...payoutMembers,
+    ...noteMembers,
     asset: z
-      .enum(['USD', 'USDC'])
-      .default('USD')
-      .describe('`USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`.'),
+      .enum(payoutAssets)
+      .optional()
+      .describe('`USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`, or the quote’s.'),
     intentId: z
       .string()
       .max(64)
@@ -73,6 +78,11 @@ const payoutRequest = z
       ),
   })
   .superRefine(refinePayout)
+  // Equal requests compare equal, whether they name the default or not.
+  .transform(({ asset, ...said }) => ({
+    ...said,
+    asset: asset ?? (said.quoteId === undefined ? ('USD' as const) : undefined),
+  }))
   .superRefine(({ asset, intentId, signature }, context) => {
     if (asset === 'USD' && (intentId ?? signature) !== undefined)
       context.addIssue({ code: 'custom', path: ['signature'], message: 'is for payouts of USDC only' })
@@ -99,24 +109,28 @@ export default defineTool({
   title: 'Pay out to a bank',
   summary: 'Pay out USD cash, or USDC from the wallet, to a saved bank account.',
   description:
-    'Use it when the owner asked for this payment; the recipient must be saved already. The fee is part of the amount; the answer says what arrives. The money cannot be called back. It counts under the policy (category `payout`; `counterparties` may list recipients). Returns `pending` or `sent`: follow it with GET /api/banking/payouts/{id}, do not send it again. `returned` and `failed` money is available again. `payout_rejected`: nothing was sent; see `reason`. `aml_blocked`: do not retry; tell your owner. `policy_denied`: stop, or ask with POST /api/approvals. `signature_rejected`: the owner’s own key must sign an intent first. After a timeout repeat with the same idempotency key.',
+    'Use it when the owner asked for this payment. The fee is part of `amount`: for rent or an invoice send `recipientAmount`, which is what arrives. It cannot be called back. Category `payout`. Follow `pending` and `sent` with GET /api/banking/payouts/{id}, do not send it again; `returned` and `failed` money is available again. After a timeout repeat with the same idempotency key.',
+  restDescription:
+    '`payout_rejected`: nothing was sent; see `reason`. `signature_rejected`: the owner’s own key must sign an intent first. `counterparties` of a policy may list recipients.',
   route: 'POST /api/banking/payouts',
   who: 'account',
   scopes: ['banking:pay'],
   effect: 'spend',
-  stepUp: true,
+  proof: 'step-up',
   mcp: true,
   restOnly: ['intentId', 'signature'],
   rail: 'bank-payout',
   input: payoutRequest,
   output: payoutView,
   failures: [
+    'wallet_busy',
     'insufficient_funds',
     'payout_rejected',
     'aml_blocked',
     'signature_rejected',
     'policy_denied',
     'approval_required',
+    'approval_rejected',
     'screening_unavailable',
     'rates_unavailable',
     'provider_unavailable',
@@ -126,23 +140,29 @@ export default defineTool({
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', amount: '25', reference: 'Invoice 42' },
   facts: payoutFacts,
   spend: async (context, input) => {
-    const { recipientId, amount, asset } = input
+    const { recipientId } = input
     const caller = callerOf(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
+    await requireNoDebt(context.database, accountId)
     const recipient = await requireRecipient(context, { id: recipientId, accountId })
-    const money = { asset, units: moneyOf(asset, amount).units }
-    const place = asset === 'USD' ? BANK : context.chain.name
-    const signed = place === BANK ? null : await readSignedPayout(context, { ...input, place })
-    const { quote, travelRule, aml } = await admitPayout(context, {
+    const agreed =
+      input.quoteId === undefined ? null : await agreeTerms(context, { accountId, recipient, said: input })
+    const asset = agreed?.money.asset ?? input.asset
+    const place = asset === 'USDC' ? context.chain.name : BANK
+    const signed =
+      place === BANK ? null : await readSignedPayout(context, { ...input, place, agreed, recipient })
+    const terms =
+      signed?.prepared ?? agreed ?? (await agreeTerms(context, { accountId, recipient, said: input }))
+    const { money } = terms
+    const { travelRule, aml } = await admitPayout(context, {
       accountId,
       keyId,
       payer: await loadHolderName(context, caller.account),
       payerCountry: await readCountry(context.database, accountId),
       place,
-      money,
+      terms,
       recipient,
-      agreed: signed?.prepared,
     })
     const { result, lists } = aml.screening
     return {
@@ -160,17 +180,18 @@ export default defineTool({
       facts: {
         recipientId,
         currency: recipient.currency,
-        fee: quote.fee.toString(),
-        recipientUnits: quote.recipientUnits.toString(),
-        rate: quote.rate,
-        eta: quote.eta.toISOString(),
+        fee: terms.fee.toString(),
+        recipientUnits: terms.recipientUnits.toString(),
+        rate: terms.rate,
+        eta: terms.eta.toISOString(),
         travelRule,
         screening: { result, lists: [...lists] },
         signed: signed === null ? null : { payoutId: signed.prepared.id, authorized: signed.authorized },
       },
     }
   },
-  run: async (context, { reference, signature }, { decisionId, facts, money, place }) => {
+  run: async (context, input, { decisionId, facts, money, place }) => {
+    const { reference, signature, quoteId = null } = input
     const caller = callerOf(context)
     const accountId = caller.account.id
     const { signed } = facts
@@ -191,6 +212,7 @@ export default defineTool({
       eta: new Date(facts.eta),
       reference: reference ?? null,
       createdAt: context.now,
+      quoteId,
     }
     await writePayout(context, payout, facts)
     const written = await findPayout(context, { decisionId })
@@ -199,11 +221,11 @@ export default defineTool({
     const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
     if (place !== BANK && sent.payout.providerId !== null)
       await fund(context, sent, await authorizationOf(context, { signed, signature }))
-    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout)
+    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, noteOf(input).memo)
   },
-  recall: async (context, _input, { decisionId }) => {
+  recall: async (context, input, { decisionId }) => {
     const payout = await findRepeatedPayout(context, decisionId)
-    return payout === null ? null : viewPayout(payout)
+    return payout === null ? null : viewPayout(payout, noteOf(input).memo)
   },
 })
 
@@ -216,11 +238,14 @@ async function readSignedPayout(
   {
     recipientId,
     amount,
+    recipientAmount,
     reference,
     intentId,
     signature,
     place,
-  }: z.output<typeof payoutRequest> & { place: string },
+    agreed,
+    recipient: { currency },
+  }: z.output<typeof payoutRequest> & { place: string; agreed: PayoutQuote | null; recipient: Recipient },
 ): Promise<{ prepared: SignablePayout; authorized: AuthorizedTransfer } | null> {
   const caller = callerOf(context)
   const accountId = caller.account.id
@@ -232,7 +257,10 @@ async function readSignedPayout(
     throw rejected('The credential of the request authorizes the payout.', caller.key)
   }
   if (wallet.owner.kind === 'gateway' && intentId === undefined) return null
-  const { units } = moneyOf('USDC', amount)
+  const units = agreed?.money.units ?? (amount === undefined ? null : moneyOf('USDC', amount).units)
+  const arriving =
+    agreed?.recipientUnits ??
+    (recipientAmount === undefined ? null : moneyOf(currency, recipientAmount).units)
   const intent =
     intentId === undefined ? undefined : await findIntent(context.database, { accountId, id: intentId })
   const prepared =
@@ -258,7 +286,7 @@ async function readSignedPayout(
         isOwnWallet: false,
       },
       key: null,
-      transfer: { token: 'USDC', units, destination: depositTo, chain: place },
+      transfer: { token: 'USDC', units: prepared.money.units, destination: depositTo, chain: place },
       signature,
       intentId,
       payoutId: prepared.id,
@@ -272,7 +300,8 @@ async function readSignedPayout(
     return (
       one.recipientId === recipientId &&
       one.place === place &&
-      one.money.units === units &&
+      (units === null || one.money.units === units) &&
+      (arriving === null || one.recipientUnits === arriving) &&
       one.reference === (reference ?? null)
     )
   }
@@ -336,7 +365,7 @@ async function writePayout(
 function notWritten(decisionId: string): Failure {
   return new Failure(
     'conflict',
-    'The recipient was removed, the payout was sent or canceled already, or the reservation has ended; nothing was sent.',
+    'The recipient was removed, the payout was sent or canceled already, its quote is used, or the reservation has ended; nothing was sent.',
     {
       decisionId,
       isFinal: true,

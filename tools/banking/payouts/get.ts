@@ -3,12 +3,13 @@ import { findPayout, payoutView, viewPayout } from '../../../src/banking/payout.
 import { Failure } from '../../../src/failures/failure.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findMemos } from '../../../src/spending/spend-note.ts'
 
 export default defineTool({
   name: 'banking.payouts.get',
   title: 'Payout',
   summary: 'Read one payout.',
-  description: 'Use it to follow a `pending` or `sent` payout, every few minutes. Free. A key sees its own.',
+  description: 'Use it every few minutes while it is `pending` or `sent`.',
   route: 'GET /api/banking/payouts/{id}',
   who: 'account',
   scopes: ['banking:pay'],
@@ -23,6 +24,7 @@ export default defineTool({
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const payout = await findPayout(context, { accountId: caller.account.id, keyId, id })
     if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')
-    return viewPayout(payout)
+    const memos = await findMemos(context.database, [payout.decisionId])
+    return viewPayout(payout, memos.get(payout.decisionId) ?? null)
   },
 })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admitPayout } from '../../../src/banking/admit-payout.ts'
+import { agreeTerms } from '../../../src/banking/payout-quote.ts'
 import { payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
 import { preparePayout } from '../../../src/banking/prepare-payout.ts'
 import { renewPrepared } from '../../../src/banking/prepared-payout.ts'
@@ -11,8 +12,9 @@ import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { denyUnscreened } from '../../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { balances } from '../../../src/ledger/balances.ts'
-import { decimalOf, type Money, moneyOf } from '../../../src/money/money.ts'
+import { decimalOf, type Money } from '../../../src/money/money.ts'
 import { payoutCurrencies } from '../../../src/providers/banking.ts'
+import { requireNoDebt } from '../../../src/spending/debts.ts'
 import { endPayoutIntents } from '../../../src/wallets/signing/intent-store.ts'
 import { intentView, makePayoutIntent } from '../../../src/wallets/signing/make-intent.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
@@ -27,8 +29,8 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
   rail: 'bank-payout',
   input: z
@@ -38,6 +40,7 @@ export default defineTool({
     })
     .superRefine(refinePayout),
   output: intentView.extend({
+    amount: z.string().describe('Amount that leaves the wallet, with the fee, as a decimal string.'),
     fee: z.string().describe('Fee within the amount, as a decimal string of the asset.'),
     currency: z.enum(payoutCurrencies).describe('Currency that the recipient gets.'),
     recipientAmount: z.string().describe('Amount that the recipient gets, as a decimal string.'),
@@ -45,6 +48,7 @@ export default defineTool({
     eta: z.string().describe('When it is expected to arrive, ISO 8601 UTC.'),
   }),
   failures: [
+    'wallet_busy',
     'insufficient_funds',
     'payout_rejected',
     'aml_blocked',
@@ -55,17 +59,19 @@ export default defineTool({
     'conflict',
   ],
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', amount: '25', asset: 'USDC' },
-  run: async (context, { recipientId, amount, reference = null }) => {
+  run: async (context, { recipientId, reference = null, ...payout }) => {
     const { account } = personOf(context)
     const { chain, database, now: at } = context
     const accountId = account.id
-    const money = { asset: 'USDC', units: moneyOf('USDC', amount).units } as const
+    await requireNoDebt(database, accountId)
     const recipient = await requireRecipient(context, { id: recipientId, accountId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const place = chain.name
-    const { quote, aml } = await admitPayout(context, {
-      ...{ accountId, keyId: null, place, money, recipient },
+    const { firmUntil: _, ...terms } = await agreeTerms(context, { accountId, recipient, said: payout })
+    const { money, fee, recipientUnits, rate, eta } = terms
+    const { aml } = await admitPayout(context, {
+      ...{ accountId, keyId: null, place, terms, recipient },
       payer: await loadHolderName(context, account),
       payerCountry: await readCountry(database, accountId),
     })
@@ -82,9 +88,8 @@ export default defineTool({
     }
     await requireFunds(context, { accountId, place, money })
     const { currency } = recipient
-    const { fee, recipientUnits, rate, eta } = quote
-    const terms = { accountId, recipientId, place, money, currency, reference, createdAt: at, ...quote }
-    const prepared = await preparePayout(context, { ...terms, id: context.newId('out', at) })
+    const order = { accountId, recipientId, place, currency, reference, createdAt: at, ...terms }
+    const prepared = await preparePayout(context, { ...order, id: context.newId('out', at) })
     const { id: payoutId, depositTo: destination } = prepared
     const said = {
       recipientId,
@@ -92,7 +97,7 @@ export default defineTool({
       recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
     }
     const intent = await database.transaction(async (connection) => {
-      if (!(await renewPrepared(connection, { ...terms, id: payoutId })))
+      if (!(await renewPrepared(connection, { ...order, id: payoutId })))
         throw new Failure('conflict', 'The payout was signed or has ended meanwhile.', {
           hint: 'Read GET /api/banking/payouts, and ask for an intent again if it is not there.',
         })
@@ -102,6 +107,7 @@ export default defineTool({
     })
     return {
       ...intent,
+      amount: decimalOf(money),
       fee: decimalOf({ asset: 'USDC', units: fee }),
       currency,
       recipientAmount: said.recipientAmount,

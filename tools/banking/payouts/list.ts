@@ -3,12 +3,13 @@ import { listPayouts, payoutView, viewPayout } from '../../../src/banking/payout
 import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findMemos } from '../../../src/spending/spend-note.ts'
 
 export default defineTool({
   name: 'banking.payouts.list',
   title: 'Payouts',
-  summary: 'List payouts to bank accounts, newest first.',
-  description: 'Use it to find a payout. Free. A key sees its own.',
+  summary: 'List payouts to bank accounts, newest first; a key sees its own.',
+  description: 'Use it to find a payout.',
   route: 'GET /api/banking/payouts',
   who: 'account',
   scopes: ['banking:pay'],
@@ -27,6 +28,10 @@ export default defineTool({
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const found = await listPayouts(context, { accountId: caller.account.id, keyId, page })
     const { rows, nextCursor } = cutPage(found, page)
-    return { payouts: rows.map(viewPayout), nextCursor }
+    const memos = await findMemos(
+      context.database,
+      rows.map(({ decisionId }) => decisionId),
+    )
+    return { payouts: rows.map((row) => viewPayout(row, memos.get(row.decisionId) ?? null)), nextCursor }
   },
 })

@@ -8,7 +8,7 @@ import {
   viewRecipient,
 } from '../../../src/banking/recipients.ts'
 import { lockOrders } from '../../../src/banking/store.ts'
-import { countryCode, personName } from '../../../src/compliance/identity-fields.ts'
+import { countryCode, isPlainLine, personName } from '../../../src/compliance/identity-fields.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -16,12 +16,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutCurrencies } from '../../../src/providers/banking.ts'
 
 const line = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, 'must not hold control characters')
+  z.string().trim().min(1).max(max).refine(isPlainLine, 'must not hold control characters')
 
 export default defineTool({
   name: 'banking.recipients.create',
@@ -33,8 +28,8 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
   rail: 'bank-payout',
   // Personal data is stored sealed in one place only, and not with the idempotent answers.

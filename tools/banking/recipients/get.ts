@@ -7,6 +7,8 @@ export default defineTool({
   name: 'banking.recipients.get',
   title: 'Recipient',
   summary: 'Show one saved bank account.',
+  description:
+    'The number is shown by its last four characters only. 404 `not_found` for a recipient of another account.',
   route: 'GET /api/banking/recipients/{id}',
   who: 'person',
   scopes: [],

@@ -8,7 +8,7 @@ export default defineTool({
   name: 'banking.recipients.list',
   title: 'Recipients',
   summary: 'List the saved bank accounts that money can be paid out to, newest first.',
-  description: 'Use it before a payout. Only the owner adds a recipient. Free.',
+  description: 'Use it before a payout. Only the owner adds a recipient.',
   route: 'GET /api/banking/recipients',
   who: 'account',
   scopes: ['banking:pay'],

@@ -7,6 +7,7 @@ export default defineTool({
   name: 'compliance.blocked_addresses.get',
   title: 'Blocked addresses',
   summary: 'Read the addresses that are blocked for all transfers of the account.',
+  description: 'They are the account’s own list, beside the sanctions lists that hold for everyone.',
   route: 'GET /api/compliance/blocked-addresses',
   who: 'person',
   scopes: [],

@@ -1,14 +1,31 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
+import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import {
   changeBlockedAddresses,
   MAX_BLOCKED_ADDRESSES,
   readBlockedAddresses,
 } from '../../../src/compliance/blocked-addresses.ts'
 import { personOf } from '../../../src/kernel/context.ts'
-import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+
+const list = z.strictObject({
+  addresses: z
+    .array(
+      z
+        .string()
+        .max(42)
+        .refine((text): boolean => isAddress(text), { error: 'must be an EVM address' })
+        .toLowerCase(),
+    )
+    .max(MAX_BLOCKED_ADDRESSES)
+    .transform((addresses) => [...new Set(addresses)].sort())
+    .describe(`EVM addresses, at most ${MAX_BLOCKED_ADDRESSES}; [] blocks none.`),
+})
+
+const directions: Directions<z.output<typeof list>> = { addresses: 'narrower' }
 
 export default defineTool({
   name: 'compliance.blocked_addresses.set',
@@ -20,19 +37,11 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'loosening',
   mcp: false,
-  input: z.strictObject({
-    addresses: z
-      .array(
-        z
-          .string()
-          .refine((text): boolean => isAddress(text), { error: 'must be an EVM address' })
-          .toLowerCase(),
-      )
-      .max(MAX_BLOCKED_ADDRESSES)
-      .transform((addresses) => [...new Set(addresses)].sort())
-      .describe(`EVM addresses, at most ${MAX_BLOCKED_ADDRESSES}; [] blocks none.`),
-  }),
+  stops: true,
+  input: list,
+  loosens: directions,
   output: z.strictObject({
     addresses: z.array(z.string()).describe('All blocked EVM addresses, in lower case, sorted.'),
   }),
@@ -44,7 +53,7 @@ export default defineTool({
     const before = await readBlockedAddresses(database, { accountId, isLocked: true })
     const added = addresses.filter((address) => !before.includes(address))
     const removed = before.filter((address) => !addresses.includes(address))
-    if (removed.length > 0) requireStepUp(context)
+    requireProofToLoosen(context, looserMembers(directions, { addresses: [...before] }, { addresses }))
     await changeBlockedAddresses(database, { accountId, added, removed, at })
     await recordChange(context, {
       action: 'blocked_addresses.set',

@@ -8,17 +8,19 @@ import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { eraseSubscriptions } from '../../../src/notifications/subscriptions.ts'
 import { erasePurchases } from '../../../src/purchases/store.ts'
+import { eraseNotes } from '../../../src/spending/spend-note.ts'
 
 export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
   summary:
-    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, and the browsers that get push messages; verdicts and payments stay.',
+    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers that get push messages; verdicts and payments stay.',
+  description: 'It cannot be undone, and needs a fresh second factor.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({ erased: z.literal(true).describe('Always true.') }),
@@ -33,6 +35,7 @@ export default defineTool({
     await eraseTravelRules(database, { accountId, at: now })
     await erasePurchases(database, accountId)
     await eraseRecipients(database, accountId)
+    await eraseNotes(database, accountId)
     await eraseSubscriptions(database, accountId)
     await eraseBrokerageApplication(database, accountId)
     return { erased: true as const }

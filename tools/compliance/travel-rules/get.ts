@@ -8,9 +8,8 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'compliance.travel_rules.get',
   title: 'Travel Rule state',
-  summary: 'Read the status of Travel Rule data and the answer of the beneficiary’s institution.',
-  description:
-    'Use it after POST /api/compliance/travel-rule named an institution. Free. `sent`: no answer yet, the transfer may be tried; `declined`: do not send it.',
+  summary: 'Read the status of Travel Rule data and the institution’s answer.',
+  description: '`sent`: no answer yet, the transfer may be tried; `declined`: do not send it.',
   route: 'GET /api/compliance/travel-rule/{id}',
   who: 'account',
   scopes: ['compliance:write'],

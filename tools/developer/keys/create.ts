@@ -17,7 +17,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   shownOnce: ['key'],
   input: z.strictObject(grantMembers).superRefine(refineGrant),

@@ -10,6 +10,8 @@ export default defineTool({
   title: 'API keys',
   summary:
     'List the account’s developer API keys, newest first, revoked ones by status; without their secrets.',
+  description:
+    'The secret was shown when the key was made and is stored as a hash only. Continue with `cursor`.',
   route: 'GET /api/developer/keys',
   who: 'person',
   scopes: [],

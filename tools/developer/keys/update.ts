@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { spendPolicy } from '../../../policies/policy.ts'
+import { type Directions, looserMembers } from '../../../policies/directions.ts'
+import { storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
@@ -7,9 +8,19 @@ import { keyState } from '../../../src/identity/keys/key-state.ts'
 import { changeKey, developerKinds, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
 import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
-import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+
+const change = z.strictObject({
+  id: z.string().max(64).describe('`key_…`'),
+  status: z.enum(['active', 'paused']).describe('New state: `paused` stops every spend, `active` resumes.'),
+})
+
+const directions: Directions<z.output<typeof change>> = {
+  id: 'never',
+  status: (before, after) => before === 'paused' && after === 'active',
+}
 
 export default defineTool({
   name: 'developer.keys.update',
@@ -20,11 +31,11 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'loosening',
   mcp: false,
-  input: z.strictObject({
-    id: z.string().max(64).describe('`key_…`'),
-    status: z.enum(['active', 'paused']).describe('New state: `paused` stops every spend, `active` resumes.'),
-  }),
+  stops: true,
+  input: change,
+  loosens: directions,
   output: developerKeyView,
   failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
@@ -32,12 +43,13 @@ export default defineTool({
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds, isLocked: true }
     const key = await findOwnKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such API key.')
-    if (status === 'active' && key.status === 'paused') requireStepUp(context)
+    const before = { status: key.status === 'paused' ? ('paused' as const) : ('active' as const) }
+    requireProofToLoosen(context, looserMembers(directions, before, { status }))
     const changed = await changeKey(context.database, key, {
       name: key.name,
       status,
       scopes: key.scopes.filter(isScope),
-      policy: spendPolicy.nullable().parse(key.policy ?? null),
+      policy: storedPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
     })
     if (status === 'paused') context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))

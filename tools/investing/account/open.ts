@@ -25,8 +25,8 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
   rail: 'investing',
   input: z.strictObject({

@@ -7,15 +7,18 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'investing.orders.cancel',
   title: 'Cancel an order',
-  summary: 'Cancel the unfilled part of an open order and release what it holds.',
-  description:
-    'Use it to undo an order before it fills; what was bought or sold stays. Free. A key can cancel only orders it placed. Canceling again changes nothing. If the broker is unreachable, the cancellation is recorded and carried out later. `conflict`: the order has already ended.',
+  summary: 'Cancel the unfilled part of an open order of your own, and release what it holds.',
+  description: 'What was bought or sold stays.',
+  restDescription:
+    'Canceling again changes nothing. While the broker is unreachable the cancellation waits. `conflict`: the order has ended.',
   route: 'DELETE /api/investing/orders/{id}',
   who: 'account',
   scopes: ['investing:trade'],
   effect: 'write',
+  proof: 'none',
   ownTransactions: true,
   mcp: true,
+  stops: true,
   input: z.strictObject({ id: z.string().max(64).describe('`ord_…`') }),
   output: orderView,
   failures: ['not_found', 'conflict', 'provider_unavailable'],

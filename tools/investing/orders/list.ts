@@ -8,8 +8,8 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'investing.orders.list',
   title: 'Orders',
-  summary: 'List the account’s orders, newest first; a key sees only those it placed.',
-  description: 'Use it to follow orders: `accepted` and `partially_filled` are open. Free.',
+  summary: 'List the orders, newest first; a key sees its own.',
+  description: '`accepted` and `partially_filled` are open.',
   route: 'GET /api/investing/orders',
   who: 'account',
   scopes: ['investing:read'],
@@ -17,7 +17,7 @@ export default defineTool({
   mcp: true,
   input: z.strictObject({
     ...pageMembers,
-    status: z.enum(['open', 'closed']).optional().describe('Filter by state: open or closed.'),
+    status: z.enum(['open', 'closed']).optional().describe('Its state.'),
   }),
   output: z.strictObject({
     orders: z.array(orderView).describe('Orders of this page, newest first.'),

@@ -7,6 +7,7 @@ export default defineTool({
   name: 'notifications.settings.get',
   title: 'Notification settings',
   summary: 'Read how the owner is told of requests for approval.',
+  description: 'PATCH /api/notifications/settings changes them.',
   route: 'GET /api/notifications/settings',
   who: 'person',
   scopes: [],

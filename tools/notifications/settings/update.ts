@@ -1,3 +1,4 @@
+import { looserMembers } from '../../../policies/directions.ts'
 import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
@@ -5,9 +6,9 @@ import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   changeNotificationSettings,
-  isQuieter,
   notificationSettings,
   readNotificationSettings,
+  settingDirections,
 } from '../../../src/notifications/settings.ts'
 
 export default defineTool({
@@ -21,8 +22,10 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'loosening',
   mcp: false,
   input: notificationSettings,
+  loosens: settingDirections,
   output: notificationSettings,
   failures: ['step_up_required'],
   example: { approvals: 'daily' },
@@ -30,7 +33,7 @@ export default defineTool({
     const { database } = context
     const accountId = personOf(context).account.id
     const before = await readNotificationSettings(database, accountId)
-    if (isQuieter(before, { approvals })) {
+    if (looserMembers(settingDirections, before, { approvals }).length > 0) {
       requireRecentProof(context)
       await sendSecurityNotice(context, { accountId, notice: 'mails_reduced', at: context.now })
     }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -14,11 +15,12 @@ export default defineTool({
   title: 'Subscribe a browser',
   summary: 'Send push messages to a browser when an agent asks for approval or the account needs attention.',
   description:
-    'The body is PushSubscription.toJSON() without `expirationTime`, subscribed with the `publicKey` of GET /api/notifications/subscriptions. The payload of a message is {title, body, url}. A subscription lasts 30 days, also while nobody is signed in; sign-out, revocation of the session that made it, and a lock end its messages, so subscribe again after each sign-in. An account has ten browsers at most: the oldest gives way, which needs a recent proof (`step_up_required`), as its removal does. One that its push service has ended is removed.',
+    'The body is PushSubscription.toJSON() without `expirationTime`, subscribed with the `publicKey` of GET /api/notifications/subscriptions. The payload of a message is {title, body, url}. A subscription lasts 30 days, also while nobody is signed in; sign-out, revocation of the session that made it, and a lock end its messages, so subscribe again after each sign-in. A browser that the account does not have needs a recent proof (`step_up_required`), and the owner is told by mail. An account has ten browsers at most: the oldest gives way. One that its push service has ended is removed.',
   route: 'POST /api/notifications/subscriptions',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'conditional',
   mcp: false,
   input: z.strictObject(subscriptionMembers),
   output: subscriptionView,
@@ -32,13 +34,15 @@ export default defineTool({
   },
   run: async (context, subscription) => {
     const { account, session } = personOf(context)
-    const made = await createSubscription(context, {
+    const { view: made, isNew } = await createSubscription(context, {
       accountId: account.id,
       sessionId: session.id,
       subscription,
       requireProof: () => requireRecentProof(context),
       at: context.now,
     })
+    if (isNew)
+      await sendSecurityNotice(context, { accountId: account.id, notice: 'browser_added', at: context.now })
     await recordChange(context, {
       action: 'push_subscription.created',
       object: { kind: 'push_subscription', id: made.id },

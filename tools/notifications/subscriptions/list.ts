@@ -7,6 +7,8 @@ export default defineTool({
   name: 'notifications.subscriptions.list',
   title: 'Subscribed browsers',
   summary: 'List the browsers that get push messages, newest first, and the key to subscribe another with.',
+  description:
+    'Web Push (RFC 8030) with the VAPID key of this deployment. A browser that refuses messages for good is removed by itself.',
   route: 'GET /api/notifications/subscriptions',
   who: 'person',
   scopes: [],

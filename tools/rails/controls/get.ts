@@ -7,11 +7,13 @@ export default defineTool({
   name: 'rails.controls.get',
   title: 'Rail control',
   summary: 'Read whether a rail is switched on.',
+  description:
+    'For administrators. `unknown` while the control plane does not answer; calls on the rail then answer 503 `controls_unavailable`.',
   route: 'GET /api/rails/{id}/controls',
   who: 'admin',
   scopes: [],
   effect: 'read',
-  stepUp: true,
+  proof: 'step-up',
   mcp: false,
   input: z.strictObject({ id: z.enum(railIds).describe('Id of the rail.') }),
   output: z.strictObject({

@@ -7,13 +7,16 @@ export default defineTool({
   name: 'rails.controls.set',
   title: 'Switch a rail',
   summary: 'Switch a rail on or off. All instances apply it within two seconds.',
+  description:
+    'For administrators, with a fresh second factor. Calls on a rail that is off answer 403 `rail_disabled`; what is on its way is finished.',
   route: 'PUT /api/rails/{id}/controls',
   who: 'admin',
   scopes: [],
   effect: 'write',
+  proof: 'step-up',
   ownTransactions: true,
-  stepUp: true,
   mcp: false,
+  stops: true,
   input: z.strictObject({
     id: z.enum(railIds).describe('Id of the rail.'),
     enabled: z.boolean().describe('True if money may move on it.'),

@@ -5,7 +5,7 @@ import { listJournal } from '../../../src/journal/read.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
-const { id, at, actor, action, object } = entryContent.shape
+const { id, at, actor, action, object, beforeHash, afterHash } = entryContent.shape
 
 export default defineTool({
   name: 'security.journal.list',
@@ -13,7 +13,7 @@ export default defineTool({
   summary:
     'List the changes of the account’s policies, keys, allowances, approvals, locks, factors, signers and cards with their actors, newest first.',
   description:
-    'Entries are written together with the change, are immutable, and are chained by their hashes; `bursar audit verify` verifies the chain. They contain no secrets or personal data. Administrators also see their own administrative actions.',
+    'Entries are written together with the change, are immutable, and are chained by their hashes; `bursar audit verify` verifies the chain. They contain no secrets or personal data. Of a state over 1 KB an entry has what changed and the hash of the whole; after 1 MiB of a day, the hash alone. Administrators also see their own administrative actions.',
   route: 'GET /api/security/journal',
   who: 'person',
   scopes: [],
@@ -29,8 +29,16 @@ export default defineTool({
           actor,
           action,
           object,
-          before: z.unknown().optional().describe('State before the change; absent for a creation.'),
-          after: z.unknown().optional().describe('State after the change; absent for a removal.'),
+          before: z
+            .unknown()
+            .optional()
+            .describe('State before the change, or what of it changed; absent for a creation.'),
+          after: z
+            .unknown()
+            .optional()
+            .describe('State after the change, or what of it changed; absent for a removal.'),
+          beforeHash,
+          afterHash,
           hash: z.string().describe('SHA-256 over the entry and the previous one, hex.'),
         }),
       )

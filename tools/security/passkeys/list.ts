@@ -9,6 +9,8 @@ export default defineTool({
   name: 'security.passkeys.list',
   title: 'Passkeys',
   summary: 'List the passkeys that sign this account in, newest first.',
+  description:
+    'Continue with `cursor`. DELETE /api/security/passkeys/{id} removes one, but not the one that owns the wallet.',
   route: 'GET /api/security/passkeys',
   who: 'person',
   scopes: [],

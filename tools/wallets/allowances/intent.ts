@@ -1,12 +1,14 @@
 import { z } from 'zod'
-import { spendPolicy } from '../../../policies/policy.ts'
+import { storedPolicy } from '../../../policies/policy.ts'
 import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
 import { Failure } from '../../../src/failures/failure.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { chainInput } from '../../../src/money/chains.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { onChain } from '../../../src/providers/chains.ts'
+import { requireNoDebt } from '../../../src/spending/debts.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { requireOwnWallet } from '../../../src/wallets/allowances/set-allowance.ts'
 import { intentView, makeAllowanceIntent } from '../../../src/wallets/signing/make-intent.ts'
@@ -22,7 +24,9 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
+  stops: true,
   input: z.strictObject({
     agentId: z.string().max(64).describe('`key_…`: one of your keys; `cards`: all your cards combined.'),
     dailyMax: allowanceAmount
@@ -30,17 +34,14 @@ export default defineTool({
       .describe(
         'Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`.',
       ),
-    chain: z
-      .string()
-      .min(1)
-      .max(40)
+    chain: chainInput
       .optional()
       .describe(
         'Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`.',
       ),
   }),
   output: intentView,
-  failures: ['not_found', 'conflict', 'chain_not_supported'],
+  failures: ['not_found', 'wallet_busy', 'conflict', 'chain_not_supported'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
   run: async (given, { agentId, dailyMax: requested, chain }) => {
     const context = onChain(given, chain)
@@ -50,6 +51,8 @@ export default defineTool({
       })
     const { database, now: at } = context
     const accountId = personOf(context).account.id
+    // Cards pay the debt.
+    if (agentId !== CARDS_AGENT) await requireNoDebt(database, accountId)
     const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
@@ -72,5 +75,5 @@ async function budgetOf(
   const kinds = [...agentKinds, ...developerKinds]
   const key = await findOwnKey(database, { accountId, kinds, id, isLocked: false })
   if (key === undefined) throw new Failure('not_found', 'You have no such key.')
-  return spendPolicy.nullable().parse(key.policy ?? null)?.dailyBudget.max
+  return storedPolicy.nullable().parse(key.policy ?? null)?.dailyBudget.max
 }

@@ -3,6 +3,7 @@ import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page
 import { agentKinds, developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { chainInput } from '../../../src/money/chains.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { onChain } from '../../../src/providers/chains.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowances/allowance-view.ts'
@@ -24,12 +25,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
-    chain: z
-      .string()
-      .min(1)
-      .max(40)
-      .optional()
-      .describe('Chain by name. Default: the first of this deployment.'),
+    chain: chainInput.optional().describe('Default: the first of this deployment.'),
   }),
   output: z.strictObject({
     allowances: z.array(allowanceView).describe('One allowance for the cards and one per key.'),

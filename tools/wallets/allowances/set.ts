@@ -23,8 +23,10 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'signature',
   ownTransactions: true,
   mcp: false,
+  stops: true,
   input: z.strictObject({
     intentId: z.string().max(64).describe('`int_…` from POST /api/wallets/allowances/intent.'),
     signature: z
@@ -38,6 +40,7 @@ export default defineTool({
   output: allowanceView,
   failures: [
     'signature_rejected',
+    'wallet_busy',
     'conflict',
     'not_found',
     'chain_not_supported',
@@ -46,8 +49,9 @@ export default defineTool({
   ],
   example: { intentId: 'int_01h455vb4pex5vsknk084sn02q', signature: 'base64url' },
   run: async (context, { intentId, signature }) => {
-    const { account } = personOf(context)
-    await takeSponsorship(context, account.id, context.now)
+    const person = personOf(context)
+    const { account } = person
+    await takeSponsorship(context, person, context.now)
     const wallet = await findOwnedWallet(context.database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     const assertion = readAssertion(signature)?.response

@@ -4,6 +4,7 @@ import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { requireIdleWallet } from '../../../src/wallets/escrow/escrow.ts'
 import { typedDataView } from '../../../src/wallets/signing/make-intent.ts'
 import { signerChallenge, verifySignerProof } from '../../../src/wallets/signing/signer-proof.ts'
 import { insertEoaSigner, transferOwnership } from '../../../src/wallets/signing/signer-store.ts'
@@ -28,7 +29,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: 'recent',
+  proof: 'recent',
   mcp: false,
   input: z.strictObject({
     address: evmAddress.describe('EVM address of the key: an externally owned account, not a contract.'),
@@ -39,7 +40,7 @@ export default defineTool({
     expiresAt: z.string().optional().describe('When `typedData` expires, ISO 8601 UTC.'),
     signer: signerView.optional().describe('Registered signer; returned when a signature was sent.'),
   }),
-  failures: ['signature_rejected', 'conflict', 'not_found'],
+  failures: ['signature_rejected', 'wallet_busy', 'conflict', 'not_found'],
   example: { address: '0x00000000000000000000000000000000000000A1' },
   run: async (context, { address, signature }) => {
     const { database, chain, settings, now: at } = context
@@ -66,12 +67,13 @@ export default defineTool({
           hint: 'Send only {address}, sign "typedData" with that key, and send {address, signature} within five minutes.',
         },
       )
+    await requireIdleWallet(context, accountId)
     const signer = await insertEoaSigner(context, { accountId, address, at })
     if (signer === undefined)
       throw new Failure('conflict', 'This key already signs for the account.', {
         hint: 'GET /api/wallets/signers lists every signer.',
       })
-    await transferOwnership(context, accountId, { kind: 'eoa', address })
+    await transferOwnership(database, accountId, { kind: 'eoa', address })
     await sendSecurityNotice(context, { accountId, notice: 'signer_added', at })
     await recordChange(context, {
       action: 'signer.added',

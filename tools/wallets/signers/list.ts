@@ -11,6 +11,8 @@ export default defineTool({
   name: 'wallets.signers.list',
   title: 'Signers',
   summary: 'List the signers of the wallet (passkeys, EVM keys and agents), newest first.',
+  description:
+    'A person’s transfers are signed by a passkey or an EVM key among them; agents sign by their own keys, within their allowance.',
   route: 'GET /api/wallets/signers',
   who: 'person',
   scopes: [],

@@ -7,9 +7,9 @@ import { findOwnTransfer, transferView } from '../../../src/wallets/transfers/tr
 export default defineTool({
   name: 'wallets.transfers.get',
   title: 'Transfer',
-  summary: 'Read the status of one transfer or gasless transfer of this account.',
+  summary: 'Read one transfer from the wallet, or a gasless one.',
   description:
-    'Use it after `settlement_pending`, every few seconds. Free. `confirmed` and `failed` are final; after `failed` the money is available again.',
+    'Use it after `settlement_pending`, every few seconds. `confirmed` and `failed` are final; after `failed` the money is available again.',
   route: 'GET /api/wallets/transfers/{id}',
   who: 'account',
   scopes: ['wallets:read'],

@@ -9,6 +9,7 @@ export default defineTool({
   name: 'webhook_endpoints.deliveries.list',
   title: 'Webhook deliveries',
   summary: 'List the deliveries to a webhook endpoint with their attempts, newest first.',
+  description: 'Each attempt has its time, status and duration. Continue with `cursor`.',
   route: 'GET /api/webhook-endpoints/{id}/deliveries',
   who: 'person',
   scopes: [],

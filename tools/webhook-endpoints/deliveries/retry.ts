@@ -9,10 +9,13 @@ export default defineTool({
   name: 'webhook_endpoints.deliveries.retry',
   title: 'Deliver again',
   summary: 'Deliver an event to a webhook endpoint again at once, whether it was delivered or failed.',
+  description:
+    'The event has the same `webhook-id` as before, so that a receiver that keeps ids takes it once.',
   route: 'POST /api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
   who: 'person',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   input: z.strictObject({ id: endpointId, deliveryId: z.string().max(64).describe('`whd_…`') }),
   output: deliveryView,

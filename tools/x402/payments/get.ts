@@ -1,15 +1,16 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findQuotePayment } from '../../../src/payments/bought-quote.ts'
 import { purchasedAnswer } from '../../../src/payments/receipt.ts'
 import { findPayment } from '../../../src/payments/store.ts'
 
 export default defineTool({
   name: 'x402.payments.get',
   title: 'Payment status',
-  summary: 'Read the outcome of an x402 payment that was not settled in time.',
+  summary: 'Read the outcome of a payment for an FX quote, and the quote.',
   description:
-    'Use it after `settlement_pending` named a `paymentId`, or at the Location of that 503. Free. `pending`: the outcome is unknown; poll again, and do not sign a new payment. `settled`: `result` is the purchased answer. `failed`: nothing was charged and nothing will be.',
+    'Use it after `settlement_pending` named a `paymentId`. `pending`: poll again, do not sign a new payment. `settled`: `result` is what was bought. `failed`: nothing was charged.',
   route: 'GET /api/x402/payments/{id}',
   who: 'public',
   scopes: [],
@@ -25,15 +26,46 @@ export default defineTool({
   }),
   failures: ['not_found'],
   example: { id: 'pay_01h455vb4pex5vsknk084sn02q' },
-  run: async ({ database }, { id }) => {
+  run: async (context, { id }) => {
+    const { database, principal } = context
     const payment = await findPayment(database, id)
-    if (payment === undefined) throw new Failure('not_found', `There is no payment ${id}.`)
-    const { state, transaction_hash: transaction } = payment
-    return {
-      id,
-      status: state === 'taking' ? ('pending' as const) : state,
-      ...(transaction === null ? {} : { transaction }),
-      ...(state === 'settled' ? { result: purchasedAnswer(payment) } : {}),
+    if (payment !== undefined) {
+      const { state, transaction_hash: transaction } = payment
+      return shown({
+        id,
+        status: state === 'taking' ? 'pending' : state,
+        transaction,
+        result: state === 'settled' ? purchasedAnswer(payment) : null,
+      })
     }
+    const own =
+      principal.kind === 'public'
+        ? undefined
+        : await findQuotePayment(context, {
+            accountId: principal.account.id,
+            keyId: principal.kind === 'key' ? principal.key.id : null,
+            paymentId: id,
+          })
+    if (own === undefined) throw new Failure('not_found', `There is no payment ${id}.`)
+    return shown({ id, ...own })
   },
 })
+
+function shown({
+  id,
+  status,
+  transaction,
+  result,
+}: {
+  id: string
+  status: 'pending' | 'settled' | 'failed'
+  transaction: string | null
+  result: Record<string, unknown> | null
+}) {
+  return {
+    id,
+    status,
+    ...(transaction === null ? {} : { transaction }),
+    ...(result === null ? {} : { result }),
+  }
+}

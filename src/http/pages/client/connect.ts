@@ -3,7 +3,9 @@ import { type Answer, ask, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
 import { formOf, show, tell, write } from './elements.ts'
 import { grantOf, setUpPresets } from './grant.ts'
+import { forgetPlan, takePlanOver } from './planned-agent.ts'
 import { requireSameAccount } from './session.ts'
+import { setUpSignOut } from './sign-out.ts'
 import { setUpStepUp } from './step-up.ts'
 
 const code = location.pathname.split('/').at(-1) ?? ''
@@ -11,11 +13,14 @@ const registration = `/api/agents/registrations/${code}`
 let request: Answer = {}
 
 setUpStepUp()
+setUpSignOut()
 setUpPresets()
+takePlanOver(formOf('approve'))
 onSubmit(formOf('approve'), async (form) => {
   await requireSameAccount(form)
   const [name, publicKey] = [textOf(request, 'name'), textOf(request, 'publicKey')]
   await ask('POST', '/api/agents/keys', { name, publicKey, registration: code, ...grantOf(form) })
+  forgetPlan()
   finish('approved')
 })
 onSubmit(formOf('reject'), async () => {

@@ -3,10 +3,14 @@ import { ask, textOf } from './api.ts'
 import { onSubmit } from './attempts.ts'
 import { formOf } from './elements.ts'
 import { grantOf, setUpPresets } from './grant.ts'
+import { forgetPlan, takePlanOver } from './planned-agent.ts'
+import { setUpSignOut } from './sign-out.ts'
 import { setUpStepUp } from './step-up.ts'
 
 setUpStepUp()
+setUpSignOut()
 setUpPresets()
+takePlanOver(formOf('consent'))
 
 onSubmit(formOf('consent'), (form) =>
   decide(form, {
@@ -20,5 +24,6 @@ onSubmit(formOf('refuse'), (form) => decide(form, { decision: 'deny' }))
 async function decide(form: HTMLFormElement, decision: Record<string, unknown>): Promise<void> {
   const { account: accountId } = form.dataset
   const answer = await ask('POST', location.pathname, { ...decision, accountId })
+  if (decision.decision === 'approve') forgetPlan()
   location.assign(textOf(answer, 'redirectTo'))
 }

@@ -3,6 +3,7 @@ import { type Answer, ask, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
 import { formOf, show, tell, write } from './elements.ts'
 import { requireSameAccount } from './session.ts'
+import { setUpSignOut } from './sign-out.ts'
 import { setUpStepUp } from './step-up.ts'
 
 const code = location.pathname.split('/').at(-1) ?? ''
@@ -10,6 +11,7 @@ const signIn = `/api/auth/devices/${code}`
 let request: Answer = {}
 
 setUpStepUp()
+setUpSignOut()
 onSubmit(formOf('allow'), async (form) => {
   await requireSameAccount(form)
   await ask('POST', `${signIn}/allow`, {})

@@ -1,8 +1,9 @@
 /**
- * Sends the request of an operation's page, with the sandbox's demo key or a guest's session. The reader's own cookie is
- * neither sent nor replaced.
+ * Sends the request of an operation's page: with the credential in the form, and operations of persons without one with
+ * the reader's session, or that of a new guest.
  */
-import { isObject, textOf } from './api.ts'
+import { ask, isRefusal, textOf } from './api.ts'
+import { readAccount } from './session.ts'
 
 export function startTrying(): void {
   const form = document.querySelector<HTMLFormElement>('#request')
@@ -40,7 +41,7 @@ export function startTrying(): void {
 
 async function fillDemoKey(credential: HTMLInputElement): Promise<void> {
   try {
-    const key = await readMember('GET', '/sandbox/credentials', 'demoApiKey')
+    const key = textOf(await ask('GET', '/sandbox/credentials'), 'demoApiKey')
     if (credential.value === '') credential.value = key
   } catch {
     credential.placeholder = 'the demo key could not be read'
@@ -54,8 +55,8 @@ interface Answer {
 }
 
 async function send(form: HTMLFormElement, credential: HTMLInputElement | null): Promise<Answer> {
-  if (credential !== null && credential.value === '' && form.dataset.caller === 'person')
-    credential.value = await readMember('POST', '/api/auth/guest', 'sessionToken')
+  const isBySession = credential?.value === '' && form.dataset.caller === 'person'
+  if (isBySession) await requireSession()
   const body = form.querySelector<HTMLTextAreaElement>('textarea')?.value ?? null
   if (body !== null) requireJson(body)
   const headers: Record<string, string> = {
@@ -70,7 +71,8 @@ async function send(form: HTMLFormElement, credential: HTMLInputElement | null):
     method: form.dataset.method ?? 'GET',
     headers,
     body,
-    credentials: 'omit',
+    // Beside another credential a session is refused; operations that anyone may call must not replace it.
+    credentials: isBySession ? 'same-origin' : 'omit',
   })
   const answer = await response.text()
   const ms = Math.round(performance.now() - startedAt)
@@ -78,6 +80,16 @@ async function send(form: HTMLFormElement, credential: HTMLInputElement | null):
     status: `${response.status} ${response.statusText} in ${ms} ms`,
     body: indented(answer),
     isFine: response.ok,
+  }
+}
+
+/** Opens a guest's session unless the reader has one. Scripts cannot read either: the browser sends it as a cookie. */
+async function requireSession(): Promise<void> {
+  try {
+    await readAccount()
+  } catch (error) {
+    if (!isRefusal(error, 'unauthenticated')) throw error
+    await ask('POST', '/api/auth/guest', {})
   }
 }
 
@@ -101,14 +113,6 @@ function requireJson(text: string): void {
   } catch (cause) {
     throw new Error('The body is not JSON. Nothing was sent.', { cause })
   }
-}
-
-async function readMember(method: string, path: string, name: string): Promise<string> {
-  const response = await fetch(path, { method, credentials: 'omit' })
-  const answer: unknown = await response.json()
-  const value = isObject(answer) ? textOf(answer, name) : ''
-  if (value === '') throw new Error(`${method} ${path} returned no ${name}.`)
-  return value
 }
 
 /** Not randomUUID, which browsers offer on secure origins only. */

@@ -24,32 +24,40 @@ export function setUpRecovery(): void {
     tell('If an account has this address, a code is on its way. It works for ten minutes.')
   })
   onSubmit(formOf('recovery-complete'), async (form) => {
-    await completeWithCode(fieldOf(form, 'code'))
-    finish()
+    finish(await completeWithCode(fieldOf(form, 'code')))
   })
   onSubmit(formOf('recovery-passkey'), async () => {
     const { challengeId, publicKey } = await ask('POST', START, { channel: 'passkey' })
-    await ask('POST', COMPLETE, { challengeId, credential: await assertionFor(publicKey) })
-    finish()
+    finish(await ask('POST', COMPLETE, { challengeId, credential: await assertionFor(publicKey) }))
   })
 }
 
 /** Accounts with a passkey require it as well; the API reveals this only after a correct code. */
-async function completeWithCode(code: string): Promise<void> {
+async function completeWithCode(code: string): Promise<Answer> {
   const shown = { challengeId: textOf(started, 'challengeId'), code }
   try {
-    await ask('POST', COMPLETE, shown)
+    return await ask('POST', COMPLETE, shown)
   } catch (error) {
     if (!isRefusal(error, 'step_up_required')) throw error
     tell('The code is right. Now show the account’s passkey.')
-    await ask('POST', COMPLETE, { ...shown, credential: await assertionFor(started.publicKey) })
+    return ask('POST', COMPLETE, { ...shown, credential: await assertionFor(started.publicKey) })
   }
 }
 
-/** Says what recovery changed before it leads on: agents stay stopped until their owner starts them. */
-function finish(): void {
+/** Leads on after a recovery, or says who has to decide first. */
+function finish(answer: Answer): void {
   started = {}
   for (const id of ['recovery-start', 'recovery-complete']) formOf(id)?.reset()
+  show('recovery-complete', false)
+  if (textOf(answer, 'status') === 'review') tell(waiting)
+  else leadOn()
+}
+
+const waiting =
+  'You are recognized as the owner. An administrator locked this account and has to unlock it: you can sign in afterwards. Nothing has changed yet.'
+
+/** Says what recovery changed before it leads on: agents stay stopped until their owner starts them. */
+function leadOn(): void {
   find('recovered-next', HTMLAnchorElement)?.setAttribute('href', takeNext())
   show('signed-out', false)
   show('recovered', true)

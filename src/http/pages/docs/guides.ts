@@ -36,6 +36,7 @@ export const guideGroups = [
       ['client', 'The client'],
       ['cli', 'The command line'],
       ['events', 'Events and webhooks'],
+      ['specification', 'The specification'],
     ],
   ],
   [
@@ -53,6 +54,8 @@ export interface Guide extends Rendered {
   readonly group: string
   /** Short name in lists. */
   readonly name: string
+  /** The Markdown, with the gateway's own origin. */
+  readonly text: string
 }
 
 /** Origin in the files, which the site replaces by the gateway's own so that commands work as pasted. */
@@ -78,10 +81,36 @@ export function readGuides({
   return existing.map((guide) => {
     const text = readFileSync(fileOf(guide.slug), 'utf8')
     const ours = keepsOrigin(guide.slug, isSandbox) ? text : text.replaceAll(WRITTEN_ORIGIN, origin)
-    return { ...guide, ...renderMarkdown(ours, (file) => pages.get(file) ?? null) }
+    return { ...guide, text: ours, ...renderMarkdown(ours, (file) => pages.get(file) ?? null) }
   })
 }
 
 function fileOf(slug: string): URL {
   return new URL(`docs/${slug}.md`, projectRoot())
+}
+
+/** The pages that a model should read, as links to their Markdown. @see https://llmstxt.org */
+export function llmsText(guides: readonly Guide[], origin: string): string {
+  const groups = guideGroups.map(([group]) => ({
+    group,
+    links: guides
+      .filter((guide) => guide.group === group)
+      .map(({ slug, title, lead }) => `- [${title}](${origin}/docs/${slug}.md): ${lead}`),
+  }))
+  return [
+    '# Bursar',
+    '',
+    '> A gateway that lets AI agents spend money safely: a stablecoin wallet, bank accounts, cards, investing, swap quotes and compliance, over REST and MCP, under a spend policy per key.',
+    '',
+    `Agents connect to the MCP server at ${origin}/mcp; the tools it lists describe themselves. Programs read the OpenAPI document.`,
+    ...groups
+      .filter(({ links }) => links.length > 0)
+      .flatMap(({ group, links }) => ['', `## ${group}`, '', ...links]),
+    '',
+    '## Reference',
+    '',
+    `- [OpenAPI 3.1](${origin}/api/openapi.json): every route with its input, answer and failures`,
+    `- [Errors](${origin}/errors): every code, what it means and what to do`,
+    '',
+  ].join('\n')
 }

@@ -67,7 +67,7 @@ function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading
         const code = `<code>${escaped(text)}</code>`
         return isFailureCode(text) ? `<a href="/errors/${text}">${code}</a>` : code
       },
-      html: ({ text }) => escaped(text),
+      html: ({ text }) => (/^<!--[^>]*-->\s*$/.test(text) ? '' : escaped(text)),
       image: ({ text }) => escaped(text),
     },
   })

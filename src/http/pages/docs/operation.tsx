@@ -252,7 +252,7 @@ function Try({ operation }: { readonly operation: Operation }) {
               name="credential"
               autocomplete="off"
               spellcheck={false}
-              placeholder={caller === 'account' ? '' : 'a new guest, if empty'}
+              placeholder={caller === 'account' ? '' : 'your session or a new guest’s, if empty'}
             />
           </p>
         )}

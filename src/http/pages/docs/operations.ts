@@ -2,7 +2,7 @@
 import { type FailureCode, isFailureCode } from '../../../failures/failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../../../kernel/catalogue.ts'
 import type { Services } from '../../../kernel/context.ts'
-import { exampleOf } from '../../openapi/example-of.ts'
+import { exampleOf, responseExample } from '../../openapi/example-of.ts'
 import { pathsOf } from '../../tool-paths.ts'
 
 /** @property name with the names of the objects around it: `policy.perTransaction.max`. */
@@ -62,17 +62,18 @@ export function readReference(
   catalogue: readonly CatalogueEntry[],
   services: Pick<Services, 'identityProviders'>,
 ): readonly Tag[] {
-  const tools = new Map(
-    catalogue.flatMap(({ tool }) => pathsOf(tool, services).map(({ name }) => [name, tool] as const)),
+  const entries = new Map(
+    catalogue.flatMap((entry) => pathsOf(entry.tool, services).map(({ name }) => [name, entry] as const)),
   )
   const operations = Object.entries(recordOf(document.paths)).flatMap(([path, methods]) =>
     METHODS.filter((method) => method in recordOf(methods)).map((method) => {
       const described = recordOf(recordOf(methods)[method])
       const id = textOf(described.operationId)
       const [tag] = listOf(described.tags).map(textOf)
-      const tool = tools.get(id)
+      const entry = entries.get(id)
+      const tool = entry?.tool
       const request = jsonOf(described.requestBody)
-      const failures = failuresOf(recordOf(described.responses))
+      const failures = failuresOf(recordOf(described.responses), document)
       const response = jsonOf(recordOf(described.responses)['200'])
       const parameters = listOf(described.parameters).map((one) => resolve(recordOf(one), document))
       return {
@@ -87,7 +88,7 @@ export function readReference(
         caller: tool?.who ?? 'provider',
         scopes: tool?.who === 'account' ? tool.scopes : [],
         secondFactor:
-          tool?.stepUp !== undefined
+          tool?.proof === 'step-up' || tool?.proof === 'recent'
             ? 'always'
             : failures.includes('step_up_required')
               ? 'sometimes'
@@ -98,7 +99,8 @@ export function readReference(
         body: membersOf(recordOf(request.schema), document),
         bodyExample: 'example' in request ? request.example : requiredExample(request.schema, document),
         answer: membersOf(recordOf(response.schema), document),
-        answerExample: response.example,
+        answerExample:
+          entry === undefined ? response.example : responseExample(entry.output, entry.tool.example),
         failures,
       } as const
     }),
@@ -148,6 +150,8 @@ function membersOf(schema: JsonSchema, document: JsonSchema, before = '', depth 
       .flatMap((one) => membersOf(recordOf(one), document, before, depth))
       .filter(({ name }) => !known.has(name) && known.add(name))
   }
+  if (Array.isArray(shape.allOf))
+    return shape.allOf.flatMap((part) => membersOf(recordOf(part), document, before, depth))
   if (shape.type === 'array' || listOf(shape.type).includes('array'))
     return membersOf(recordOf(shape.items), document, before, depth)
   const required = listOf(shape.required)
@@ -198,10 +202,11 @@ function requiredExample(schema: unknown, document: JsonSchema): unknown {
 }
 
 /** Codes of the responses that are the operation's own: the default holds those of every request. */
-function failuresOf(responses: Record<string, unknown>): FailureCode[] {
+function failuresOf(responses: Record<string, unknown>, document: JsonSchema): FailureCode[] {
   return Object.entries(responses)
     .filter(([status]) => status !== 'default')
-    .flatMap(([, one]) => textOf(recordOf(one).$ref).replace('#/components/responses/', '').split('.'))
+    .map(([, one]) => textOf(resolve(recordOf(one), document).description))
+    .flatMap((told) => [...told.matchAll(/`(\w+)`/g)].map(([, code = '']) => code))
     .filter(isFailureCode)
 }
 

@@ -9,7 +9,7 @@ import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, commonDeployer } from '../rpc/networks.ts'
 import { packOperation, signableOf } from './user-operation.ts'
-import type { Wallets } from './wallets.ts'
+import { saltOf, type Wallets } from './wallets.ts'
 
 /** Gas for creating a Safe with its setup: three modules' storage, five prices, an allowance. */
 const CREATION_GAS = 1_500_000n
@@ -95,7 +95,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   }
 
   function prepareWallet(wallet: Wallet, validUntil: Date): Promise<void> {
-    const key = JSON.stringify([wallet.accountId, wallet.origin, wallet.owner])
+    const key = JSON.stringify([saltOf(wallet), wallet.origin, wallet.owner])
     const known = ready.get(key)
     if (known !== undefined) return known
     const made = deployWallet(wallet, validUntil)

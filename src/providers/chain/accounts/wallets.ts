@@ -79,7 +79,7 @@ export interface SafeAccount {
 
 /** Computes addresses and calls of wallets, without reading the chain. */
 export interface Wallets {
-  safeOf(wallet: Pick<Wallet, 'accountId' | 'origin'>): SafeAccount
+  safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount
   /** The gateway's Safe, which spends from the allowances of others. */
   readonly delegate: Wallet
   /** Allowance of an agent right after the wallet's setup or hand-over. */
@@ -127,11 +127,13 @@ export function createWallets(maker: WalletMaker): Wallets {
     })
   }
 
-  function safeOf({ accountId, origin }: Pick<Wallet, 'accountId' | 'origin'>): SafeAccount {
-    const name = JSON.stringify([accountId, origin])
+  function safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount {
+    const { origin } = wallet
+    const salted = saltOf(wallet)
+    const name = JSON.stringify([salted, origin])
     const known = safes.get(name)
     if (known !== undefined) return known
-    const saltNonce = BigInt(keccak256(stringToHex(accountId)))
+    const saltNonce = BigInt(keccak256(stringToHex(salted)))
     const salt = keccak256(concat([keccak256(setupOf(origin)), numberToHex(saltNonce, { size: 32 })]))
     const safe = {
       address: getCreate2Address({ from: contracts.proxyFactory, salt, bytecodeHash }),
@@ -171,6 +173,11 @@ export function createWallets(maker: WalletMaker): Wallets {
         args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, signerOf(owner).address],
       }),
   }
+}
+
+/** Name of a smart account, which determines its address. The ids of accounts have no space. */
+export function saltOf({ accountId, isEscrow }: Pick<Wallet, 'accountId' | 'isEscrow'>): string {
+  return isEscrow ? `${accountId} escrow` : accountId
 }
 
 /** Value of a payment in an allowance, in millionths of a US dollar, rounded up like the module. */

@@ -23,7 +23,7 @@ export interface CreationCode {
 
 /** Reads the creation code from the installed packages. @throws Error when a package is missing. */
 export function loadCreationCode(): CreationCode {
-  const load = (path: string): Hex => artifact.parse(require(path)).bytecode
+  const load = (path: string): Hex => artifact.parse(installed(path)).bytecode
   const safe = '@safe-global/safe-contracts/build/artifacts/contracts'
   const module = '@safe-global/safe-4337/build/artifacts/contracts'
   const passkey = '@safe-global/safe-passkey/build/artifacts/contracts'
@@ -35,5 +35,17 @@ export function loadCreationCode(): CreationCode {
     moduleSetup: load(`${module}/SafeModuleSetup.sol/SafeModuleSetup.json`),
     passkeySigners: load(`${passkey}/SafeWebAuthnSignerFactory.sol/SafeWebAuthnSignerFactory.json`),
     passkeyVerifier: load(`${passkey}/verifiers/FCLP256Verifier.sol/FCLP256Verifier.json`),
+  }
+}
+
+/** The packages are optional, because not everyone may ship their licences. */
+function installed(path: string): unknown {
+  try {
+    return require(path)
+  } catch (cause) {
+    throw new Error(
+      'The contracts of a local chain are not installed: their packages are optional (see NOTICE). Run npm ci without --omit=optional, or set CHAIN=simulated or CHAIN_RPC_URL.',
+      { cause },
+    )
   }
 }

@@ -105,7 +105,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     operations,
     seenBlocks,
     readReceipt: read,
-    signer: createEvmSigner(client, relayer),
+    signer: createEvmSigner(client, relayer, isDevelopment ? 'pending' : 'latest'),
     forget() {
       deployments.forget()
       operations.forget()

@@ -16,7 +16,7 @@ import {
   type WalletModule,
 } from '../../chain.ts'
 import { safeCallOf, signableOf } from '../accounts/user-operation.ts'
-import { allowancePrices } from '../accounts/wallets.ts'
+import { allowancePrices, saltOf } from '../accounts/wallets.ts'
 import {
   allowanceModule,
   canonicalContracts,
@@ -58,7 +58,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     const refusal = execute(operation)
     if (refusal !== undefined) return refusal
     const transactionHash = state.mine({ hash: hashOf(operation), operationHash: operationHashOf(operation) })
-    deployed.add(wallet.accountId)
+    deployed.add(saltOf(wallet))
     return { status: 'submitted', transactionHash }
   }
 
@@ -70,7 +70,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
       state.use(mark)
       return undefined
     }
-    const from = walletOf(wallet.accountId)
+    const from = walletOf(saltOf(wallet))
     const refusal = state.refusalOf(call.token, from, call.units)
     if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
     const exceeded =
@@ -102,7 +102,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     entryPoint: canonicalContracts.entryPoint,
     tokens: sandboxTokenAddresses,
     signer,
-    walletAddress: async ({ accountId }) => walletOf(accountId),
+    walletAddress: async (wallet) => walletOf(saltOf(wallet)),
     modules: async (wallet) => modulesOf(wallet),
     operationOf: signable,
     balanceOf: async (token, address) => state.balanceOf(token, address),
@@ -163,7 +163,7 @@ function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOpe
   return signableOf(
     { ...contracts, chainId: chains[name].id },
     {
-      safe: walletOf(wallet.accountId),
+      safe: walletOf(saltOf(wallet)),
       id,
       call: safeCallOf({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
       validUntil,
@@ -172,16 +172,16 @@ function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOpe
   )
 }
 
-function walletOf(accountId: string): Address {
-  return getAddress(fakeAddress(`wallet ${accountId}`))
+function walletOf(salt: string): Address {
+  return getAddress(fakeAddress(`wallet ${salt}`))
 }
 
 function markOf({ wallet, id }: ChainOperation): string {
-  return `${wallet.accountId}|${id}`
+  return `${saltOf(wallet)}|${id}`
 }
 
 function operationHashOf({ wallet, id, call }: ChainOperation): Hex {
-  const parts = { wallet: wallet.accountId, id, ...call }
+  const parts = { wallet: saltOf(wallet), id, ...call }
   return fakeHash(
     `operation ${JSON.stringify(parts, (_name, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
   )

@@ -3,7 +3,8 @@
 -- refunded, which was counted already. The uncovered part becomes a debt, reported as shortfall in cents.
 --
 -- Arguments: p_units in cents; p_places, p_assets and p_rates as in card_authorize; p_ids are ids for the decisions of settlements.
--- Verdicts: applied; unknown (no such purchase); repeated (or of no effect on a declined purchase).
+-- Verdicts: applied; unknown (no such purchase); repeated (or of no effect on a declined purchase); waiting (the chain has to decide
+--   something first: apply it again).
 -- Locks: the authorization's row, as a resolve takes its reservation; the account; then all balances of the account, by account
 --   and asset.
 create or replace function card_apply(
@@ -44,6 +45,21 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(a.account_id, 0));
   perform 1 from balance b where b.account > a.account_id || ':' and b.account < a.account_id || ';'
   order by b.account, b.asset for update;
+
+  -- Money that is on its way is taken where it arrives. Money is given back when the payment is no longer open: if it fails, what the
+  -- account owes for it goes first.
+  if p_kind = 'clearing' and exists (
+    select from card_hold where authorization_id = a.id and micros > 0 and left(place, 5) = 'pull.'
+  ) or p_kind = 'refund' and exists (
+    select from card_settlement s join wallet w on w.account_id = s.account_id
+    where s.account_id = a.account_id and s.status = 'sending'
+      and (left(s.place, 7) <> 'escrow.' and w.owner->>'kind' <> 'gateway' or s.authorization_id = a.id
+        and exists (select from debt d where d.account_id = a.account_id and d.reference = s.id and d.owed > 0))
+  ) then
+    delete from card_event where authorization_id = a.id and id = p_event;
+    verdict := 'waiting';
+    return;
+  end if;
 
   if p_kind in ('clearing', 'return_reversal') then
     v_first := case when a.cleared = 0 and (a.approved = 0 or a.status in ('voided', 'expired', 'declined')) then 1 else 0 end;
@@ -89,10 +105,15 @@ begin
         'external:cards', p_at);
     end if;
   elsif p_kind = 'refund' and p_units > 0 then
-    v_from := array['external:cards'];
-    v_to := array[a.account_id || ':bank:available'];
-    v_assets := array['USD'];
-    v_takes := array[p_units];
+    select f.left_units, f.sources, f.destinations, f.assets, f.units into v_back, v_from, v_to, v_assets, v_takes
+    from card_forgive(a.id, p_units, p_at) f;
+    if v_back > 0 then
+      v_from := v_from || 'external:cards'::text;
+      v_to := v_to || (a.account_id || ':bank:available');
+      v_assets := v_assets || 'USD'::text;
+      v_takes := v_takes || v_back::bigint;
+    end if;
+    v_back := 0;
   elsif p_kind in ('reversal', 'close') then
     select coalesce(sum(micros), 0) into v_left from card_hold where authorization_id = a.id;
     if p_kind = 'reversal' then
@@ -105,7 +126,8 @@ begin
       v_take := div(h.units * v_worth, h.micros::numeric);
       update card_hold set units = units - v_take, micros = micros - v_worth where authorization_id = a.id and ordinal = h.ordinal;
       v_left := v_left - v_worth;
-      if v_take > 0 then
+      -- What is being pulled becomes available where the pull ends.
+      if v_take > 0 and left(h.place, 5) <> 'pull.' then
         v_from := v_from || (a.account_id || ':' || h.place || ':held');
         v_to := v_to || (a.account_id || ':' || h.place || ':available');
         v_assets := v_assets || h.asset;

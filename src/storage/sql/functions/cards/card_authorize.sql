@@ -16,8 +16,10 @@
 --   p_ask: {id, input, fingerprint, merchant, expires_at, since, max_open}: the approval to be requested if the policy asks for one,
 --     unless the same one or max_open of the key are open; and the time after which an approval must have been given to let this
 --     purchase pass, once. Null: neither
+--   p_float: the most that open purchases may promise of a wallet that its owner can empty, in millionths of a USD
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
---   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again).
+--   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again); pull (it
+--   would be approved, if `pulls` had reached the escrow; nothing is written).
 -- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset; then the
 --   approval that lets the purchase pass.
 --   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
@@ -27,7 +29,8 @@ create or replace function card_authorize(
   p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
   p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz, p_ask jsonb default null,
-  out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
+  p_float bigint default 0,
+  out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text, out pulls jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -52,6 +55,8 @@ declare
   v_takes bigint[] := '{}';
   v_worths bigint[] := '{}';
   v_approval text;
+  v_floating numeric;
+  v_is_floating boolean := false;
 begin
   perform pg_advisory_xact_lock(hashtext('card'), hashtext(p_token));
   perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
@@ -148,8 +153,12 @@ begin
       v_worths := array[(v_need * 10000)::bigint];
     end if;
 
+    if not p_is_ours and v_worth = 0 then
+      select coalesce(sum(h.micros), 0) into v_floating from unnest(v_places, v_worths) as h (place, micros) where h.place = p_place;
+      v_is_floating := v_floating > 0 and v_floating + card_float_micros(q.account, p_place) > p_float;
+    end if;
     v_facts := q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
-      'chain', case v_places[1] when 'bank' then null else v_places[1] end,
+      'chain', case v_places[1] when 'bank' then null else replace(v_places[1], 'escrow.', '') end,
       'usdMicros', (v_need * 10000)::bigint::text, 'holds',
       (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
         from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal)));
@@ -164,12 +173,23 @@ begin
         v_facts := v_facts || jsonb_build_object('approvalId', v_approval);
       end if;
     end if;
-    select * into s from spend_reserve(
-      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, v_facts,
-      q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
-      q.cooldown_seconds, q.needs_approval and v_approval is null, false, q.account || ':' || v_places[1] || ':available',
-      q.account || ':' || v_places[1] || ':held', null, null, null, v_at, p_budgets => q.budgets::jsonb,
-      p_approval => v_approval, p_mac => case when v_facts = q.facts::jsonb then q.mac end);
+    -- What the owner can take away after the answer must be below the float; the rest is pulled first. Everything else has agreed by
+    -- then, and nothing of it stands.
+    if v_is_floating then
+      begin
+        select * into s from card_reserve(p_spend, v_facts, v_places[1], v_assets[1], v_takes[1], (v_need * 10000)::bigint, v_approval);
+        if s.verdict = 'allow' then
+          raise exception using errcode = 'BPULL';
+        end if;
+      exception when sqlstate 'BPULL' then
+        verdict := 'pull';
+        pulls := (select jsonb_agg(jsonb_build_object('asset', h.asset, 'units', h.units::text) order by h.ordinal)
+          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal) where h.place = p_place);
+        return;
+      end;
+    else
+      select * into s from card_reserve(p_spend, v_facts, v_places[1], v_assets[1], v_takes[1], (v_need * 10000)::bigint, v_approval);
+    end if;
     if s.verdict = 'stale_policy' then
       verdict := 'stale';
       return;
@@ -195,7 +215,7 @@ begin
     ) and (p_ask->>'max_open')::int > (
       select count(*) from approval o
       where o.key_id = q.key and o.status = 'pending' and o.card_id is not null and o.expires_at > v_at
-    ) then
+    ) and not approvals_full(q.account, q.key, v_at) then
       insert into approval (id, account_id, key_id, decision_id, operation, input, fingerprint, violations, status, created_at,
         expires_at, card_id, merchant, units)
       values (p_ask->>'id', q.account, q.key, decision_id, q.operation, p_ask->>'input', p_ask->>'fingerprint', '[]', 'pending', v_at,

@@ -4,7 +4,7 @@
 --
 -- Locks: each level of card_authorize as a whole before the next, sorted: all tokens, all webhooks, all accounts, all balances.
 create or replace function card_authorize_batch(p_requests jsonb)
-returns table (verdict text, authorization_id text, reason text, approved bigint, made jsonb) language plpgsql as $$
+returns table (verdict text, authorization_id text, reason text, approved bigint, made jsonb, pulls jsonb) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_account text;
@@ -38,13 +38,14 @@ begin
       id text, card text, version int, kyc_level text, is_guest boolean, key_expires_at timestamptz, token text, webhook text,
       units bigint, partial boolean, refusal text, about text, places text[], assets text[], rates bigint[], spend text,
       fingerprint text, is_ours boolean, "left" bigint, since timestamptz, place text, tokens text[], prices bigint[],
-      on_chain bigint[], booked bigint[], ask text
+      on_chain bigint[], booked bigint[], ask text, float bigint
     )) with ordinality as p order by p.ordinality
   loop
     select * into r from card_authorize(q.id, q.card, q.version, q.token, q.webhook, q.units, q.partial, q.refusal,
       q.about::jsonb, q.places, q.assets, q.rates, q.spend::jsonb, q.fingerprint, q.is_ours, q."left", q.since, q.place,
       q.tokens, q.prices, q.on_chain, q.booked, q.kyc_level, q.is_guest, q.key_expires_at,
-      q.ask::jsonb);
+      q.ask::jsonb, coalesce(q.float, 0));
+    pulls := r.pulls;
     verdict := r.verdict;
     authorization_id := r.authorization_id;
     reason := r.reason;

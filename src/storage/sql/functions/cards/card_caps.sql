@@ -24,12 +24,12 @@ begin
     select coalesce(max(b.units), 0) into v_cap from balance b
     where b.account = p_account || ':' || f.place || ':available' and b.asset = f.asset;
     -- A wallet that holds less than it has promised pays for nothing more.
-    if f.place <> 'bank' and exists (
+    if f.place <> 'bank' and left(f.place, 7) <> 'escrow.' and exists (
       select from wallet_shortfall s where s.account_id = p_account and s.token = f.asset and s.uncovered > 0
     ) then
       v_cap := 0;
     end if;
-    if p_left is not null and f.place <> 'bank' then
+    if p_left is not null and f.place <> 'bank' and left(f.place, 7) <> 'escrow.' then
       select coalesce(max(b.units), 0) into v_held from balance b
       where b.account = p_account || ':' || f.place || ':held' and b.asset = f.asset;
       v_cap := greatest(0, coalesce(least(v_cap, f.on_chain - v_held - greatest(f.booked - v_cap - v_held, 0),

@@ -12,6 +12,10 @@ begin
     select h.asset, h.units from card_authorization a join card_hold h on h.authorization_id = a.id
     where a.account_id = p_account and a.status = 'pending' and h.place = p_place
     union all
+    select l.asset, l.units from card_pull l
+    where l.account_id = p_account and l.place = p_place
+      and (l.ended_at is null or l.status = 'settled' and l.ended_at > p_since - interval '100 milliseconds')
+    union all
     select s.asset, s.units from card_settlement s join reservation r on r.decision_id = s.decision_id
     where s.account_id = p_account and s.place = p_place and s.status <> 'freed'
       and (s.ended_at is null or s.ended_at > p_since - interval '100 milliseconds')

@@ -1,7 +1,8 @@
 -- Collects as much of a debt as the owner has, and returns it in the debt's smallest units. Cash leaves at once, stablecoins by a
 -- settlement to the treasury, which has a debt of its own if the chain refuses it for good. The debt of such a settlement is
--- secured by what the settlement still holds, which is freed as the debt is paid: by cash, or by another token when the token was
--- what the chain refused.
+-- secured by what the settlement still holds, which is freed as the debt is paid: by cash, from another place, or by another token
+-- when the token was what the chain refused. What an owner can keep from being paid is tried again after a pause that doubles, because
+-- one whose wallet refuses on every chain would have the debt carried between them for ever.
 --
 -- Arguments: p_places, p_assets and p_rates as in money_to_take; p_ids are ids for the decisions of settlements.
 -- Locks: the account; the debt's row; the settlement's row; then all balances of the account, by account and asset.
@@ -16,6 +17,7 @@ declare
   v_account text;
   v_worth numeric;
   v_free bigint;
+  v_pause interval := '0';
   v_next int := 1;
   v_places text[];
   v_names text[];
@@ -42,6 +44,8 @@ begin
     if s.status = 'sending' then
       return;
     end if;
+    select least(interval '1 second' * (power(2, least(count(*), 12)) - 1), interval '1 hour') into v_pause from card_settlement f
+    where f.account_id = v_account and f.status = 'freed' and f.refused_by is not null and f.ended_at > p_at - interval '1 day';
   end if;
   perform 1 from balance b where b.account > v_account || ':' and b.account < v_account || ';'
   order by b.account, b.asset for update;
@@ -49,7 +53,9 @@ begin
   select array_agg(p.place order by p.ordinal), array_agg(p.asset order by p.ordinal), array_agg(p.rate order by p.ordinal)
   into v_places, v_names, v_rates
   from unnest(p_places, p_assets, p_rates) with ordinality as p (place, asset, rate, ordinal)
-  where p.place = 'bank' or d.kind <> 'settlement' or s.refused_by = 'transfer' and p.asset <> s.asset;
+  where p.place = 'bank' or d.kind <> 'settlement' or (
+    (p.place <> s.place or s.refused_by = 'transfer' and p.asset <> s.asset)
+    and (left(p.place, 7) = 'escrow.' or d.created_at + v_pause <= p_at));
   select coalesce(sum(t.micros), 0) into v_worth
   from money_to_take(v_account, v_places, v_names, v_rates, d.owed::numeric * 10000) t;
   collected := least(d.owed, div(v_worth, 10000));

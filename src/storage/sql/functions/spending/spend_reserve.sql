@@ -20,7 +20,8 @@
 --   p_nonce: nonce of the signed request, which its authentication has used up in a commit of its own, perhaps on a database that
 --     has failed since; null: not signed
 --   p_transfer: the row of the transfer to be sent, written with the hold; null: none. See transfer_insert.
---   p_purse: {source, held, chunk}: the purse that pays where it has enough. Otherwise the wallet holds a chunk of money for it, or
+--   p_purse: {source, held, chunk}: the purse that pays where it has enough. Otherwise the wallet holds a chunk of money for it, within
+--     what the budgets leave of the key's periods, or
 --     p_units where it has less; null: none
 --   p_order: the row of the order to be placed, written with the hold; null: none. See order_insert.
 --   p_is_recorded: the caller, spend_reserve_batch, records an allowed spend that no approval overruled: what is held, and the rows of
@@ -62,6 +63,8 @@ declare
   v_screening jsonb;
   v_is_indebted boolean;
   v_used_by text;
+  v_left bigint;
+  v_chunk bigint;
 begin
   replayed := false;
   decision_id := p_decision;
@@ -199,10 +202,22 @@ begin
     if exists (select from balance b where b.account = p_purse->>'source' and b.asset = p_asset and b.units >= p_units) then
       p_source := p_purse->>'source';
       p_held := p_purse->>'held';
-    elsif exists (select from balance b where b.account = p_source and b.asset = p_asset
-      and b.units >= greatest(p_units, (p_purse->>'chunk')::bigint))
-    then
-      p_units := greatest(p_units, (p_purse->>'chunk')::bigint);
+    elsif (p_purse->>'chunk')::bigint > p_units and p_usd_micros > 0 and not exists (
+      -- One chunk at a time. A purchase that did not reach its purse within an hour was given up.
+      select from reservation r join decision d on d.id = r.decision_id
+      where r.status = 'reserved' and r.reserved_at > p_at - interval '1 hour' and r.key_id = p_key and r.source = p_source
+        and r.asset = p_asset and d.operation = p_operation
+    ) then
+      -- It never has more than its key may still spend, this purchase included. An account's own purse has no chunk.
+      v_left := least(
+        budget_left(array[p_key], coalesce(p_budgets, '[]') || jsonb_build_object('period', 'day', 'max_micros', p_daily_max), v_day),
+        budget_left(array(select k.id from access_key k where k.account_id = p_account), v_owner_budgets, v_day)
+      ) + case when v_counted then p_usd_micros else 0 end;
+      v_chunk := greatest(p_units, least((p_purse->>'chunk')::bigint, floor(v_left::numeric * p_units / p_usd_micros)
+        - coalesce((select b.units from balance b where b.account = p_purse->>'source' and b.asset = p_asset), 0)));
+      if exists (select from balance b where b.account = p_source and b.asset = p_asset and b.units >= v_chunk) then
+        p_units := v_chunk;
+      end if;
     end if;
   end if;
 

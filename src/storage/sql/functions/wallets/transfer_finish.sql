@@ -1,5 +1,5 @@
 -- Ends a transfer, once: settles or releases its money, and completes its row as the ledger says, in one round trip. Money sent to
--- one of our wallets is credited to it; money sent to a purse stays held there; any other money leaves the books.
+-- one of our wallets is credited to it; money sent to a purse or an escrow stays in the books there; any other money leaves them.
 --
 -- Arguments
 --   p_is_confirmed: the chain executed it. Otherwise it never will, and the money goes back to its source.
@@ -23,6 +23,7 @@ begin
   end if;
   verdict := case
     when v_purse is not null then purse_fill(p_decision, v_purse, p_at)
+    when exists (select from card_pull l where l.decision_id = p_decision) then card_pull_end(p_decision, p_is_confirmed, p_at)
     else spend_resolve(p_decision, case when p_is_confirmed then 'settled' else 'released' end, v_destination, p_at)
   end;
   update transfer t

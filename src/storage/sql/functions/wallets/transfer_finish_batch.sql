@@ -30,7 +30,7 @@ begin
       select distinct hashtextextended(r.account_id, 0) as hash
       from jsonb_to_recordset(p_requests) as q (decision text, is_confirmed boolean)
       join reservation r on r.decision_id = q.decision
-      where not q.is_confirmed
+      where not q.is_confirmed or exists (select from card_pull l where l.decision_id = q.decision)
       order by 1
     ) owner;
 
@@ -39,9 +39,12 @@ begin
       from jsonb_to_recordset(p_requests) as q (decision text, chain text, destination text, is_confirmed boolean)
       join reservation r on r.decision_id = q.decision and r.status = 'reserved' and r.source is not null
       left join wallet w on q.is_confirmed and w.address = q.destination
+      left join card_pull l on l.decision_id = q.decision
       cross join lateral (values
         (r.held, r.asset, false),
-        (case when not q.is_confirmed then r.source else w.account_id || ':' || q.chain || ':available' end, r.asset, true)
+        (case when not q.is_confirmed then r.source else w.account_id || ':' || q.chain || ':available' end, r.asset, true),
+        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':available', r.asset, true),
+        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':held', r.asset, true)
       ) as p (account, asset, is_filled)
       where p.account is not null
       group by p.account, p.asset
@@ -74,6 +77,7 @@ begin
       left join wallet w on w.address = q.destination
       where q.is_confirmed and q.turn = 1 and r.status = 'reserved' and r.taken = 0 and r.source is not null
         and not exists (select from purchase p where p.decision_id = q.decision)
+        and not exists (select from card_pull l where l.decision_id = q.decision)
       order by q.place
     ), resolved as (
       update reservation r set status = 'settled', resolved_at = s.at, taken = r.units

@@ -14,10 +14,10 @@ begin
     end if;
   end if;
   insert into transfer
-    (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac)
+    (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac, payer)
   values (p_transfer->>'id', p_account, p_decision, p_transfer->>'token', (p_transfer->>'units')::bigint, p_transfer->>'destination',
     p_transfer->>'chain', 'reserved', v_at, v_at, p_transfer->'authorized', p_transfer->>'signer',
-    (p_transfer->>'valid_until')::timestamptz, p_transfer->>'mac')
+    (p_transfer->>'valid_until')::timestamptz, p_transfer->>'mac', coalesce(p_transfer->>'payer', 'wallet'))
   on conflict do nothing;
   if not found then
     return null;

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { agreeTerms, insertQuote } from '../../../src/banking/payout-quote.ts'
+import { payoutAssets, quoteMembers, refineQuote } from '../../../src/banking/payout-request.ts'
+import { requireRecipient } from '../../../src/banking/recipients.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { decimalOf } from '../../../src/money/money.ts'
+import { payoutCurrencies } from '../../../src/providers/banking.ts'
+
+export default defineTool({
+  name: 'banking.payouts.quote',
+  title: 'Quote a payout',
+  summary: 'Tell what a payout costs and what arrives, without paying.',
+  description:
+    'Use it before a payout whose fee or rate matters. Pay it with `quoteId`, once; where an approval may take longer, pay out `recipientAmount`.',
+  route: 'POST /api/banking/payouts/quote',
+  who: 'account',
+  scopes: ['banking:pay'],
+  effect: 'write',
+  proof: 'none',
+  ownTransactions: true,
+  mcp: true,
+  rail: 'bank-payout',
+  input: z
+    .strictObject({
+      ...quoteMembers,
+      asset: z
+        .enum(payoutAssets)
+        .default('USD')
+        .describe('`USD`: cash at the bank; `USDC`: from the wallet.'),
+    })
+    .superRefine(refineQuote),
+  output: z.strictObject({
+    quoteId: z
+      .string()
+      .nullable()
+      .describe('`quote_…`; null where the bank sets its rate later: `recipientAmount` is then an estimate.'),
+    amount: z.string().describe('Amount that leaves the account, with the fee.'),
+    asset: z.enum(payoutAssets).describe('Asset that is paid out.'),
+    fee: z.string().describe('Fee within the amount.'),
+    rate: z.string().describe('Units of the currency per unit of the asset.'),
+    recipientAmount: z.string().describe('Amount that arrives.'),
+    currency: z.enum(payoutCurrencies).describe('Currency that arrives.'),
+    eta: z.string().describe('When it is expected to arrive, ISO 8601 UTC.'),
+    expiresAt: z.string().nullable().describe('When the quote expires, ISO 8601 UTC; null without one.'),
+  }),
+  failures: ['payout_rejected', 'rates_unavailable', 'provider_unavailable', 'not_found'],
+  example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', recipientAmount: '5' },
+  run: async (context, { recipientId, asset, ...said }) => {
+    const accountId = callerOf(context).account.id
+    const recipient = await requireRecipient(context, { id: recipientId, accountId })
+    const terms = await agreeTerms(context, { accountId, recipient, said: { ...said, asset } })
+    const { money, fee, rate, recipientUnits, eta, firmUntil } = terms
+    const { currency } = recipient
+    return {
+      quoteId: await insertQuote(context, { accountId, recipient, terms }),
+      amount: decimalOf(money),
+      asset,
+      fee: decimalOf({ asset, units: fee }),
+      rate,
+      recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
+      currency,
+      eta: eta.toISOString(),
+      expiresAt: firmUntil?.toISOString() ?? null,
+    }
+  },
+})
