@@ -186,6 +186,7 @@ describe('the import table', () => {
       'CHANGELOG.md',
       'Dockerfile',
       'LICENSE',
+      'NOTICE',
       'README.md',
       'compose.yaml',
       'docs',
@@ -229,8 +230,8 @@ describe('the import table', () => {
   it('reads the clock and generates randomness in one place each', () => {
     const strays = files.filter(
       (file) =>
-        // The client runs in the programs of others.
-        !/^src\/(base\/(clock|ids)\.ts$|client\/|console\/)/.test(file) &&
+        // The client runs in the programs of others, pages in their browsers.
+        !/^src\/(base\/(clock|ids)\.ts$|client\/|console\/|http\/pages\/client\/)/.test(file) &&
         /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
     )
     expect(strays).toEqual([])

@@ -41,6 +41,7 @@ async function insertTestPayout(database: Database, owner: string, decisionId: s
     recipientUnits: 975n,
     rate: '1',
     eta: noon,
+    quoteId: null,
     reference: null,
     createdAt: noon,
   })

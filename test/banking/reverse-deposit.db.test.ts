@@ -21,6 +21,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
       {
         database: database(),
         chain: { name: 'base-sepolia' },
+        chains: { all: [{ name: 'base-sepolia' }] },
         rates: createSnapshotRates(),
         newId,
         vouch: authenticateDecision,

@@ -70,6 +70,7 @@ export function applyDeposit(
     database,
     rates,
     chain: { name: 'base-sepolia' },
+    chains: { all: [{ name: 'base-sepolia' }] },
     newId,
     vouch: authenticateDecision,
     isBookedHere,

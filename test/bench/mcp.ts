@@ -51,7 +51,12 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
         headers: { host: 'bursar.example', ...json, ...headers },
         body,
       })
-      const from = { requestId: 'req_bench', now: noon, clientAddress: '127.0.0.1' }
+      const from = {
+        requestId: 'req_bench',
+        now: noon,
+        clientAddress: '127.0.0.1',
+        refundCounts: async () => {},
+      }
       const response = await handle({ request, body, principal, ...from })
       // Reading the text is the client's work.
       const bytes = Buffer.from(await response.arrayBuffer())

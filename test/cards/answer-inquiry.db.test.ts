@@ -14,7 +14,16 @@ onBothEngines('a balance inquiry', (database) => {
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
     expect(await inquire(free)).toMatchObject({ balance: 15_000n })
     expect(
-      await inquire(free, { settings: { mode: 'production', kycLimits, dataKey, cardSpreadBps: 0 } }),
+      await inquire(free, {
+        settings: {
+          mode: 'production',
+          kycLimits,
+          dataKey,
+          cardSpreadBps: 0,
+          cardFloatMicros: 50_000_000n,
+          cardPullMs: 2_500,
+        },
+      }),
     ).toMatchObject({
       balance: 3333n,
     })

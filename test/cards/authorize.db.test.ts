@@ -18,6 +18,7 @@ import {
   newOwner,
   noon,
   owned,
+  pullHolds,
   purchaseOf,
   settleAll,
 } from './scene.ts'
@@ -84,7 +85,10 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '5', EURC: '100' })
     const card = await issueCard(database(), owner, { priority: ['USDC', 'EURC'] })
     const parts = cardDependencies(database())
-    const spread = { ...parts, settings: { ...parts.settings, cardSpreadBps: 50 } }
+    const spread = {
+      ...parts,
+      settings: { ...parts.settings, cardSpreadBps: 50, cardFloatMicros: 50_000_000n, cardPullMs: 2_500 },
+    }
     const purchase = purchaseOf(card, '15')
     expect(await decide(spread, purchase)).toMatchObject({ reason: 'approved' })
     // 5 USDC are 5 USD; 10 USD at 1.0705 less half a percent are 9.388372 EURC, rounded up.
@@ -179,7 +183,14 @@ onBothEngines('a card decision', (database) => {
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
     const parts = {
       ...cardDependencies(database()),
-      settings: { mode: 'production' as const, kycLimits, dataKey, cardSpreadBps: 0 },
+      settings: {
+        mode: 'production' as const,
+        kycLimits,
+        dataKey,
+        cardSpreadBps: 0,
+        cardFloatMicros: 50_000_000n,
+        cardPullMs: 2_500,
+      },
     }
     const reasonOf = async (amount = '1') => (await decide(parts, purchaseOf(card, amount))).reason
     const setCard = async (controls: Partial<Card>) => {
@@ -212,6 +223,7 @@ onBothEngines('a card decision', (database) => {
       expect(await reasonOf()).toBe('approved')
     }
     // The wallet passes to its owner, and nothing is known of the chain.
+    await pullHolds(database(), owner)
     await give(database(), owner)
     expect(await reasonOf()).toBe('insufficient_funds')
   })

@@ -42,7 +42,17 @@ onBothEngines('a card', (database) => {
     const verifyCard = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
       (
         await decide(
-          { ...cardDependencies(database()), settings: { mode, kycLimits, dataKey, cardSpreadBps: 0 } },
+          {
+            ...cardDependencies(database()),
+            settings: {
+              mode,
+              kycLimits,
+              dataKey,
+              cardSpreadBps: 0,
+              cardFloatMicros: 50_000_000n,
+              cardPullMs: 2_500,
+            },
+          },
           purchaseOf(card, amount),
         )
       ).reason

@@ -10,7 +10,7 @@ import {
   type CardAuthorizationDependencies,
   createKnownCards,
 } from '../../src/cards/authorize.ts'
-import { newCard } from '../../src/cards/issue-card.ts'
+import { demoCard } from '../../src/cards/issue-card.ts'
 import { endSettlements, type SettlementParts, unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
 import { policyOf } from '../../src/kernel/gates/policy.ts'
@@ -19,14 +19,15 @@ import { balances } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
 import { type Asset, decimalOf, moneyOf, type Stablecoin, stablecoins } from '../../src/money/money.ts'
 import type { CardAuthorization, CardTransaction } from '../../src/providers/card-processor.ts'
-import { allowancePrices } from '../../src/providers/chain/accounts/wallets.ts'
+import { allowancePrices, allowanceValue } from '../../src/providers/chain/accounts/wallets.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createSnapshotRates } from '../../src/providers/rates/sandbox.ts'
 import { createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
-import type { Coverage } from '../../src/spending/coverage.ts'
+import { type Coverage, coverageParameters } from '../../src/spending/coverage.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
+import { stablecoinOf } from '../../src/wallets/store.ts'
 
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
@@ -54,10 +55,18 @@ export function cardDependencies(
     newId,
     clock: () => noon,
     log: silentLog,
-    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey, cardSpreadBps: 0 },
+    settings: {
+      mode: 'sandbox',
+      kycLimits: defaultKycLimits.sandbox,
+      dataKey,
+      cardSpreadBps: 0,
+      cardFloatMicros: 50_000_000n,
+      cardPullMs: 2_500,
+    },
     vouch: authenticateDecision,
     readCoverage: async () => null,
     knownCards: createKnownCards(),
+    pull: pulling(database),
     ...changes,
   }
 }
@@ -67,18 +76,67 @@ const owners = {
   passkey: { kind: 'passkey', x: '0x01', y: '0x02' },
 } as const
 
+/** Gives an owner's wallet to a passkey, as registering one does. @throws Failure `wallet_busy`. */
+export function give(database: Database, accountId: string): Promise<void> {
+  return transferOwnership(database, accountId, owners.passkey)
+}
+
 /**
- * Gives an owner's wallet to a passkey, as registering one does. @returns the amount that the hand-over will cover, in
- * micros.
+ * A chain that moves what is pulled to the escrow at once, as far as the cards' allowance goes. @param left of the
+ * allowance, such as `200`. @returns the `pull` of a decision.
  */
-export async function give(database: Database, accountId: string): Promise<bigint> {
-  await transferOwnership({ database, chain: { allowancePrices } }, accountId, owners.passkey)
-  const { card_cover } = await database.kysely
-    .selectFrom('wallet')
-    .select('card_cover')
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  return card_cover
+export function pulling(database: Database, left = '1000000'): CardAuthorizationDependencies['pull'] {
+  let micros = moneyOf('USDC', left).units
+  return async ({ accountId, token, pulls, coverage }) => {
+    const [before, since, , tokens, prices] = coverageParameters(coverage)
+    let isPulled = true
+    for (const { asset, units } of pulls) {
+      const decisionId = newId('dec', noon)
+      const begun = await database.call<{ units: bigint | null }>(
+        {
+          name: 'test_pull',
+          text: 'select card_pull_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as units',
+        },
+        [decisionId, accountId, token, chain.name, asset, units, noon, before, since, tokens, prices],
+      )
+      if (begun[0]?.units === null) return false
+      const worth = allowanceValue(stablecoinOf(asset), BigInt(units))
+      const isRefused = worth > micros
+      if (!isRefused) micros -= worth
+      await endPull(database, decisionId, !isRefused)
+      isPulled &&= !isRefused
+    }
+    return isPulled
+  }
+}
+
+/** Pulls what approved purchases hold of a token in a wallet. @returns the pull's decision; null where nothing is held. */
+export async function beginPull(
+  database: Database,
+  accountId: string,
+  asset: Stablecoin = 'USDC',
+): Promise<string | null> {
+  const decisionId = newId('dec', noon)
+  const rows = await database.call<{ units: bigint | null }>(
+    { name: 'test_pull_holds', text: 'select card_pull_begin($1, $2, $3, $4, $5, $6, $7) as units' },
+    [decisionId, accountId, null, chain.name, asset, null, noon],
+  )
+  return rows[0]?.units == null ? null : decisionId
+}
+
+/** Pulls what approved purchases hold in a wallet, and lets the chain confirm it. */
+export async function pullHolds(database: Database, accountId: string): Promise<void> {
+  for (const asset of stablecoins) {
+    const decisionId = await beginPull(database, accountId, asset)
+    if (decisionId !== null) await endPull(database, decisionId)
+  }
+}
+
+/** The chain's decision on a pull. */
+export async function endPull(database: Database, decisionId: string, isConfirmed = true): Promise<void> {
+  await database.call({ name: 'test_pull_end', text: 'select verdict from card_pull_end($1, $2, $3)' }, [
+    ...[decisionId, isConfirmed, noon],
+  ])
 }
 
 /** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. */
@@ -154,7 +212,7 @@ export async function issueCard(
 ): Promise<Card> {
   const id = newId('card', noon)
   return insertCard(database, {
-    ...newCard,
+    ...demoCard,
     id,
     accountId,
     keyId: null,

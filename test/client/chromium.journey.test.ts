@@ -34,7 +34,14 @@ describe.skipIf(executable === undefined)('the client in Chromium', () => {
       .poll(async () => [await page.title(), ...complaints].join('\n'), { timeout: 15_000 })
       .toMatch(/^\{/)
     const seen: unknown = JSON.parse(await page.title())
-    expect(seen).toEqual({ assets: 4, status: 'confirmed', code: 'policy_denied', listed: ['2'] })
+    expect(seen).toEqual({
+      isGuest: true,
+      hasToken: false,
+      assets: 4,
+      status: 'confirmed',
+      code: 'policy_denied',
+      listed: ['2'],
+    })
     expect(complaints.filter((text) => !text.includes('403'))).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { Bursar, BursarProblem } from '/assets/client.js'
 
 const agentKey = JSON.parse(new URL(import.meta.url).searchParams.get('key'))
 const owner = new Bursar({ url: location.origin })
-await owner.auth.guest()
+const entered = await owner.auth.guest()
 const { balances } = await owner.wallets.get()
 await owner.agents.keys.create({
   name: 'Browser agent',
@@ -22,4 +22,11 @@ const refused = await agent.wallets.transfer({ ...payment, amount: '4' }).catch(
 const code = refused instanceof BursarProblem ? refused.code : null
 const listed = []
 for await (const { amount } of owner.wallets.transfers.list({ limit: 1 })) listed.push(amount)
-document.title = JSON.stringify({ assets: balances.length, status, code, listed })
+document.title = JSON.stringify({
+  isGuest: entered.account.guest,
+  hasToken: 'sessionToken' in entered,
+  assets: balances.length,
+  status,
+  code,
+  listed,
+})

@@ -1,4 +1,6 @@
 /** `bursar serve` and agents that call it, as child processes. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -46,6 +48,41 @@ describe('bursar serve', () => {
     await gateway.stop()
     expect(gateway.output()).toContain('is up at')
     expect(gateway.output()).not.toContain('\u001b')
+  })
+})
+
+/** Starts the sandbox in a terminal, asks for two pages, and ends it with Ctrl-C. @returns what the terminal shows. */
+async function showInTerminal(level: string): Promise<string> {
+  const terminal = spawn('script', ['-qec', `${process.execPath} .build/bin/main.js serve`, '/dev/null'], {
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      DATA_DIR: 'memory',
+      CHAIN: 'simulated',
+      LOG_LEVEL: level,
+      NO_COLOR: '1',
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  const ended = once(terminal, 'close')
+  await expect.poll(() => shown, { timeout: 60_000 }).toContain('Stop with Ctrl+C')
+  const origin = /is up at (\S+)/.exec(shown)?.[1] ?? ''
+  for (const path of ['/healthz', '/api/rails', '/nowhere']) await fetch(`${origin}${path}`)
+  terminal.stdin.write('\u0003')
+  await ended
+  return shown
+}
+
+describe('the terminal of a newcomer', () => {
+  it('shows the banner without a line for each request, unless they are asked for', async () => {
+    const [plain, debug] = await Promise.all([showInTerminal('info'), showInTerminal('debug')])
+    expect(plain).toContain('draining')
+    expect(plain).not.toContain('/api/rails')
+    expect(debug).toContain('/api/rails')
   })
 })
 

@@ -90,6 +90,7 @@ describe('the configuration', () => {
       pegFeeds: new Map(),
       sessionSecret: null,
       dataKey: null,
+      dataKeyPrevious: null,
       rpId: null,
       founderAccount: null,
       guests: true,
@@ -118,6 +119,8 @@ describe('the configuration', () => {
         previous: null,
         treasury: null,
         spreadBps: 50,
+        floatMicros: 50_000_000n,
+        pullMs: 2_500,
       },
       banking: {
         url: 'https://api.bridge.xyz',
@@ -176,6 +179,20 @@ describe('the configuration', () => {
     ])
     expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
       { name: 'my-idp', issuer: 'https://id.example', clientId: 'a', clientSecret: 'b', scope: null },
+    ])
+  })
+
+  it('prices stablecoins of the dollar by feeds in dollars, each once', () => {
+    const [one, other] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`]
+    const feeds = { ...production, PEG_FEEDS: `USDC=${one},PYUSD=${other}` }
+    expect([...readConfig(feeds).pegFeeds]).toEqual([
+      ['USDC', one],
+      ['PYUSD', other],
+    ])
+    for (const PEG_FEEDS of [`EURC=${one}`, `USDC=${one},EURC=${other}`, `eurc=${one}`, `EURC=USDC=${one}`])
+      expect(errorsOf({ ...production, PEG_FEEDS }).join()).toContain('must name USDC, USDT or PYUSD')
+    expect(errorsOf({ ...production, PEG_FEEDS: `USDC=${one},USDC=${other}` })).toEqual([
+      'PEG_FEEDS: names a stablecoin twice',
     ])
   })
 
@@ -313,6 +330,13 @@ describe('the configuration', () => {
       'SANDBOX_MARKET_HOURS',
     ])
     expect(errorsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+  })
+
+  it('takes a previous data key beside another one only', () => {
+    const previous = { DATA_KEY_PREVIOUS: 'd'.repeat(32) }
+    expect(errorsOf(previous)).toEqual(['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS'])
+    expect(errorsOf({ ...production, ...previous })).toEqual(['DATA_KEY_PREVIOUS: must differ from DATA_KEY'])
+    expect(errorsOf({ ...production, ...previous, DATA_KEY: 'e'.repeat(32) })).toEqual([])
   })
 
   it('reads secrets from files, and rejects a secret given in both forms', () => {

@@ -24,6 +24,9 @@ describe('sentences about calls', () => {
     expect(say('investing.order', { symbol: 'VTI', side: 'sell', notional: '50' })).toBe(
       'sell 50.00 USD of VTI',
     )
+    expect(say('investing.order', { symbol: 'VTI', side: 'sell', qty: '1.25' })).toBe(
+      'sell 1.25 shares of VTI',
+    )
     expect(say('cards.authorize', { amount: '8', merchant: 'Corner Shop' })).toBe(
       'pay by card 8.00 USD at Corner Shop',
     )

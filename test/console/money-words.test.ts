@@ -1,6 +1,6 @@
 /** Amounts in words: nothing that was spent reads as nothing, and no limit is rounded. */
 import { describe, expect, it } from 'vitest'
-import { formatUsd, isAmount } from '../../src/console/words/money.ts'
+import { formatUsd, isAmount, sumWorth } from '../../src/console/words/money.ts'
 import { describeViolation } from '../../src/console/words/policy.ts'
 
 describe('amounts in words', () => {
@@ -17,6 +17,17 @@ describe('amounts in words', () => {
     expect(describeViolation({ rule: 'per_transaction', requested: '10.001', limit: '10' })).toBe(
       '$10.001 is above $10.00 a payment',
     )
+  })
+
+  it('adds up in dollars, and apart what has no rate', () => {
+    const amounts = [
+      { asset: 'USDC', amount: '2', usd: '2' },
+      { asset: 'EURC', amount: '1.5', usd: '1.64' },
+      { asset: 'PYUSD', amount: '3', usd: null },
+      { asset: 'PYUSD', amount: '0.25', usd: null },
+      { asset: 'USDT', amount: '0', usd: null },
+    ]
+    expect(sumWorth(amounts)).toEqual({ usd: '3.64', unpriced: [{ asset: 'PYUSD', amount: '3.25' }] })
   })
 
   it.each(['1,50', '1e3', '1.0000001', '-1', '.5', '١٢', ' 1', ''])('refuses “%s” as an amount', (text) =>

@@ -87,6 +87,9 @@ describe('drafts of policies', () => {
     expect(problemsOf({ ...draft, perTransaction: '30' })).toEqual({
       perTransaction: 'More than the $20.00 a day. Lower it, or raise the day.',
     })
+    expect(problemsOf({ ...draft, daily: '200', weekly: '60', monthly: '' })).toEqual({
+      daily: 'More than the $60.00 a week. Lower it, or raise the week.',
+    })
     expect(problemsOf({ ...draft, daily: '1e3' }).daily).toBe('An amount such as 12.50.')
     expect(problemsOf({ ...draft, above: '0' }).above).toBe('More than nothing.')
     expect(problemsOf({ ...draft, payees: '0x12' }).payees).toContain('is no address')

@@ -37,6 +37,8 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
   let node: AnvilProcess
   let front: Server
   let fault: Fault = null
+  /** How often the node was asked for its latest block. */
+  let asked = 0
   let gateway: Gateway
   let client: Client
   let directory: string
@@ -47,6 +49,7 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
     front = createServer(async (request, response) => {
       response.on('error', () => {})
       const body = await text(request).catch(() => '')
+      asked += body.split('"eth_blockNumber"').length - 1
       const ask = () =>
         fetch(node.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
       if (fault !== null) {
@@ -102,6 +105,16 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
     await expectConsistent()
   }, 60_000)
 
+  it('is asked once in half a second, however often readiness is', async () => {
+    const before = asked
+    const startedAt = performance.now()
+    for (let round = 0; round < 200; round += 1)
+      expect((await sendJson(`${gateway.origin}/readyz`)).status).toBe(200)
+    // Beside the jobs, which ask a few times a second.
+    const seconds = (performance.now() - startedAt) / 1_000
+    expect(asked - before).toBeLessThan(10 + 5 * seconds)
+  })
+
   it.each<NonNullable<Fault>>([
     { how: 'closes the connection at once', when: 'before' },
     { how: 'never answers', when: 'before' },
@@ -120,11 +133,8 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
         if (transferAnswer.status !== 200)
           expectUnavailable(transferAnswer, 'settlement_pending', 'provider_unavailable')
       }
-      const [ready, wallet] = await Promise.all([
-        sendJson(`${gateway.origin}/readyz`),
-        client.get('/api/wallets'),
-      ])
-      expect(ready.status).toBe(503)
+      const wallet = await client.get('/api/wallets')
+      await expect.poll(async () => (await sendJson(`${gateway.origin}/readyz`)).status).toBe(503)
       expect([200, 503]).toContain(wallet.status)
       fault = null
       for (const [index, amount] of [1, 2].entries()) {

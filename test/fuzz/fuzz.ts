@@ -30,6 +30,8 @@ const generous = Object.fromEntries(
     'OTP_DESTINATION',
     'OTP_IP',
     'RECOVERY',
+    'MESSAGES',
+    'STOPS',
   ].map((name) => [`RATE_${name}`, '1000000/60']),
 )
 

@@ -29,7 +29,7 @@ describe('the session cookie', () => {
   it('is hidden from scripts and other sites, and expires with its token', async () => {
     const [line = ''] = (await post('/api/auth/guest')).headers.getSetCookie()
     expect(line).toMatch(
-      /^bursar_session=eyJ[\w-]+\.[\w-]+\.[\w-]+; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/,
+      /^bursar_session=eyJ[\w-]+\.[\w-]+\.[\w-]+; Max-Age=900; Path=\/; HttpOnly; SameSite=Lax$/,
     )
   })
 

@@ -6,6 +6,7 @@ import { failureGuide } from '../../src/failures/failure-guide.ts'
 import { openApiDocument } from '../../src/http/openapi/document.ts'
 import { exampleOf, responseExample } from '../../src/http/openapi/example-of.ts'
 import { problemExample, problemSchema } from '../../src/http/openapi/problem.ts'
+import { readReference } from '../../src/http/pages/docs/operations.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { dereferenced } from '../dereferenced.ts'
@@ -31,10 +32,11 @@ const operations = z.record(
 )
 const settings = { mode: 'sandbox', origin } as const
 // Only mode and origin of the settings reach the document.
-const described = openApiDocument(catalogue, {
+const services: Parameters<typeof openApiDocument>[1] = {
   settings: { ...settings } as Parameters<typeof openApiDocument>[1]['settings'],
   identityProviders: new Map([['google', provider]]),
-})
+}
+const described = openApiDocument(catalogue, services)
 const document = z
   .looseObject({ paths: operations, info: z.looseObject({ description: z.string() }) })
   .parse(dereferenced(JSON.parse(JSON.stringify(described))))
@@ -50,11 +52,12 @@ describe('the examples', () => {
     },
   )
 
-  it('exist for every operation: the request if it takes a body, and the answer', () => {
+  it('exist for every operation: the request if it takes a body, and in the reference the answer', () => {
     expect(all.length).toBeGreaterThan(60)
-    for (const { operationId, requestBody, responses } of all) {
-      const answer = json.parse(responses['200']?.content)['application/json'].example
-      expect([operationId, typeof answer]).toEqual([operationId, 'object'])
+    const reference = readReference(described, catalogue, services).flatMap(({ operations }) => operations)
+    expect(reference).toHaveLength(all.length)
+    for (const { id, answerExample } of reference) expect([id, typeof answerExample]).toEqual([id, 'object'])
+    for (const { operationId, requestBody } of all) {
       if (requestBody !== undefined)
         expect([operationId, typeof requestBody.content['application/json'].example]).toEqual([
           operationId,

@@ -5,6 +5,7 @@ import { Hono } from 'hono'
 import { expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { routeHealth } from '../../src/http/health.ts'
+import { ownHostCheck } from '../../src/http/own-host.ts'
 import { problemResponse } from '../../src/http/problem.ts'
 import type { Env } from '../../src/http/request.ts'
 import { onBothEngines } from '../engines.ts'
@@ -22,16 +23,29 @@ onBothEngines('the metrics in production', (database) => {
       settings: { ...sandbox.settings, mode: 'production' as const, metricsToken },
     }
     const app = new Hono<Env>()
-    routeHealth(app, services, () => {})
+    routeHealth(app, services, ownHostCheck({ origin: 'https://bursar.example', mode: 'production' }))
     app.onError((error) => problemResponse(error, { requestId: 'r', instance: '/metrics', log: silentLog }))
-    const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: peer })
-    const incoming = Object.assign(new IncomingMessage(socket), { url: '/metrics' })
+    const socket = Object.defineProperties(new Socket(), {
+      remoteAddress: { value: peer },
+      localPort: { value: 8787 },
+    })
+    const { host = 'bursar.example' } = headers
+    const incoming = Object.assign(new IncomingMessage(socket), { url: '/metrics', headers: { host } })
     return (await app.request('/metrics', { headers }, { incoming })).status
   }
 
   it('are served to this machine', async () => {
     for (const peer of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
       expect([peer, await requestMetrics(peer)]).toEqual([peer, 200])
+  })
+
+  it('are served to this machine by its address, as a plain request sends it', async () => {
+    for (const host of ['127.0.0.1:8787', 'localhost:8787', '[::1]:8787'])
+      expect([host, await requestMetrics('127.0.0.1', { host })]).toEqual([host, 200])
+    for (const host of ['evil.example', '127.0.0.1:9', '10.0.0.1:8787'])
+      expect([host, await requestMetrics('127.0.0.1', { host })]).toEqual([host, 403])
+    expect(await requestMetrics('10.0.0.1', { host: '127.0.0.1:8787' })).toBe(403)
+    expect(await requestMetrics('127.0.0.1', { host: '127.0.0.1:8787', via: '1.1 proxy' })).toBe(403)
   })
 
   it('are hidden from other machines, and from proxied requests', async () => {

@@ -172,13 +172,8 @@ describe('a body that is too long', () => {
 describe('a session cookie', () => {
   it('is HttpOnly and SameSite, and authenticates like the token', async () => {
     const guest = await fetch(`${gateway.origin}/api/auth/guest`, { method: 'POST' })
-    const line = guest.headers.get('set-cookie') ?? ''
-    expect(line.split('; ').slice(1).sort()).toEqual([
-      'HttpOnly',
-      'Max-Age=2592000',
-      'Path=/',
-      'SameSite=Lax',
-    ])
+    const [line = ''] = guest.headers.getSetCookie()
+    expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=900', 'Path=/', 'SameSite=Lax'])
     const cookie = line.split(';')[0] ?? ''
     expect(cookie).toMatch(/^bursar_session=eyJ/)
     expect(await (await get('/api/agents/self', { cookie })).json()).toMatchObject({ principal: 'session' })
@@ -202,4 +197,34 @@ describe('an Authorization header', () => {
   it('may have its scheme in any case', async () => {
     expect((await get('/api/wallets', { authorization: `bEARER ${demoApiKey}` })).status).toBe(200)
   })
+})
+
+it('counts feedback on pages of the documentation that exist, and on no others', async () => {
+  const vote = async (page: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ page, vote: 'up' })
+    const response = await fetch(`${gateway.origin}/api/docs/feedback`, { method: 'POST', headers, body })
+    const answer = z
+      .looseObject({ code: z.string().optional(), up: z.int().optional() })
+      .parse(await response.json())
+    return [page, response.status, answer.code ?? answer.up]
+  }
+  for (const page of [
+    'docs/made-up',
+    'docs/quick-start/more',
+    'docs/reference/wallets/made-up',
+    'errors/made_up',
+    'made-up',
+  ])
+    expect(await vote(page)).toEqual([page, 404, 'not_found'])
+  for (const page of [
+    'docs',
+    'docs/quick-start',
+    '/docs/reference/wallets',
+    'docs/reference/wallets/wallets-transfer',
+    'errors/not_found',
+  ])
+    expect(await vote(page)).toEqual([page, 200, 1])
+  expect(await vote('docs?x')).toEqual(['docs?x', 404, 'not_found'])
+  expect(await vote('/docs')).toEqual(['/docs', 200, 2])
 })

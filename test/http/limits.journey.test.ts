@@ -1,4 +1,5 @@
 /** Rate limits as a client sees them. */
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 
@@ -38,6 +39,38 @@ describe('the limit of mutations', () => {
     }
     const read = await fetch(`${gateway.origin}/healthz`)
     expect([read.status, read.headers.get('ratelimit')]).toEqual([200, null])
+  })
+
+  it('holds for webhooks without a signature or with a wrong one, and never for a provider', async () => {
+    const { lithicWebhookSecret } = JSON.parse(
+      await (await fetch(`${gateway.origin}/sandbox/credentials`)).text(),
+    )
+    const body = JSON.stringify({ event_type: 'card.created', token: 'x' })
+    const statusOf = async (headers: Record<string, string>) => {
+      const sent = { 'content-type': 'application/json', ...headers }
+      return (await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers: sent, body }))
+        .status
+    }
+    const signed = (id: string, secret: string, at = new Date()) => ({
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': new Webhook(secret).sign(id, at, body),
+    })
+    expect(await statusOf({})).toBe(429)
+    expect(await statusOf(signed('msg_1', `whsec_${Buffer.alloc(24, 7).toString('base64')}`))).toBe(429)
+    for (let count = 0; count < 5; count += 1)
+      expect(await statusOf(signed(`msg_signed_${count}`, lithicWebhookSecret))).toBe(200)
+  })
+
+  it('does not apply to unpaid requests for a price', async () => {
+    const prices = await Promise.all(
+      Array.from({ length: 400 }, async () => {
+        const response = await fetch(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=100`)
+        await response.arrayBuffer()
+        return response.status
+      }),
+    )
+    expect(new Set(prices)).toEqual(new Set([402]))
   })
 })
 

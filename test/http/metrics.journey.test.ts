@@ -79,6 +79,27 @@ describe('the metrics of a sandbox', () => {
       ).toBe(1)
   })
 
+  it('show that public pages cost no more compressed than plain', async () => {
+    const cost = async (path: string, encoding: string) => {
+      const cpu = async () => figureOf(await scrape(gateway), 'process_cpu_seconds_total') ?? 0
+      const read = async () => {
+        const response = await fetch(`${gateway.origin}${path}`, { headers: { 'accept-encoding': encoding } })
+        expect(response.headers.get('content-encoding')).toBe(encoding === 'gzip' ? 'gzip' : null)
+        expect(response.headers.get('vary')).toContain('Accept-Encoding')
+        return (await response.arrayBuffer()).byteLength
+      }
+      // The first reader pays for what all others get.
+      await read()
+      const before = await cpu()
+      for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 10 }, read))
+      return (await cpu()) - before
+    }
+    await cost('/docs', 'gzip')
+    const path = '/api/openapi.json'
+    const [plain, compressed] = [await cost(path, 'identity'), await cost(path, 'gzip')]
+    expect(compressed).toBeLessThan(plain)
+  }, 60_000)
+
   it('count card authorizations, with the reason of each decline', async () => {
     const post = (path: string, body: object, token = '') =>
       fetch(`${gateway.origin}${path}`, {

@@ -36,6 +36,13 @@ describe('a credential in the query', () => {
     'jwt',
     'cookie',
     'recoveryCode',
+    'session_id',
+    'sid',
+    'sig',
+    'signature_input',
+    'code',
+    'totp',
+    'otp',
     'privateKey',
     'token[]',
     'token%20',
@@ -44,6 +51,12 @@ describe('a credential in the query', () => {
   ])('is rejected by the name %s, on any path, even without a value', (name) => {
     for (const target of [`/api/wallets?${name}=x`, `/?a=1&${name}=`, `/nowhere?${name}`, `/mcp?a&${name}=x`])
       expect(refusalOf(target)?.code).toBe('credential_in_query')
+  })
+
+  it('is allowed as the code with which an identity provider returns a person', () => {
+    expect(refusalOf('/sign-in/google?code=x&state=y')).toBe(undefined)
+    expect(refusalOf('/sign-in/google?token=x&state=y')?.code).toBe('credential_in_query')
+    expect(refusalOf('/api/auth/google?code=x')?.code).toBe('credential_in_query')
   })
 
   it('is rejected by a percent-encoded name', () => {
@@ -81,7 +94,7 @@ describe('a credential in the query', () => {
 
   it.each([
     '/api/x402/fx?from=USD&to=EUR&amount=1',
-    '/?code=abc&state=xyz',
+    '/sign-in/apple?code=abc&state=xyz',
     '/?asset=USDC&cursor=x',
     '/',
     '/?',

@@ -106,6 +106,12 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
           'exact',
         ])
         expect(offer.asset === usdc).toBe(name !== 'fake-usdc')
+        const types: Record<string, string> = {
+          report: 'text/markdown',
+          image: 'image/png',
+          metered: 'text/plain',
+        }
+        expect(offer.mimeType ?? read.resource.mimeType).toBe(types[name] ?? 'application/json')
       }
     },
   )
@@ -132,6 +138,15 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
       expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(5)
     },
   )
+
+  it('tells a payer without enough money what it has', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const pay = wrapFetchV2(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)))
+    const refused = await pay(urlOf('weather'))
+    expect(refused.status).toBe(402)
+    const { error } = decodePaymentRequiredHeader(refused.headers.get('payment-required') ?? '')
+    expect(error).toBe(`the payer ${account.address} has 0 USDC, and 0.01 are due`)
+  })
 
   it('metered charges by the word, and refuses an order that it cannot fill before it is paid', async () => {
     const { pay, spent } = await newPayer()

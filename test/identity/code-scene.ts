@@ -46,7 +46,12 @@ export const generous = limitsOf({
   otp_resend: { count: 1000, seconds: 60 },
   otp_destination: { count: 1000, seconds: 3600 },
   recovery: { count: 1000, seconds: 3600 },
+  messages: { count: 1000, seconds: 3600 },
+  otp_ip: { count: 1000, seconds: 3600 },
 })
+
+/** Client that asks for a code. */
+type Asking = Pick<Context, 'clientAddress' | 'knownBrowser'>
 
 /** A scene for requesting and submitting codes. */
 export async function codeScene(
@@ -66,17 +71,19 @@ export async function codeScene(
   }
   const call = (principal: Principal, facts: Partial<Context>) => callOf(services, principal, facts)
   const stranger: Principal = { kind: 'public' }
-  const startChallenge = async (tool: typeof otpStart, destination: string, now: Date) => {
+  const startChallenge = async (tool: typeof otpStart, destination: string, now: Date, from: Asking) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
-    const { body } = await run(tool, call(stranger, { now }), { channel, destination })
+    const { body } = await run(tool, call(stranger, { ...from, now }), { channel, destination })
     const { challengeId, ...answer } = started.parse(body)
     return { challengeId, code: sent.at(-1)?.code ?? '', answer: { challengeId, ...answer } }
   }
   return {
     services,
     sent,
-    start: (destination: string, now = noon) => startChallenge(otpStart, destination, now),
-    recover: (destination: string, now = noon) => startChallenge(recoveryStart, destination, now),
+    start: (destination: string, now = noon, from: Asking = {}) =>
+      startChallenge(otpStart, destination, now, from),
+    recover: (destination: string, now = noon, from: Asking = {}) =>
+      startChallenge(recoveryStart, destination, now, from),
     verify: async (
       shown: { challengeId: string; code: string },
       { now = noon, principal = stranger, link }: { now?: Date; principal?: Principal; link?: boolean } = {},

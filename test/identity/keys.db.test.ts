@@ -197,7 +197,7 @@ onBothEngines('keys', (database) => {
       [
         'a JWK of another curve',
         { publicKey: { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) } },
-        'publicKey',
+        'publicKey.crv',
       ],
       [
         'a private JWK',
@@ -206,7 +206,11 @@ onBothEngines('keys', (database) => {
       ],
       ['a scope that moves money, without a policy', { policy: undefined }, 'policy'],
       ['an unknown scope', { scopes: ['admin'] }, 'scopes.0'],
-      ['a policy with a misspelt limit', { policy: { ...policy, perTransactoin: { max: '1' } } }, 'policy'],
+      [
+        'a policy with a misspelt limit',
+        { policy: { ...policy, perTransactoin: { max: '1' } } },
+        'policy.perTransactoin',
+      ],
     ])('is rejected with %s', async (_name, changes, path) => {
       const call = callOf(await servicesOn(database()), person)
       const input = { name: 'Bot', publicKey: publicKey(), scopes: ['wallets:transfer'], policy, ...changes }

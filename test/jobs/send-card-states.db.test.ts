@@ -114,6 +114,16 @@ onBothEngines('states of cards at the processor', (database) => {
     expect(patches).toEqual(['PAUSED', 'OPEN', 'CLOSED'])
   })
 
+  it('are told again at once when a card changes right after a successful try', async () => {
+    const card = await newCard()
+    await card.freeze(true)
+    await round()
+    await card.freeze(false)
+    clock.forward(1_000)
+    expect(await sendCardStates(services, quiet)).toBe(1)
+    expect(states.get(card.id)).toBe('OPEN')
+  })
+
   it('are told again until they are confirmed, and never earlier than a request takes', async () => {
     const card = await newCard()
     await card.cancel()

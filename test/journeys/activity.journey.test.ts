@@ -26,7 +26,7 @@ it('has card purchases with their merchant, approved and declined', async () => 
   const [declined, approved] = await listed('kind=card')
   expect(approved).toMatchObject({ direction: 'out', status: 'completed', asset: 'USD', usd: '12.5' })
   expect(approved?.counterparty).toEqual(expect.any(String))
-  expect(declined).toMatchObject({ status: 'failed', amount: '999999' })
+  expect(declined).toMatchObject({ status: 'failed', amount: '0', requested: '999999' })
 })
 
 it('has a bank deposit once, however it was booked', async () => {
@@ -40,13 +40,96 @@ it('has a bank deposit once, however it was booked', async () => {
   expect(deposits[0]).toMatchObject({ direction: 'in', amount: '40' })
 })
 
+it('has a card purchase and its settlement once, and no other movement of its money', async () => {
+  expect(await listed('direction=out')).toHaveLength(2)
+  const { body } = await guest.send('GET', '/api/wallets/transfers')
+  expect(body.transfers).toEqual([])
+})
+
+it('values what came in, in euros too', async () => {
+  const euros = (await listed('kind=deposit')).filter(({ asset }) => asset === 'EURC')
+  expect(euros.length).toBeGreaterThan(0)
+  for (const { usd, amount } of euros) expect(Number(usd)).toBeGreaterThan(Number(amount) / 2)
+  for (const entry of (await listed('limit=100')).filter(({ amount }) => amount !== null))
+    expect(entry.usd).toEqual(expect.any(String))
+})
+
+it('has dividends as dividends', async () => {
+  await expect.poll(() => listed('kind=dividend'), { timeout: 30_000 }).not.toEqual([])
+  for (const entry of await listed('kind=dividend'))
+    expect(entry).toMatchObject({
+      direction: 'in',
+      asset: 'USD',
+      counterparty: expect.stringMatching(/^[A-Z]+$/),
+    })
+  expect(
+    (await listed('kind=deposit&limit=100')).filter(({ object }) =>
+      JSON.stringify(object).includes('dividend'),
+    ),
+  ).toEqual([])
+})
+
+it('has denied calls and calls without money, which move nothing', async () => {
+  const { body: key } = await guest.send('POST', '/api/developer/keys', {
+    name: 'Payer',
+    scopes: ['wallets:transfer', 'wallets:read'],
+    policy: {
+      perTransaction: { max: '5000' },
+      dailyBudget: { max: '5000' },
+      categories: { allow: ['transfer'] },
+    },
+  })
+  const pay = (amount: string) =>
+    requestJson(origin, 'POST', '/api/wallets/transfer', {
+      body: { destination: `0x${'1'.repeat(40)}`, amount, token: 'EURC' },
+      headers: { authorization: `Bearer ${String(key.key)}` },
+    })
+  expect((await pay('6000')).status).toBe(403)
+  expect(await pay('600')).toMatchObject({
+    status: 422,
+    body: {
+      code: 'insufficient_funds',
+      chain: 'base-sepolia',
+      asset: 'EURC',
+      available: '500',
+      elsewhere: expect.arrayContaining([
+        { chain: 'base-sepolia', asset: 'PYUSD', available: '250' },
+        { chain: null, asset: 'USD', available: expect.any(String) },
+      ]),
+    },
+  })
+  const [poor, denied] = await listed(`agentId=${String(key.id)}`)
+  expect(poor).toMatchObject({ status: 'failed', amount: '0', requested: '600', usd: '0', asset: 'EURC' })
+  expect(denied).toMatchObject({
+    kind: 'transfer',
+    direction: 'out',
+    status: 'denied',
+    amount: '0',
+    requested: '6000',
+    object: { kind: 'decision', id: denied?.decisionId },
+  })
+  // The key sees its own denials; another one does not.
+  const { body: own } = await requestJson(origin, 'GET', '/api/activity?direction=out', {
+    headers: { authorization: `Bearer ${String(key.key)}` },
+  })
+  expect(own.entries).toMatchObject([{ status: 'failed' }, { status: 'denied' }])
+  const { body: reader } = await guest.send('POST', '/api/developer/keys', {
+    name: 'R',
+    scopes: ['wallets:read'],
+  })
+  const { body: seen } = await requestJson(origin, 'GET', '/api/activity?direction=out', {
+    headers: { authorization: `Bearer ${String(reader.key)}` },
+  })
+  expect(seen.entries).toEqual([])
+})
+
 it('is served as CSV, with the object in two columns', async () => {
   const answer = await fetch(`${origin}/api/activity?kind=card`, {
     headers: { authorization: `Bearer ${guest.token}`, accept: 'text/csv' },
   })
   const [header, row] = (await answer.text()).split('\r\n')
   expect(header).toBe(
-    'id,at,kind,direction,status,amount,asset,usd,counterparty,agentId,decisionId,object.kind,object.id,memo,transactionHash',
+    'id,at,kind,direction,status,amount,requested,asset,usd,counterparty,agentId,decisionId,object.kind,object.id,memo,transactionHash',
   )
-  expect(row).toContain(',card,out,failed,999999,USD,999999,')
+  expect(row).toContain(',card,out,failed,0,999999,USD,0,')
 })

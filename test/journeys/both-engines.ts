@@ -65,6 +65,7 @@ function over(
       RATE_OTP_DESTINATION: '1000/60',
       RATE_OTP_IP: '1000/60',
       RATE_RECOVERY: '1000/60',
+      RATE_MESSAGES: '1000/60',
       ...(database === null ? {} : { DATABASE_URL: database.url }),
       NODE_OPTIONS: `--import=${resolve('test/faults/shift-clock.mjs')}`,
       CLOCK_OFF_FILE: clock,

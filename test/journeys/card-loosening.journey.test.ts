@@ -60,14 +60,18 @@ overSharedAndPostgres('a card', ({ gateway }) => {
     expect((await fresh.send('PATCH', '/api/cards', { cardId, agentId: null })).status).toBe(200)
   })
 
-  it('is issued without a daily limit only with a fresh second factor', async () => {
+  it('is issued to its owner only with a fresh second factor, whatever its limits', async () => {
     const { fresh, stale } = await newOwner()
-    for (const boundless of [{}, { limits: { daily: null } }, { limits: { perPurchase: '5' } }]) {
-      const refused = await stale.send('POST', '/api/cards', boundless)
+    for (const limits of [{}, { limits: { daily: null } }, { limits: { daily: '5' } }]) {
+      const refused = await stale.send('POST', '/api/cards', limits)
       expect([refused.status, refused.body.code]).toEqual([401, 'step_up_required'])
     }
-    expect((await stale.send('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
-    expect((await fresh.send('POST', '/api/cards', {})).body.limits).toMatchObject({ daily: null })
+    const loose = { limits: { daily: null } }
+    expect((await fresh.send('POST', '/api/cards', loose)).body.limits).toMatchObject({ daily: null })
+    expect((await fresh.send('POST', '/api/cards', {})).body).toMatchObject({
+      limits: { daily: '250', perPurchase: '100' },
+      channels: { ecommerce: true, contactless: true, atm: false, magstripe: false },
+    })
   })
 
   it('is not handed to an agent without limits in one step by a session without a second factor', async () => {
@@ -85,7 +89,7 @@ overSharedAndPostgres('a card', ({ gateway }) => {
       expect([kept, refused.status, refused.body.code]).toEqual([kept, 401, 'step_up_required'])
     }
     const bound = await stale.send('PATCH', '/api/cards', { cardId: own.id, agentId: key.id })
-    expect([bound.status, bound.body.limits]).toEqual([200, { daily: '100', perPurchase: null }])
+    expect([bound.status, bound.body.limits]).toEqual([200, { daily: '100', perPurchase: '100' }])
     const { body } = await fresh.send('POST', '/api/cards', { channels: all })
     const loose = { cardId: body.id, agentId: key.id, limits: { daily: null }, channels: { atm: true } }
     expect((await fresh.send('PATCH', '/api/cards', loose)).body.limits).toMatchObject({ daily: null })

@@ -2,6 +2,7 @@
  * Approval pages: a client that can open URLs shows the page, and the waiting call returns the outcome of the approval.
  */
 
+import { mkdirSync } from 'node:fs'
 import {
   Client as Client2026,
   StreamableHTTPClientTransport as Transport2026,
@@ -23,6 +24,7 @@ const executable = findChromium()
 if (executable === undefined)
   process.stderr.write('No Chromium here: the approval page is not tested. Set CHROMIUM_BIN.\n')
 
+const SCREENSHOTS = '.build/screenshots'
 const payee = '0x000000000000000000000000000000000000dEaD'
 const page = z.looseObject({ mode: z.literal('url'), url: z.string(), message: z.string() })
 
@@ -144,7 +146,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       return 'accept' as const
     }
     const old = await connect2025({ elicitation: { url: {} } }, reject)
-    const rejected = { code: 'approval_required', reason: 'rejected' }
+    const rejected = { code: 'approval_rejected', status: 403 }
     expect(resultOf(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
     await visit.page.getByText('The call was not made').waitFor()
     const modern = await connect2026(reject)
@@ -212,4 +214,66 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await other.page.context().close()
     expect(visit.complaints).toEqual([])
   })
+
+  it('warns when an exception uses up a budget, and says what arrives of a payout and what a change is', async () => {
+    const token = (await visit.page.context().cookies()).find(({ name }) => name === 'bursar_session')?.value
+    const asOwner = { authorization: `Bearer ${token}` }
+    const policy = {
+      perTransaction: { max: '20' },
+      dailyBudget: { max: '30' },
+      categories: { allow: ['transfer', 'payout'] },
+      approval: { above: '2', ttlSec: 600 },
+    }
+    const { body: made } = await requestJson(origin, 'POST', '/api/developer/keys', {
+      headers: asOwner,
+      body: { name: 'Asker', scopes: ['wallets:transfer', 'banking:pay'], policy },
+    })
+    const { body: recipient } = await requestJson(origin, 'POST', '/api/banking/recipients', {
+      headers: asOwner,
+      body: {
+        currency: 'EUR',
+        name: 'Emmy Noether',
+        country: 'DE',
+        account: { iban: 'DE89370400440532013000' },
+      },
+    })
+    const ask = async (operation: string, input: object) => {
+      const { status, body } = await requestJson(origin, 'POST', '/api/approvals', {
+        headers: { authorization: `Bearer ${z.string().parse(made.key)}` },
+        body: { operation, input, reason: 'The flat costs more this month.' },
+      })
+      expect(status, JSON.stringify(body)).toBe(200)
+      return z.string().parse(body.approvalUrl)
+    }
+    mkdirSync(SCREENSHOTS, { recursive: true })
+    const show = async (name: string, url: string, loaded: RegExp) => {
+      await visit.page.goto(url)
+      await visit.page.getByRole('button', { name: 'Approve' }).waitFor()
+      await visit.page.getByText(loaded).first().waitFor()
+      await visit.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+      await visit.page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: true })
+      return (await visit.page.locator('main').textContent()) ?? ''
+    }
+    const rent = { recipientId: recipient.id, recipientAmount: '27', memo: 'Rent of June' }
+    const payout = await show('approval-payout', await ask('banking.payouts.create', rent), /^\$29\.\d\d$/)
+    expect(payout).toMatch(/27\.00 arrives in the currency of the account/)
+    expect(payout).toMatch(/pay out(?<amount>29\.\d\d) USD/)
+    expect(payout).not.toContain('It uses up')
+    expect(payout).toContain('Rent of June')
+    expect(payout).toContain('Emmy Noether EUR · DE •• 3000')
+    const all = await show(
+      'approval-uses-up',
+      await ask('wallets.transfer', { destination: payee, amount: '30' }),
+      /It uses up/,
+    )
+    expect(all).toMatch(/It uses up the budget of the day: \$30\.00 is left, and nothing after it until/)
+    const changed = { policy: { ...policy, dailyBudget: { max: '60' } } }
+    const change = await show('approval-policy', await ask('agents.policy', changed), /daily budget, max/)
+    expect(change).toMatch(/wants to get another policy/)
+    expect(await visit.page.locator('#policy-changes').textContent()).toBe('daily budget, max30 → 60')
+    expect(change).toContain('Approving makes this change, as shown, in your name.')
+    await visit.page.getByRole('button', { name: 'Approve' }).click()
+    await visit.page.getByRole('heading', { name: 'Approved and completed' }).waitFor()
+    expect(visit.complaints.filter((line) => !/40[13]/.test(line))).toEqual([])
+  }, 60_000)
 })

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
 import { findChromium, newVisit, openBrowser } from './chromium.ts'
@@ -114,5 +114,17 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
     })
     expect(crossSite.status).toBe(403)
     await page.context().close()
+  })
+
+  it('signs out', async () => {
+    const { url } = await register('signed-out.json')
+    const { page } = await visitSmall(url)
+    // A press before the page's script runs reloads the page.
+    await vi.waitFor(async () => {
+      await page.getByRole('button', { name: /^Sign out of / }).click({ timeout: 5_000 })
+      await page.waitForURL(/\/sign-in$/, { timeout: 5_000 })
+    }, 30_000)
+    await page.goto(url)
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
   })
 })

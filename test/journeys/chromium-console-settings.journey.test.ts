@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findBarriers } from './accessibility.ts'
 import { findChromium, newVisit, openBrowser, signInWithCode, type Visit } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { newGuest, type Person, requestJson } from './people.ts'
+import { lastCodeTo, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 import { type Receiver, startReceiver } from './webhook-receiver.ts'
 
 const executable = findChromium()
@@ -156,14 +156,14 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
       })
     expect(await pay()).toMatchObject({ status: 403, body: { screening: { result: 'review' } } })
     await page.reload()
-    const reviews = region('Payments in review')
+    const reviews = region('In review')
     // Money is approved for this address: it stands in full.
     await expect.poll(() => reviews.locator('.address').textContent()).toBe(suspicious)
     await reviews.getByRole('button', { name: 'Release' }).click()
     expect(await dialog().getByRole('button', { name: 'Release' }).isDisabled()).toBe(true)
     await dialog().getByLabel('Reason').fill('The invoice was shown.')
     await pressInDialog('Release')
-    await reviews.getByText('No payment waits.').waitFor()
+    await reviews.getByText('Nothing waits.').waitFor()
     expect(await pay()).toMatchObject({ status: 200 })
   }, 60_000)
 
@@ -171,19 +171,19 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     const { body } = await other.send('POST', '/api/banking', { currency: 'USD' })
     await other.send('POST', '/sandbox/deposits', { accountId: body.id, amount: '120', from: suspicious })
     await page.reload()
-    const facts = region('Payments in review').locator('dd')
+    const facts = region('In review').locator('dd')
     await expect.poll(() => facts.first().textContent()).toBe(suspicious)
     expect(await facts.nth(1).textContent()).toBe(other.accountId)
-    await region('Payments in review').getByRole('button', { name: 'Block' }).click()
+    await region('In review').getByRole('button', { name: 'Block' }).click()
     await dialog().getByLabel('Reason').fill('A reason to block.')
     await dialog().getByRole('button', { name: 'Cancel' }).click()
-    await region('Payments in review').getByRole('button', { name: 'Release' }).click()
+    await region('In review').getByRole('button', { name: 'Release' }).click()
     await dialog().getByRole('heading', { name: 'Release: the deposit of 120.00 USD' }).waitFor()
     expect(await dialog().getByLabel('Reason').inputValue()).toBe('')
     await dialog().getByLabel('Reason').fill('The sender is known.')
     await pressInDialog('Release')
     await page.getByText('The deposit is credited.').waitFor()
-    await region('Payments in review').getByText('No payment waits.').waitFor()
+    await region('In review').getByText('Nothing waits.').waitFor()
   }, 60_000)
 
   it('switches a rail off and on', async () => {
@@ -216,6 +216,36 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await found.getByRole('button', { name: /^Unlock/ }).click()
     await page.getByText('The account is unlocked.').waitFor()
     await found.getByRole('button', { name: /^Lock/ }).waitFor()
+  }, 60_000)
+
+  it('unlocks a person who has proved to own an account that an administrator locked', async () => {
+    const mailbox = 'locked-out@example.com'
+    const { accountId } = await signInByEmail(gateway.origin, mailbox)
+    const { origin } = new URL(page.url())
+    const lock = `${origin}/api/admin/accounts/${accountId}/lock`
+    expect((await page.request.post(lock, { data: {}, headers: { origin } })).status()).toBe(200)
+
+    const { page: outside } = await newVisit(browser, gateway.origin)
+    await outside.goto('/sign-in#recovery')
+    await outside.getByLabel('Your account’s e-mail address or phone number').fill(mailbox)
+    await outside.getByRole('button', { name: 'Send a recovery code' }).click()
+    await outside.getByText('a code is on its way').waitFor()
+    await outside.getByLabel('Code from the message').fill(await lastCodeTo(gateway.origin, mailbox))
+    await outside.getByRole('button', { name: 'Recover with the code' }).click()
+    await outside.getByText('You are recognized as the owner. An administrator locked this account').waitFor()
+    expect(await outside.getByRole('button', { name: 'Recover with the code' }).isVisible()).toBe(false)
+    expect(await outside.context().cookies()).toEqual([])
+
+    await page.reload()
+    await region('In review').getByText('a code to their address').waitFor()
+    expect(await region('In review').locator('dd').first().textContent()).toBe(accountId)
+    await region('In review').getByRole('button', { name: 'Unlock' }).click()
+    await dialog().getByLabel('Reason').fill('Spoke to the owner.')
+    await pressInDialog('Unlock')
+    await page.getByText('The account is unlocked, and its keys are paused.').waitFor()
+    await region('In review').getByText('Nothing waits.').waitFor()
+    const found = await page.request.get(`${origin}/api/admin/accounts?search=${accountId}`)
+    expect(await found.json()).toMatchObject({ accounts: [{ id: accountId, locked: false }] })
   }, 60_000)
 
   it.each(['light', 'dark'] as const)(

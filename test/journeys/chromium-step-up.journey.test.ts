@@ -134,7 +134,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await page.getByLabel('Code from your authenticator app').fill(next)
     await page.getByRole('button', { name: 'Confirm' }).click()
     for (const [list, quiet] of [
-      ['Payments in review', 'No payment waits.'],
+      ['In review', 'Nothing waits.'],
       ['Identities to compare', 'No application waits.'],
       ['Alarms', 'Nothing contradicts the books.'],
     ] as const) {

@@ -23,6 +23,26 @@ describe.skipIf(executable === undefined)('authentication without passkeys in Ch
     expect(complaints).toEqual([])
   })
 
+  it('keeps a guest whose session token has expired, in the console and on its calls', async () => {
+    const { page, complaints } = await newVisit(browser, origin)
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Continue as a guest' }).click()
+    await waitForConsole(page, 'Guest')
+    const read = 'fetch("/api/auth/session").then((r) => r.json()).then((a) => a.account?.id)'
+    const guest = await page.evaluate<string>(read)
+    const cookies = async () => (await page.context().cookies()).map(({ name }) => name).sort()
+    for (const comeBack of [() => page.goto('/agents'), () => page.evaluate(read)]) {
+      // A browser drops the cookie with its Max-Age.
+      await page.context().clearCookies({ name: 'bursar_session' })
+      await comeBack()
+      expect(await page.evaluate<string>(read)).toBe(guest)
+      expect(await cookies()).toEqual(['bursar_renewal', 'bursar_session'])
+    }
+    await waitForConsole(page, 'Guest')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(complaints).toEqual([])
+  })
+
   it('explains when an address does not fit its channel', async () => {
     const { page } = await newVisit(browser, origin)
     await page.goto('/sign-in')

@@ -125,11 +125,24 @@ describe('the Travel Rule', () => {
     const [, body = ''] =
       /POST \/api\/compliance\/travel-rule (\{.*\}),/.exec(String(refused.body.hint)) ?? []
     const example = z.record(z.string(), z.unknown()).parse(JSON.parse(body))
-    const recorded = await payer.send('POST', '/api/compliance/travel-rule', {
-      ...example,
-      beneficiary: { name: 'Grace Hopper', country: 'US' },
-      anythingElse: true,
+    const disclose = () =>
+      payer.send('POST', '/api/compliance/travel-rule', {
+        ...example,
+        beneficiary: { name: 'Grace Hopper', country: 'US' },
+        anythingElse: true,
+      })
+    expect(await disclose()).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
+    const applicant = {
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      dateOfBirth: '1990-12-10',
+      country: 'BR',
+      address: 'Rua Augusta 1, São Paulo',
+    }
+    expect(await payer.send('POST', '/api/compliance/kyc', { applicant })).toMatchObject({
+      body: { status: 'approved' },
     })
+    const recorded = await disclose()
     expect(recorded).toMatchObject({
       status: 200,
       body: {

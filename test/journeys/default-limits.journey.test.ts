@@ -22,8 +22,10 @@ describe('a client address', () => {
     expect((await start('otp', mailbox)).status).toBe(200)
     const soon = await start('otp', mailbox)
     expect([soon.status, soon.headers.get('retry-after')]).toEqual([429, '60'])
-    for (const other of ['b', 'c', 'd']) expect((await start('otp', `${other}@example.com`)).status).toBe(200)
-    const sixth = await start('otp', 'e@example.com')
+    // What was refused counts nowhere.
+    for (const other of ['b', 'c', 'd', 'e'])
+      expect((await start('otp', `${other}@example.com`)).status).toBe(200)
+    const sixth = await start('otp', 'f@example.com')
     expect([sixth.status, sixth.headers.get('retry-after')]).toEqual([429, '3600'])
     expect((await start('recovery', mailbox)).status).toBe(200)
     expect((await start('recovery', mailbox)).status).toBe(429)

@@ -100,7 +100,16 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       if (!isThere) return
       node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
       const shared = { CHAIN_RPC_URL: node.url, LOG_LEVEL: 'error' }
-      const names = ['MUTATIONS', 'GASLESS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP']
+      const names = [
+        'MUTATIONS',
+        'GASLESS',
+        'FX',
+        'MESSAGES',
+        'STOPS',
+        'OTP_RESEND',
+        'OTP_DESTINATION',
+        'OTP_IP',
+      ]
       const rates = Object.fromEntries(names.map((rate) => [`RATE_${rate}`, '1000000/60']))
       if (name === 'PostgreSQL') {
         const created = await createTestDatabase(testServerUrl ?? '')
@@ -147,7 +156,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         })
       }
       for (const { person } of owners) {
-        const { body } = await person.send('POST', '/api/cards', {})
+        const { body } = await person.send('POST', '/api/cards', {
+          limits: { daily: '5000', perPurchase: '5000' },
+        })
         const card = z.looseObject({ id: z.string() }).safeParse(body)
         if (card.success) cards.set(person, card.data.id)
       }
@@ -451,6 +462,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
           expect((await trialBalance(database)).balanced).toBe(true)
           expect(await uncoveredWallets(database, node.url)).toEqual([])
           expect(await unbookedLosses(database, node.url)).toEqual([])
+          expect(await lossesAboveFloat(database)).toEqual([])
         } finally {
           await database.close()
         }
@@ -473,7 +485,12 @@ async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<s
     select w.address, b.asset, sum(b.units)::text as booked, coalesce(max(s.uncovered), 0)::text as uncovered
     from wallet w join balance b on b.account in (w.account_id || ':base-sepolia:available', w.account_id || ':base-sepolia:held')
     left join wallet_shortfall s on s.account_id = w.account_id and s.token = b.asset
-    group by 1, 2 order by 1, 2`.execute(database.kysely)
+    group by 1, 2
+    union all
+    select w.escrow, b.asset, sum(b.units)::text, '0'
+    from wallet w join balance b
+      on b.account in (w.account_id || ':escrow.base-sepolia:available', w.account_id || ':escrow.base-sepolia:held')
+    where w.escrow is not null group by 1, 2 order by 1, 2`.execute(database.kysely)
   const found: string[] = []
   for (const { address, asset, booked, uncovered } of rows) {
     const there = await tokenBalance(rpcUrl, asset, address)
@@ -494,6 +511,20 @@ async function movementsOf(database: Connection, address: string, asset: string)
     join ledger_transaction t on t.id = p.transaction_id
     where w.address = ${address} order by t.at desc limit 60`.execute(database.kysely)
   return rows.map(({ line }) => line).join('\n')
+}
+
+/**
+ * Accounts that owe more than the float for approved purchases which their wallets, after all, did not pay. What a merchant
+ * takes beyond an approval is not promised.
+ */
+async function lossesAboveFloat(database: Connection): Promise<readonly object[]> {
+  const { rows } = await sql<{ account_id: string; owed: string }>`
+    select d.account_id, sum(d.units)::text as owed
+    from debt d join card_settlement s on s.id = d.reference and d.kind = 'settlement'
+    join card_authorization a on a.id = s.authorization_id
+    where a.reason = 'approved' and a.cleared <= a.approved
+    group by d.account_id having sum(d.units) > 5000`.execute(database.kysely)
+  return rows
 }
 
 /** Addresses of the gateway that hold less than the ledger says they earned. */

@@ -25,6 +25,8 @@ const answer = z.object({
       object: z.strictObject({ kind: z.string(), id: z.string() }),
       before: z.unknown().optional(),
       after: z.unknown().optional(),
+      beforeHash: z.string().optional(),
+      afterHash: z.string().optional(),
       hash: z.string().regex(/^[0-9a-f]{64}$/),
     }),
   ),
@@ -90,7 +92,13 @@ describe.each([
     const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
     drop = created?.drop ?? drop
     if (created !== null) env.DATABASE_URL = created.url
-    gateway = await startGateway({ ...env, RATE_OTP_RESEND: '100/1', RATE_OTP_IP: '100/60' })
+    gateway = await startGateway({
+      ...env,
+      RATE_OTP_RESEND: '100/1',
+      RATE_OTP_IP: '100/60',
+      RATE_MUTATIONS: '10000/60',
+      RATE_STOPS: '10000/60',
+    })
     owner = await newGuest(gateway.origin)
   })
   afterAll(async () => {
@@ -130,6 +138,50 @@ describe.each([
       await owner.send('DELETE', `/api/agents/keys/${id}`)
       expect((await newest(owner))?.action).toBe('key.revoked')
       expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
+    },
+  )
+
+  it.skipIf(isSkipped)(
+    'keeps what changed of large policies, at most 10 KB an entry and 1 MiB a day',
+    async () => {
+      const person = await newGuest(gateway.origin)
+      const payees = (first: number) =>
+        Array.from({ length: 500 }, (_, at) => `0x${(first + at).toString(16).padStart(40, '0')}`)
+      const policyAgainst = (deny: readonly string[]) => ({ ...policyOf('5'), counterparties: { deny } })
+      const { body } = await person.send('POST', '/api/agents/keys', {
+        name: 'Large',
+        publicKey: (await newAgent()).jwk,
+        scopes: ['wallets:transfer'],
+        policy: policyAgainst(payees(0)),
+      })
+      const path = `/api/agents/keys/${String(body.agentId)}`
+      const change = async (deny: readonly string[]) => {
+        expect(await person.send('PATCH', path, { policy: policyAgainst(deny) })).toMatchObject({
+          status: 200,
+        })
+        return JSON.stringify((await journalOf(person, '?limit=1')).entries[0]).length
+      }
+      const [first = '', ...others] = payees(0)
+      expect(await change([...others, `0x${'f'.repeat(40)}`])).toBeLessThan(3_000)
+      expect(await newest(person)).toMatchObject({
+        before: { policy: { counterparties: { deny: [first] } } },
+        after: { policy: { counterparties: { deny: [`0x${'f'.repeat(40)}`] } } },
+        beforeHash: expect.any(String),
+      })
+      for (let round = 1; round <= 200; round += 1)
+        expect(await change(payees(round * 1_000))).toBeLessThan(10_000)
+      const last = await newest(person)
+      expect([last?.before, last?.after, last?.afterHash?.length]).toEqual([undefined, undefined, 64])
+      await person.send('POST', `${path}/pause`, {})
+      expect((await newest(person))?.action).toBe('key.paused')
+      let cursor: string | null = ''
+      let bytes = 0
+      while (cursor !== null) {
+        const page = await journalOf(person, `?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)
+        bytes += JSON.stringify(page.entries).length
+        cursor = page.nextCursor
+      }
+      expect(bytes).toBeLessThan(1.2 * 1_048_576)
     },
   )
 
@@ -386,7 +438,7 @@ describe.each([
       const verified = await bursar(['audit', 'verify'], env)
       expect(verified).toMatchObject({
         code: 0,
-        out: expect.stringMatching(/Journal: \d\d changes, chain intact/),
+        out: expect.stringMatching(/Journal: \d+ changes, chain intact/),
       })
       expect((await bursar(['audit', 'export', '--out', exported], env)).code).toBe(0)
       const lines = readFileSync(exported, 'utf8').trim().split('\n')

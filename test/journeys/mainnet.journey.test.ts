@@ -331,8 +331,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
       // The merchant's money comes back by the card network, as dollars.
       const refund = { token: `${token}-r`, type: 'RETURN', amount: -500, result: 'APPROVED' }
       await scene.tellLithic({ ...cleared, status: 'SETTLED', events: [...events, refund] })
-      const { transactions } = (await holder.send('GET', `/api/cards/${issued.body.id}/transactions`)).body
-      expect(transactions).toMatchObject([{ refunded: '5' }])
+      // While the chain decides on the payment, its return waits.
+      const transactions = async () =>
+        (await holder.send('GET', `/api/cards/${issued.body.id}/transactions`)).body.transactions
+      await expect.poll(transactions, SLOW).toMatchObject([{ refunded: '5' }])
       expect(await base.balanceOf(holder.safe)).toBe(188_000_000n)
       expect(
         await bursar(['audit', 'verify'], {
@@ -359,7 +361,13 @@ describe.skipIf(!hasAnvil())('a sandbox on Arbitrum Sepolia', () => {
     expect(balances).toMatchObject(
       ['USDC', 'USDT', 'EURC', 'PYUSD'].map((token) => ({ token, chain: 'arbitrum-sepolia' })),
     )
-    const transfer = { destination: newPayee(), amount: '1', token: 'EURC', chain: 'arbitrum-sepolia' }
+    const transfer = {
+      destination: newPayee(),
+      amount: '1',
+      token: 'EURC',
+      chain: 'arbitrum-sepolia',
+      signature: 'sandbox',
+    }
     expect(await guest.send('POST', '/api/wallets/transfer', transfer)).toMatchObject({
       status: 200,
       body: { status: 'confirmed', chain: 'arbitrum-sepolia' },

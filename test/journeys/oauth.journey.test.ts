@@ -439,25 +439,113 @@ describe('an MCP client over OAuth', () => {
     expect([token.status, await token.json()]).toMatchObject([400, { error: 'invalid_request' }])
   })
 
+  const authorization = (members: Readonly<Record<string, string>>, origin = gateway.origin) => {
+    const url = new URL(`${origin}/oauth/authorize`)
+    const all = {
+      redirect_uri: REDIRECT,
+      response_type: 'code',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+      scope: 'wallets:read',
+      ...members,
+    }
+    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
+    return url
+  }
+
   it('is displayed by the visible characters of its name', async () => {
     const { body } = await registration({
       client_name: '\u202eknab ruoY\u2066\n\u200bBank',
       scope: undefined,
     })
-    const url = new URL(`${gateway.origin}/oauth/authorize`)
-    const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
-    for (const [name, value] of Object.entries({
-      client_id: String(body.client_id),
-      redirect_uri: REDIRECT,
-      response_type: 'code',
-      code_challenge: challenge,
-      code_challenge_method: 'S256',
-      scope: 'wallets:read',
-    }))
-      url.searchParams.set(name, value)
+    const url = authorization({ client_id: String(body.client_id) })
     const { page: consentPage } = await browser().begin(url)
     expect(consentPage).toContain('Allow “<bdi>knab ruoY Bank</bdi>”?')
     expect(consentPage).not.toMatch(/[\u202e\u2066\u200b]/)
+  })
+
+  it('is displayed by at most 80 characters of its name, and of a redirect URI by its host', async () => {
+    const name = `${'Your bank says: allow this. '.repeat(110)}End`
+    const scheme = `bank-${'a'.repeat(3_000)}`
+    const { body } = await registration({ client_name: name, redirect_uris: [`${scheme}://x/back`] })
+    const { page: shown } = await browser().begin(
+      authorization({ client_id: String(body.client_id), redirect_uri: `${scheme}://x/back` }),
+    )
+    const beforeWarning = shown.slice(shown.indexOf('<h1'), shown.indexOf('class="warn"'))
+    expect(beforeWarning).toContain('Your bank says: allow this.')
+    expect(beforeWarning.length).toBeLessThan(1_200)
+  })
+
+  describe('whose person has not allowed it', () => {
+    const EVIL = 'https://evil.example/callback'
+    const newClient = async (uri = EVIL) =>
+      String((await registration({ redirect_uris: [uri], application_type: 'web' })).body.client_id)
+    const wrong: readonly Readonly<Record<string, string>>[] = [
+      { prompt: 'none' },
+      { response_type: 'token' },
+      { code_challenge: 'short' },
+      { code_challenge_method: 'plain' },
+      { resource: 'https://evil.example/mcp' },
+      { scope: 'wallets:read', prompt: 'nonsense' },
+      { claims: '{' },
+      { max_age: '-1' },
+      { request: 'x' },
+      { prompt: 'none', response_mode: 'form_post' },
+      { prompt: 'none', response_mode: 'fragment' },
+    ]
+
+    it('gets no error sent to its site, whatever is wrong with the request', async () => {
+      const client_id = await newClient()
+      const stranger = await newGuest(gateway.origin)
+      for (const own of [browser(), newOAuthBrowser(page, ''), newOAuthBrowser(page, stranger.token)])
+        for (const more of wrong) {
+          const response = await own.open(
+            authorization({ client_id, redirect_uri: EVIL, ...more }, page).href,
+          )
+          const text = await response.text()
+          const location = response.headers.get('location')
+          expect([more, text]).toEqual([more, expect.not.stringContaining('evil.example')])
+          // The library ignores some mistakes, and goes on to the consent page.
+          if (location === null) expect([more, response.status, text]).toMatchObject([more, 400, /failed: /])
+          else expect(new URL(location, page).href).toContain(`${page}/oauth/consent/`)
+        }
+    })
+
+    it('is not returned to by a denial either, unless it runs on the person’s machine', async () => {
+      const own = browser()
+      for (const [uri, isReturned] of [
+        [EVIL, false],
+        ['http://localhost:1234/callback', true],
+      ] as const) {
+        const application_type = isReturned ? 'native' : 'web'
+        const { body } = await registration({ redirect_uris: [uri], application_type })
+        const start = authorization({ client_id: String(body.client_id), redirect_uri: uri }, page)
+        const { url } = await own.begin(start)
+        const denied = await own.decide(url, { decision: 'deny' })
+        const { redirectTo } = z.object({ redirectTo: z.string() }).parse(denied.body)
+        const response = await own.open(redirectTo)
+        expect([uri, response.headers.get('location')?.startsWith(uri) === true]).toEqual([uri, isReturned])
+        if (!isReturned) expect([response.status, await response.text()]).toMatchObject([400, /owner denied/])
+      }
+    })
+
+    it('gets errors once the person has allowed it, and none after the access is revoked', async () => {
+      const client_id = await newClient()
+      const own = browser()
+      const { url } = await own.begin(authorization({ client_id, redirect_uri: EVIL }, page))
+      const yes = { decision: 'approve', scopes: ['wallets:read'] }
+      expect((await own.decide(url, yes)).status).toBe(200)
+      const silent = authorization({ client_id, redirect_uri: EVIL, prompt: 'none' }, page).href
+      const sent = await own.open(silent)
+      expect(sent.headers.get('location')).toMatch(/^https:\/\/evil\.example\/callback\?error=/)
+      const unsigned = await newOAuthBrowser(page, '').open(silent)
+      expect([unsigned.status, unsigned.headers.get('location')]).toEqual([400, null])
+      const { keys } = z
+        .object({ keys: z.array(z.looseObject({ agentId: z.string() })) })
+        .parse((await owner.send('GET', '/api/agents/keys')).body)
+      for (const { agentId } of keys) await owner.send('DELETE', `/api/agents/keys/${agentId}`)
+      expect((await own.open(silent)).headers.get('location')).toBeNull()
+    })
   })
 
   it('gets one key per request, regardless of repeated or competing decisions', async () => {

@@ -35,11 +35,10 @@ overBothEngines('payouts', {}, (world) => {
   const save = async (account: object, who = owner) =>
     String((await who.send('POST', '/api/banking/recipients', account)).body.id)
   const dividends = async () => {
-    const { body: deposits } = await owner.send('GET', '/api/activity?kind=deposit&limit=100')
+    const { body } = await owner.send('GET', '/api/activity?kind=dividend&limit=100')
     return z
-      .array(z.object({ amount: z.string(), object: z.object({ kind: z.string() }) }))
-      .parse(deposits.entries)
-      .filter(({ object }) => object.kind === 'dividend')
+      .array(z.object({ amount: z.string() }))
+      .parse(body.entries)
       .reduce((sum, { amount }) => sum + Number(amount), 0)
   }
   /** Cash without dividends: those of a guest's shares arrive whenever their job runs, also between two readings. */
@@ -62,6 +61,11 @@ overBothEngines('payouts', {}, (world) => {
         }),
     }
   }
+  const entryOf = async (id: unknown) => {
+    const { body } = await owner.send('GET', '/api/activity?kind=payout&limit=100')
+    const entries = z.array(z.looseObject({ id: z.string() })).parse(body.entries)
+    return entries.find((entry) => entry.id === id)
+  }
   const statusOf = async (id: unknown) =>
     (await owner.send('GET', `/api/banking/payouts/${String(id)}`)).body.status
   const decide = (payoutId: unknown, outcome: string) =>
@@ -77,13 +81,49 @@ overBothEngines('payouts', {}, (world) => {
       { amount: '100', recipientAmount: '99.75', status: 'pending' },
     ])
     expect(await cash()).toBe(before - 100)
+    expect(await entryOf(body.id)).toMatchObject({ status: expect.stringMatching(/on_its_way|completed/) })
     await expect.poll(() => statusOf(body.id), { timeout: 30_000 }).toBe('paid')
+    expect(await entryOf(body.id)).toMatchObject({ status: 'completed', amount: '100', requested: null })
     expect((await decide(body.id, 'failed')).status).toBe(409)
     expect((await decide(body.id, 'returned')).status).toBe(200)
     expect(await statusOf(body.id)).toBe('returned')
+    expect(await entryOf(body.id)).toMatchObject({ status: 'reversed', amount: '0', requested: '100' })
     expect(await cash()).toBe(before)
     const { body: listed } = await owner.send('GET', '/api/banking/payouts')
     expect(listed).toMatchObject({ payouts: [{ id: body.id, status: 'returned' }], nextCursor: null })
+  })
+
+  it('are in the activity on their way, with the recipient’s name and the reference, and found by both', async () => {
+    const to = await save({ ...waiting, name: 'Marie Curie' })
+    const asked = { recipientId: to, amount: '20', reference: 'Rent May' }
+    const { body } = await owner.send('POST', '/api/banking/payouts', asked)
+    const entry = { counterparty: 'Marie Curie', memo: 'Rent May', status: 'on_its_way', amount: '20' }
+    expect(await entryOf(body.id)).toMatchObject(entry)
+    for (const search of ['marie%20cu', 'RENT%20MAY'])
+      expect((await owner.send('GET', `/api/activity?search=${search}`)).body.entries).toMatchObject([entry])
+    expect((await owner.send('GET', '/api/activity?search=pierre')).body.entries).toEqual([])
+    const denied = await (await keyWith({ perTransaction: { max: '1' } })).send(
+      'POST',
+      '/api/banking/payouts',
+      asked,
+    )
+    expect(denied.status).toBe(403)
+    expect((await owner.send('GET', '/api/activity?search=marie')).body.entries).toMatchObject([
+      {
+        counterparty: 'Marie Curie',
+        kind: 'payout',
+        status: 'denied',
+        amount: '0',
+        requested: '20',
+        usd: '0',
+      },
+      entry,
+    ])
+    await decided(body.id, 'paid')
+    expect(await entryOf(body.id)).toMatchObject({ ...entry, status: 'completed' })
+    await requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', {
+      body: { payoutId: body.id, outcome: 'returned' },
+    })
   })
 
   it('to an account that waits have the outcome that is decided, once', async () => {

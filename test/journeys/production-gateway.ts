@@ -15,6 +15,8 @@ export interface Production extends ProductionGateway {
 
 export interface ProductionGateway {
   readonly databaseUrl: string
+  /** Of its first start, for commands. */
+  readonly environment: Readonly<Record<string, string>>
   readonly mail: Awaited<ReturnType<typeof startSmtp>>
   gateway(): Gateway
   /** Starts it again. @param more added to the first environment. */
@@ -75,6 +77,7 @@ export async function openProductionOn(
     SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
     SMTP_FROM: 'Bursar <codes@bursar.example>',
     RATE_OTP_RESEND: '1000/60',
+    RATE_MESSAGES: '1000/60',
     RATE_OTP_DESTINATION: '1000/60',
     RATE_OTP_IP: '1000/60',
     ...more,
@@ -92,6 +95,7 @@ export async function openProductionOn(
   parts.push({ close: () => gateway.stop() })
   return {
     databaseUrl: database.url,
+    environment: { ...env, CHAIN: '' },
     mail,
     gateway: () => gateway,
     start: async (added = {}) => {

@@ -87,6 +87,67 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     expect((await other.send('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
   })
 
+  it('has the one administrator that a command names, from the next request on', async () => {
+    await production.start()
+    expect(production.gateway().output()).toMatch(
+      /Without:\n {2}no administrator: .*bursar admin grant --email/,
+    )
+    const person = await production.signIn('ada@example.com')
+    const other = await production.signIn('grace-hopper@example.com')
+    const admin = (...words: string[]) => bursar(['admin', ...words], production.environment)
+    const roleOf = async (one: Person) => (await one.send('GET', '/api/auth/session')).body
+
+    expect((await admin('list')).out).toContain('There is no administrator.')
+    expect((await admin('grant', '--email', 'nobody@example.com')).err).toContain('Sign in once')
+    expect(await admin('grant', '--email', 'Ada@Example.com')).toMatchObject({
+      code: 0,
+      out: `${person.accountId} is an administrator from its next request on.\n`,
+    })
+    expect(await roleOf(person)).toMatchObject({ account: { role: 'admin' } })
+    expect((await admin('grant', other.accountId)).err).toContain('production has one')
+    expect((await admin('list')).out).toBe(`${person.accountId}  bursar admin grant\n`)
+
+    // The proof is for one account: moved in the database it proves nothing.
+    const client = new pg.Client({ connectionString: production.databaseUrl })
+    await client.connect()
+    const { rows } = await client.query(
+      'select founder_mac as mac from account where founder_mac is not null',
+    )
+    await client.query('update account set founder_mac = null')
+    await client.query('update account set founder_mac = $1 where id = $2', [rows[0].mac, other.accountId])
+    expect(await roleOf(other)).toMatchObject({ account: { role: 'user' } })
+    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+    await client.query('update account set founder_mac = null')
+    await client.query('update account set founder_mac = $1 where id = $2', [rows[0].mac, person.accountId])
+    await client.end()
+
+    // The configuration comes first.
+    await production.start({ FOUNDER_ACCOUNT: other.accountId })
+    expect(production.gateway().output()).not.toContain('no administrator')
+    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+    const configured = { ...production.environment, FOUNDER_ACCOUNT: other.accountId }
+    expect((await bursar(['admin', 'revoke', '--email', 'ada@example.com'], configured)).err).toContain(
+      'FOUNDER_ACCOUNT names the administrator',
+    )
+    await production.start()
+    expect(await roleOf(person)).toMatchObject({ account: { role: 'admin' } })
+    expect((await admin('revoke', '--email', 'ada@example.com')).out).toContain('is no administrator from')
+    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+  })
+
+  it('says at its start what it runs without, and which settings are none', async () => {
+    await production.start({ REDIS_URI: 'redis://127.0.0.1', PUBLIC_ORIGIN: 'https://bursar.example' })
+    const output = production.gateway().output()
+    expect(output).toContain('REDIS_URI is no setting and has no effect; REDIS_URL is one')
+    expect(output).toMatch(/^ {2}no screening: transfers to addresses are refused \(SCREENING_URL\)$/m)
+    expect(output).toMatch(/^ {2}no Redis: the database counts rate limits \(REDIS_URL\)$/m)
+    expect(output).not.toContain('no mail')
+    // A scraper on the same machine needs no name and no token.
+    const scraped = await fetch(`${production.gateway().local}/metrics`)
+    expect([scraped.status, await scraped.text()]).toEqual([200, expect.stringContaining('bursar_up')])
+    await production.start()
+  })
+
   it('requires authentication within the last five minutes before it adds a credential', async () => {
     const owner = await production.signIn('grace@example.com')
     const client = new pg.Client({ connectionString: production.databaseUrl })

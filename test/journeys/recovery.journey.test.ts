@@ -17,6 +17,12 @@ import {
 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
+const reviews = z.object({
+  reviews: z.array(
+    z.looseObject({ id: z.string(), accountId: z.string(), decidedBy: z.string().nullable() }),
+  ),
+})
+
 overSharedAndPostgres('recovery', ({ gateway }) => {
   const send = (method: string, path: string, body?: unknown) =>
     requestJson(gateway().origin, method, path, body === undefined ? {} : { body })
@@ -102,22 +108,127 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await makeKey()).status).toBe(200)
   })
 
-  it('leaves an administrator’s lock to administrators, even after the person’s own lock', async () => {
+  const openReviewsOf = async (admin: Person, accountId: string, status = 'open') => {
+    const { body } = await admin.send('GET', `/api/admin/reviews?limit=100&status=${status}`)
+    return reviews.parse(body).reviews.filter((review) => review.accountId === accountId)
+  }
+  const decide = (admin: Person, id: string, decision: 'release' | 'block') =>
+    admin.send('POST', `/api/admin/reviews/${id}`, { decision, reason: 'Spoke to the owner.' })
+  /** A person with a key whom an administrator locked out, possibly after the person's own lock. */
+  const lockedOut = async (admin: Person, { isLockedBefore = false } = {}) => {
+    const mailbox = newMailbox('mallory')
+    const person = await signInByEmail(gateway().origin, mailbox)
+    const grant = { name: 'K', scopes: ['wallets:read'] }
+    const { body: key } = await person.send('POST', '/api/developer/keys', grant)
+    if (isLockedBefore) await person.send('POST', '/api/security/lock', {})
+    const path = `/api/admin/accounts/${person.accountId}`
+    expect((await admin.send('POST', `${path}/lock`, {})).status).toBe(200)
+    return { person, mailbox, path, key: String(key.key) }
+  }
+  const statusBy = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await requestJson(gateway().origin, 'GET', '/api/wallets', { headers })).status
+  }
+  const signIn = async (mailbox: string) => {
+    const { body } = await send('POST', '/api/auth/otp/start', { channel: 'email', destination: mailbox })
+    const { messages } = outbox.parse((await send('GET', '/sandbox/outbox')).body)
+    const code = messages.find(({ destination, code: sent }) => destination === mailbox && sent !== '')?.code
+    const { challengeId } = body
+    return send('POST', '/api/auth/otp/verify', { challengeId, code })
+  }
+
+  it('from an administrator’s lock waits for an administrator, and changes nothing until the release', async () => {
     const admin = await newAdmin('root')
-    for (const [name, isLockedBefore] of [
-      [newMailbox('mallory'), false],
-      [newMailbox('trent'), true],
-    ] as const) {
-      const person = await signInByEmail(gateway().origin, name)
-      if (isLockedBefore) await person.send('POST', '/api/security/lock', {})
-      const path = `/api/admin/accounts/${person.accountId}`
-      expect((await admin.send('POST', `${path}/lock`, {})).status).toBe(200)
-      const refused = await recover(name)
-      expect([refused.status, refused.body.code]).toEqual([423, 'account_locked'])
-      expect((await person.send('GET', '/api/auth/session')).status).toBe(423)
-      await admin.send('POST', `${path}/unlock`, {})
-      expect((await recover(name)).status).toBe(200)
+    for (const isLockedBefore of [false, true]) {
+      const { person, mailbox, key } = await lockedOut(admin, { isLockedBefore })
+      const asked = await recover(mailbox)
+      expect(asked).toEqual({ status: 202, body: { status: 'review' } })
+      expect(await recover(mailbox)).toEqual(asked)
+      const found = await openReviewsOf(admin, person.accountId)
+      expect(found).toEqual([
+        expect.objectContaining({
+          operation: 'recovery',
+          direction: null,
+          lists: ['admin_lock'],
+          proofs: ['code'],
+          status: 'open',
+        }),
+      ])
+      const { status: signedIn } = await signIn(mailbox)
+      expect([await statusBy(person.token), await statusBy(key), signedIn]).toEqual([423, 423, 423])
+      const id = found[0]?.id ?? ''
+      expect(await decide(admin, id, 'release')).toMatchObject({
+        status: 200,
+        body: { status: 'released', releasedUntil: null },
+      })
+      expect((await decide(admin, id, 'block')).status).toBe(409)
+      // The release opens no session, and leaves the keys paused: an intruder may have made some.
+      expect(await statusBy(person.token)).toBe(401)
+      const owner = personFrom(gateway().origin, (await signIn(mailbox)).body)
+      expect((await owner.send('GET', '/api/developer/keys')).body).toMatchObject({
+        keys: [{ status: 'paused' }],
+      })
+      expect((await recover(mailbox)).status).toBe(200)
+      expect(await openReviewsOf(admin, person.accountId)).toEqual([])
+      const { messages } = z
+        .object({ messages: z.array(z.object({ destination: z.string(), text: z.string() })) })
+        .parse((await send('GET', '/sandbox/outbox')).body)
+      const told = messages.flatMap(({ destination, text }) => (destination === mailbox ? [text] : [])).join()
+      expect(told).toMatch(/An administrator was asked to unlock your Bursar account/)
+      expect(told).toMatch(/An administrator unlocked, after a recovery, and paused the keys of your/)
     }
+  })
+
+  it('that an administrator refuses stays refused for that lock, and only for it', async () => {
+    const admin = await newAdmin('root')
+    const { person, mailbox, path } = await lockedOut(admin)
+    await recover(mailbox)
+    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    expect((await decide(admin, id, 'block')).status).toBe(200)
+    for (let times = 0; times < 2; times += 1)
+      expect(await recover(mailbox)).toMatchObject({ status: 423, body: { code: 'account_locked' } })
+    expect(await openReviewsOf(admin, person.accountId)).toEqual([])
+    expect(await openReviewsOf(admin, person.accountId, 'blocked')).toMatchObject([
+      { id, decidedBy: admin.accountId, reason: 'Spoke to the owner.' },
+    ])
+    await admin.send('POST', `${path}/unlock`, {})
+    expect((await recover(mailbox)).status).toBe(200)
+    await admin.send('POST', `${path}/lock`, {})
+    expect((await recover(mailbox)).status).toBe(202)
+  })
+
+  it('that waits ends with an administrator’s unlocking', async () => {
+    const admin = await newAdmin('root')
+    const { person, mailbox, path, key } = await lockedOut(admin)
+    await recover(mailbox)
+    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    await admin.send('POST', `${path}/unlock`, {})
+    expect(await statusBy(key)).toBe(200)
+    expect(await openReviewsOf(admin, person.accountId, 'released')).toMatchObject([
+      { id, decidedBy: admin.accountId },
+    ])
+    await admin.send('POST', `${path}/lock`, {})
+    // An old release unlocks no later lock.
+    expect((await decide(admin, id, 'release')).status).toBe(409)
+    expect(await statusBy(key)).toBe(423)
+  })
+
+  it('asks no administrator without the whole proof, and lets nobody else decide', async () => {
+    const admin = await newAdmin('root')
+    const { person, mailbox } = await lockedOut(admin)
+    const { challengeId, code } = await begin(mailbox)
+    const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+    const shown = await send('POST', '/api/auth/recovery/complete', { challengeId, code: wrong })
+    expect(shown.status).toBe(401)
+    expect(await openReviewsOf(admin, person.accountId)).toEqual([])
+    expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(202)
+    // The code is used up.
+    expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
+    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    const stranger = await newGuest(gateway().origin)
+    expect((await decide(stranger, id, 'release')).status).toBe(403)
+    expect((await decide(person, id, 'release')).status).toBe(423)
+    expect(await statusBy(person.token)).toBe(423)
   })
 
   it('returns the account to a guest who locked it', async () => {
@@ -147,7 +258,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await back.send('GET', '/api/wallets')).status).toBe(200)
   })
 
-  it('does not unlock a guest’s account that an administrator locked', async () => {
+  it('of a guest whom an administrator locked waits too, and says that only an id was shown', async () => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator')
     await admin.send('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
@@ -155,10 +266,12 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { status } = await send('POST', '/api/auth/recovery/complete', {
+    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
       challengeId: started.challengeId,
       code: started.code,
     })
-    expect(status).toBe(423)
+    expect([status, body]).toEqual([202, { status: 'review' }])
+    expect(await openReviewsOf(admin, guest.accountId)).toMatchObject([{ proofs: ['guest'] }])
+    expect((await guest.send('GET', '/api/wallets')).status).toBe(423)
   })
 })

@@ -46,7 +46,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       gateway = await startGateway({
         CHAIN: chain,
         ...Object.fromEntries(
-          ['MUTATIONS', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP'].map((name) => [
+          ['MUTATIONS', 'MESSAGES', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP'].map((name) => [
             `RATE_${name}`,
             '10000/60',
           ]),

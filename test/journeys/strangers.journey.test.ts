@@ -80,7 +80,6 @@ overBothEngines('a stranger', refusedAfter, ({ gateway, databaseUrl }) => {
     const { payer } = credentials.parse((await requestJson(origin, 'GET', '/sandbox/credentials')).body)
     const url = `${origin}/api/x402/fx?from=USD&to=EUR&amount=100`
     const terms = await (await fetch(url)).text()
-    // Requesting the challenge once counts as an unpaid request.
     const sending =
       (change: (payment: string) => string) => async (input: string | URL | Request, init?: RequestInit) => {
         const request = new Request(input, init)

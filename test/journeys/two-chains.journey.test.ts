@@ -2,7 +2,7 @@
  * One gateway on two real chains: money moves on each, budgets count both, and nothing of one chain is taken for a thing
  * of the other.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,7 @@ import { z } from 'zod'
 import { chainFacts } from '../../src/money/chains.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import type { Address, Hex } from '../../src/providers/chain.ts'
+import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { callMcp, connectMcp } from '../mcp/client.ts'
 import { hasAnvil } from '../x402/world.ts'
@@ -30,12 +31,14 @@ import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 const names = ['base-sepolia', 'arbitrum-sepolia'] as const
 type Name = (typeof names)[number]
 
+const TREASURY = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 const FX = '/api/x402/fx?from=USD&to=EUR&amount=100'
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({
   chain: z.object({ chainId: z.int() }),
   chains: z.array(z.looseObject({ name: z.string(), chainId: z.int(), rpcUrl: z.string() })),
   payer: z.object({ address: hex, privateKey: hex }),
+  lithicWebhookSecret: z.string(),
 })
 const walletView = z.object({
   safeAddress: hex,
@@ -208,18 +211,25 @@ describe.each([
         status: 200,
         body: { status: 'confirmed', chain: 'base-sepolia' },
       })
-      expect(await transfer(guest, { destination, amount: '3', chain: 'arbitrum-sepolia' })).toMatchObject({
+      // In the sandbox a chain's own name means its test network.
+      expect(await transfer(guest, { destination, amount: '3', chain: 'arbitrum' })).toMatchObject({
         status: 200,
         body: { status: 'confirmed', chain: 'arbitrum-sepolia' },
       })
       expect(await onChain('base-sepolia', destination)).toBe(2_000_000n)
       expect(await onChain('arbitrum-sepolia', destination)).toBe(3_000_000n)
-      // The other chain has enough, which does not count.
+      // The other chain has enough, which does not count, and is named.
       expect(await transfer(guest, { destination, amount: '500', chain: 'arbitrum-sepolia' })).toMatchObject({
         status: 422,
-        body: { code: 'insufficient_funds' },
+        body: {
+          code: 'insufficient_funds',
+          chain: 'arbitrum-sepolia',
+          asset: 'USDC',
+          available: '97',
+          elsewhere: expect.arrayContaining([{ chain: 'base-sepolia', asset: 'USDC', available: '998' }]),
+        },
       })
-      expect(await transfer(guest, { destination, amount: '1', chain: 'base' })).toMatchObject({
+      expect(await transfer(guest, { destination, amount: '1', chain: 'polygon' })).toMatchObject({
         status: 400,
         body: { code: 'chain_not_supported', hint: 'Use "base-sepolia" or "arbitrum-sepolia".' },
       })
@@ -381,6 +391,35 @@ describe.each([
         )
         expect(await onChain(chain, destination)).toBe(7_000_000n)
       }
+    })
+
+    it('collects a debt from the chain that has money', async () => {
+      const owner = await signInByEmail(
+        gateway.origin,
+        `debtor-${randomBytes(6).toString('hex')}@example.com`,
+      )
+      const { body: card } = await owner.send('POST', '/api/cards', {})
+      const token = randomUUID()
+      const body = JSON.stringify({
+        event_type: 'card_transaction.updated',
+        ...{ token, card_token: card.id, status: 'SETTLED' },
+        events: [{ token: `${token}-c`, type: 'CLEARING', amount: 3_000, result: 'APPROVED' }],
+      })
+      const secret = (await sandbox()).lithicWebhookSecret
+      const headers = {
+        'content-type': 'application/json',
+        ...signWebhook({ id: token, body, at: new Date() }, secret),
+      }
+      await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers, body })
+      const owed = async () => (await owner.send('GET', '/api/cards')).body.owed
+      expect(await owed()).toEqual([{ asset: 'USD', amount: '30' }])
+      const before = await onChain('arbitrum-sepolia', TREASURY)
+      await fund((await walletOf(owner)).safeAddress, '50', 'arbitrum-sepolia')
+      await expect
+        .poll(async () => (await onChain('arbitrum-sepolia', TREASURY)) - before, { timeout: 20_000 })
+        .toBe(30_000_000n)
+      await expect.poll(owed, { timeout: 10_000 }).toBeUndefined()
+      expect(await usdcIn(owner, 'arbitrum-sepolia')).toEqual({ amount: '20', held: '0' })
     })
 
     it('sets an agent’s allowance on the chain that the owner signed for', async () => {

@@ -213,7 +213,7 @@ function testLimits(origins: () => readonly string[]): void {
 
   it('restart the wait for early requests, and end at the announced time', async () => {
     const vote = async (index: number) => {
-      const response = await post(index, '/api/docs/feedback', 3, { page: 'docs/limits', vote: 'up' })
+      const response = await post(index, '/api/docs/feedback', 3, { page: 'docs/policies', vote: 'up' })
       return { status: response.status, wait: Number(response.headers.get('retry-after')) }
     }
     expect([(await vote(0)).status, (await vote(1)).status]).toEqual([200, 200])

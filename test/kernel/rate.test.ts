@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
-import { countRequest, type RateReading, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
+import {
+  countRequest,
+  type RateReading,
+  requireWithinLimit,
+  takeBudgets,
+  takeSponsorship,
+} from '../../src/kernel/gates/rate.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
 import { noon } from './scene.ts'
@@ -49,6 +55,34 @@ describe('the rate gate', () => {
   it('admits a class without a limit', async () => {
     const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
     expect(await countRequest(services, { ...request, rateClass: 'unlimited' })).toBeNull()
+  })
+
+  it('counts sponsored operations of keys apart from those of their owner, and refunds what is refused', async () => {
+    const rateLimits = new Map([
+      ['sponsored', { count: 2, seconds: 86_400 }],
+      ['mutations', { count: 1, seconds: 60 }],
+    ])
+    const services = {
+      settings: { ...settings, rateLimits },
+      rateLimiter: createMemoryRateLimiter(),
+      log: silentLog,
+    }
+    const windows = (kind: 'key' | 'session') => ({ kind, account: { id: 'acct_1' } })
+    const context = { ...services, chain: { isGasFree: false } }
+    for (let count = 0; count < 2; count += 1) await takeSponsorship(context, windows('key'), noon)
+    await expect(takeSponsorship(context, windows('key'), noon)).rejects.toMatchObject({
+      code: 'rate_limited',
+    })
+    await expect(takeSponsorship(context, windows('session'), noon)).resolves.toBeUndefined()
+
+    const budgets = ['sponsored', 'mutations'].map((rateClass) => ({ rateClass, client: 'b', endsAt: null }))
+    await takeBudgets(services, budgets, noon)
+    for (let count = 0; count < 5; count += 1)
+      await expect(takeBudgets(services, budgets, noon)).rejects.toMatchObject({ code: 'rate_limited' })
+    expect(await countRequest(services, { ...request, rateClass: 'sponsored', client: 'b' })).toMatchObject({
+      remaining: 0,
+      allowed: true,
+    })
   })
 
   it('fails closed for spends and open for reads while the store is unavailable, and logs it', async () => {

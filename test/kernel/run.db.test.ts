@@ -21,6 +21,7 @@ const keepNote = defineTool({
   who: 'account',
   scopes: ['wallets:read'],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   rail: 'wallet-transfer',
   input: z.strictObject({
@@ -55,6 +56,7 @@ const callOther = defineTool({
   who: 'account',
   scopes: ['wallets:read'],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   ownTransactions: true,
   shownOnce: ['secret'],
@@ -258,6 +260,7 @@ const plain = {
   who: 'account',
   scopes: [],
   effect: 'write',
+  proof: 'none',
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({ who: z.string() }),

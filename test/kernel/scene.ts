@@ -33,6 +33,7 @@ import { createSandboxTravelRule } from '../../src/providers/travel-rule-network
 import { authenticatedReserve, createDecisionAuthenticator } from '../../src/spending/authenticate.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
+import { hasSigner } from '../../src/wallets/signing/signer-store.ts'
 
 const bankKey = generateKeyPairSync('ed25519').privateKey
 
@@ -67,6 +68,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       vasp: { name: 'Bursar', lei: null },
       cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
       cardSpreadBps: 50,
+      cardFloatMicros: 50_000_000n,
+      cardPullMs: 2_500,
       accountsPerCurrency: 1,
       metricsToken: null,
       eventDays: 90,
@@ -119,6 +122,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     sandbox: null,
     runApproved: createRunApproved(() => undefined),
     askOwner: createAskOwner([]),
+    hasSigner,
     ...changes,
   }
 }

@@ -37,21 +37,23 @@ const recall = async () => null
 const spending = {
   ...common,
   effect: 'spend',
+  proof: 'step-up',
   rail: 'wallet-transfer',
   facts: z.strictObject({}),
   spend,
   run,
   recall,
 } as const
-const keep = defineTool({ ...common, effect: 'write', run })
+const keep = defineTool({ ...common, effect: 'write', proof: 'none', run })
 
 describe('a spending tool', () => {
   const { spend: _spend, ...withoutSpend } = spending
   const { rail: _rail, ...withoutRail } = spending
   const { facts: _facts, ...withoutFacts } = spending
   const { recall: _recall, ...withoutRecall } = spending
+  const { proof: _proof, ...withoutProof } = spending
 
-  it('compiles only with its spend, rail, facts and recall', () => {
+  it('compiles only with its spend, proof, rail, facts and recall', () => {
     const spender: Tool = defineTool(spending)
     const incomplete: Tool[] = [
       // @ts-expect-error a spending tool needs `spend`
@@ -62,10 +64,18 @@ describe('a spending tool', () => {
       defineTool(withoutFacts),
       // @ts-expect-error a spending tool needs `recall`
       defineTool(withoutRecall),
+      // @ts-expect-error a spending tool declares how a person proves it
+      defineTool(withoutProof),
+      // @ts-expect-error a spending tool cannot go without a proof
+      defineTool({ ...spending, proof: 'none' }),
+      // @ts-expect-error a spend that is proven by a signature plans who signed it
+      defineTool({ ...spending, proof: 'signature' }),
+      // @ts-expect-error a writing tool declares its proof
+      defineTool({ ...common, effect: 'write', run }),
       // @ts-expect-error `effect` is read, write or spend
       defineTool({ ...common, effect: 'pay', run }),
     ]
-    expect([spender, ...incomplete].map(({ name }) => name)).toEqual(Array(6).fill('notes.keep'))
+    expect([spender, ...incomplete].map(({ name }) => name)).toEqual(Array(10).fill('notes.keep'))
   })
 
   it('does not run without a reservation', async () => {
@@ -93,13 +103,18 @@ describe('decoding', () => {
       tags: [{ text: 1 }, { text: 'a', colour: 'red' }],
       memo: 5,
     })
-    expect(members.issues?.map(({ path }) => path)).toEqual(['amount', 'tags.0.text', 'tags.1', 'memo'])
+    expect(members.issues?.map(({ path }) => path)).toEqual([
+      'amount',
+      'tags.0.text',
+      'tags.1.colour',
+      'memo',
+    ])
     expect(message).toMatch(/^amount: .* \(and 3 more\)$/)
   })
 
   it('names missing and unknown members', () => {
     expect(issuesOf({}).members.issues?.map(({ path }) => path)).toEqual(['amount'])
-    expect(issuesOf({ amount: '1', Amount: '2' }).message).toContain('"Amount"')
+    expect(issuesOf({ amount: '1', Amount: '2' }).message).toContain('Amount is not known here')
   })
 
   it.each([
@@ -199,6 +214,7 @@ describe('the catalogue', () => {
       name: 'sandbox.keep',
       only: 'sandbox',
       effect: 'write',
+      proof: 'none',
       run,
     })
     const production = { mode: 'production', guests: false } as const

@@ -20,7 +20,14 @@ onBothEngines('a key with a payment of its own', (database) => {
       sell,
       recall: async () => null,
     })
-    const caller = { principal, requestId: 'req_test', now: noon, clientAddress: '127.0.0.1', toolsets: null }
+    const caller = {
+      principal,
+      requestId: 'req_test',
+      now: noon,
+      clientAddress: '127.0.0.1',
+      refundCounts: async () => {},
+      toolsets: null,
+    }
     const given = { from: 'USD', to: 'EUR', amount: '100', idempotency_key: 'one' }
     const call = async (meta?: Record<string, unknown>) => {
       const { content } = await offer.call(caller, 'x402_fx', given, meta)

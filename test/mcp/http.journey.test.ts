@@ -6,6 +6,7 @@ import { mcpHandler } from '../../mcp/http.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
+import { schemaErrors } from '../json-schema.ts'
 import { keyOf, newPerson, noon, nothingForSale, servicesOn } from '../kernel/scene.ts'
 import { httpClient, openScene, problemOf, type Scene } from './scene.ts'
 
@@ -47,6 +48,17 @@ describe('/mcp', () => {
     },
   )
 
+  it('lists schemas that are valid JSON Schema 2020-12, as the description of the API does', async () => {
+    const listed = await client.listTools()
+    expect(listed.tools.length).toBeGreaterThan(30)
+    for (const { name, inputSchema, outputSchema } of listed.tools)
+      expect([name, schemaErrors(inputSchema), schemaErrors(outputSchema ?? {})]).toEqual([name, [], []])
+    const document = await (await fetch(`${scene.gateway.origin}/api/openapi.json`)).json()
+    const { components } = z.looseObject({ components: z.looseObject({}) }).parse(document)
+    const schemas = z.record(z.string(), z.looseObject({})).parse(components.schemas)
+    expect(Object.entries(schemas).filter(([, schema]) => schemaErrors(schema).length > 0)).toEqual([])
+  })
+
   it('gives every tool a title, a description, both schemas and all four annotations', async () => {
     const listed = await client.listTools()
     expect(listed.tools.map(({ name }) => name).sort()).toEqual([...mcpTools].sort())
@@ -57,6 +69,7 @@ describe('/mcp', () => {
       const isLenient = ['compliance_kyc', 'compliance_travel_rule'].includes(name)
       expect(inputSchema.additionalProperties).toBe(isLenient ? undefined : false)
       expect(outputSchema).toMatchObject({ type: 'object' })
+      expect([name, JSON.stringify(inputSchema)]).toEqual([name, expect.not.stringContaining('"null"')])
       const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}
       for (const hint of [readOnlyHint, destructiveHint, idempotentHint, openWorldHint])
         expect([name, typeof hint]).toEqual([name, 'boolean'])
@@ -73,6 +86,7 @@ describe('/mcp', () => {
     expect(repeatable.map(({ name }) => name).sort()).toEqual([
       'approvals_request',
       'banking_create',
+      'banking_payouts_quote',
       'cards_issue',
       'cards_settings',
       'compliance_kyc',
@@ -255,6 +269,7 @@ onBothEngines('the hosts of /mcp', (database) => {
         body,
         principal,
         clientAddress: '127.0.0.1',
+        refundCounts: async () => {},
         requestId: 'req_test',
         now: noon,
       }).then(

@@ -232,10 +232,10 @@ describe('a waiting call of 2026', () => {
       }
     }
     const most = await Promise.all(Array.from({ length: 10 }, (_, at) => wait(`waiting-${at}`)))
-    expect(resultOf(await client.callTool(pay('too-many')))).toMatchObject({ code: 'approval_required' })
+    expect(resultOf(await client.callTool(pay('waiting-0')))).toMatchObject({ code: 'approval_required' })
     await Promise.all(most.map((leave) => leave()))
     await pause(500)
-    const leave = await wait('later')
+    const leave = await wait('waiting-1')
     await leave()
     await client.close()
   }, 30_000)

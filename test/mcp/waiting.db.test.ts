@@ -12,6 +12,7 @@ onBothEngines('calls of a key that wait for its owner', (database) => {
       requestId: 'req_test',
       now: noon,
       clientAddress: '203.0.113.7',
+      refundCounts: async () => {},
       toolsets: null,
     })
     const given = new AbortController()

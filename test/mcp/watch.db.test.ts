@@ -22,7 +22,12 @@ onBothEngines('the stream of an MCP session', (database) => {
     const request = new Request(`${origin}/mcp`, {
       headers: { host: 'bursar.example', accept: 'text/event-stream', 'mcp-session-id': id },
     })
-    const from = { requestId: 'req_test', now: noon, clientAddress: '127.0.0.1' }
+    const from = {
+      requestId: 'req_test',
+      now: noon,
+      clientAddress: '127.0.0.1',
+      refundCounts: async () => {},
+    }
     const response = await handle({ request, body: new Uint8Array(), principal, ...from })
     expect(response.status).toBe(200)
     return { response, keyId: principal.key.id }

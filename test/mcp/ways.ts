@@ -42,7 +42,7 @@ export interface Transports {
 const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
 
 /** Opens the transports with a scene's API key. */
-export async function openTransports(scene: Scene): Promise<Transports> {
+export async function openTransports(scene: Pick<Scene, 'gateway' | 'apiKey'>): Promise<Transports> {
   const old = await httpClient(scene)
   const modern = new Client2026(
     { name: 'test', version: '1' },
@@ -56,12 +56,12 @@ export async function openTransports(scene: Scene): Promise<Transports> {
     idempotencyKey === undefined ? input : { ...input, idempotency_key: idempotencyKey }
   const rest: Ask = async (operation, input, idempotencyKey) => {
     const [method = 'GET', path = ''] = routes.get(operation) ?? []
-    const { id, ...members } = input
+    const { id, ...others } = input
+    const members = path.includes('{id}') ? others : input
     const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
     const target = `${path.replace('{id}', String(id))}${query}`
-    const inBody = path.includes('{id}') ? members : input
     const { status, body, isReplayed } = await requestReplayable(scene.gateway.origin, method, target, {
-      ...(method === 'GET' || Object.keys(inBody).length === 0 ? {} : { body: inBody }),
+      ...(method === 'GET' || Object.keys(members).length === 0 ? {} : { body: members }),
       headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
     })
     return { isError: status !== 200, body, replayed: isReplayed }

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { lockAccount, unlockAccount } from '../../src/identity/locks.ts'
 import { findKey } from '../../src/identity/store.ts'
 import { publishNewEvents } from '../../src/jobs/publish-events.ts'
-import { pushToOwners } from '../../src/jobs/push-owners.ts'
+import { startPushes } from '../../src/jobs/push-owners.ts'
 import { sweep } from '../../src/jobs/sweep.ts'
 import { createAskOwner } from '../../src/kernel/ask-owner.ts'
 import type { Services } from '../../src/kernel/context.ts'
@@ -89,7 +89,9 @@ onBothEngines('a push message to an owner', (database) => {
   const round = async (seconds: number, gateways = 1) => {
     now = after(seconds)
     await publishNewEvents(services, new AbortController().signal)
-    await Promise.all(Array.from({ length: gateways }, () => pushToOwners(services)))
+    await Promise.all(
+      Array.from({ length: gateways }, async () => Promise.all(await startPushes(services, 20))),
+    )
   }
   const waiting = async () =>
     (
@@ -257,7 +259,7 @@ onBothEngines('a push message to an owner', (database) => {
     const stolen = await signInAgain(services, owner.accountId)
     const [own] = (await subscriptions()).subscriptions
     for (let count = 1; count < 10; count += 1)
-      await stolen.call(create, newBrowser(`${push.origin}/stolen/${browsers}/${count}`).subscription)
+      await owner.call(create, newBrowser(`${push.origin}/own/${browsers}/${count}`).subscription)
     const eleventh = newBrowser(`${push.origin}/stolen/${browsers}/10`).subscription
     await owner.call(update, { approvals: 'immediately' })
     for (const [tool, input] of [
@@ -268,6 +270,8 @@ onBothEngines('a push message to an owner', (database) => {
     ] as const)
       await expect(stolen.call(tool, input)).rejects.toMatchObject({ code: 'step_up_required' })
     expect((await subscriptions()).subscriptions).toContainEqual(own)
+    // The browser itself may go on in a new session.
+    await stolen.call(create, browser.subscription)
     await owner.call(update, { approvals: 'off' })
     expect((await stolen.call(update, { approvals: 'immediately' })).body).toEqual({
       approvals: 'immediately',

@@ -24,6 +24,8 @@ describe('rate classes', () => {
       // One key, and one account, over all addresses: four and eight times the mutations of one address.
       'RATE_KEY=600/60',
       'RATE_ACCOUNT=1200/60',
+      // What stops money, by session or key.
+      'RATE_STOPS=150/60',
       'RATE_GASLESS=12/60',
       'RATE_RAILS=60/60',
       'RATE_REVEALS=10/60',
@@ -40,6 +42,8 @@ describe('rate classes', () => {
       'RATE_OTP_IP=5/3600',
       'RATE_OTP_COUNTRY=500/86400',
       'RATE_OTP_TOTAL=5000/86400',
+      // Messages of one kind to an address, whatever causes them.
+      'RATE_MESSAGES=10/3600',
       'RATE_RECOVERY=5/3600',
     ])
   })

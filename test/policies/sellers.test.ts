@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { needsApproval } from '../../policies/approval.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import { loosenings } from '../../policies/loosening.ts'
-import { type Policy, spendPolicy } from '../../policies/policy.ts'
+import { type Policy, spendPolicy, storedPolicy } from '../../policies/policy.ts'
 import { seller } from '../../policies/rules/seller.ts'
 import type { SellerFacts, SpendFacts } from '../../policies/spend.ts'
 
@@ -52,14 +52,93 @@ describe('the sellers of a policy', () => {
     expect(isDenied({ allow: [] }, 'https://a.example.com')).toBe(true)
   })
 
+  it('are denied at every port, unless the policy names one', () => {
+    for (const [name, origin] of [
+      ['https://evil.example', 'https://evil.example:8443'],
+      ['https://8.8.8.8', 'https://8.8.8.8:8443'],
+      ['https://[2001:4860:4860::8888]', 'https://[2001:4860:4860::8888]:8443'],
+      ['http://localhost', 'http://127.0.0.1:1234'],
+    ] as const) {
+      expect([name, isDenied({ deny: [name] }, origin)]).toEqual([name, true])
+      expect([name, isDenied({ allow: [name] }, origin)]).toEqual([name, true])
+    }
+    expect(isDenied({ deny: ['https://evil.example:8443'] }, 'https://evil.example')).toBe(false)
+    expect(isDenied({ deny: ['https://evil.example:8443'] }, 'https://evil.example:8444')).toBe(false)
+    expect(isDenied({ deny: ['https://evil.example'] }, 'https://good.evil.example:8443')).toBe(false)
+  })
+
+  it('have one name, however it was written', () => {
+    for (const [written, name] of [
+      ['https://evil.example:443', 'https://evil.example'],
+      ['HTTPS://Evil.Example:', 'https://evil.example'],
+      ['https://evil.example.', 'https://evil.example'],
+      ['https://evil.example.:0443', 'https://evil.example'],
+      ['https://evil.example.:8443', 'https://evil.example:8443'],
+      ['https://bücher.example', 'https://xn--bcher-kva.example'],
+      ['https://ｅｖｉｌ。example', 'https://evil.example'],
+      ['https://%65vil.example', 'https://evil.example'],
+      ['https://[2001:4860:4860:0:0:0:0:8888]', 'https://[2001:4860:4860::8888]'],
+      ['https://[2001:4860:4860::0.0.136.136]:443', 'https://[2001:4860:4860::8888]'],
+      ['https://0x08.8.8.010', 'https://8.8.8.8'],
+      ['http://localhost:80', 'http://localhost'],
+      ['*.Bücher.example.', '*.xn--bcher-kva.example'],
+    ] as const) {
+      expect(policyWith({ allow: [written], deny: [written] }).sellers).toEqual({
+        allow: [name],
+        deny: [name],
+      })
+      if (name.startsWith('*')) continue
+      expect([written, isDenied({ deny: [written] }, name)]).toEqual([written, true])
+      expect([written, isDenied({ allow: [written] }, name)]).toEqual([written, false])
+    }
+    expect(isDenied({ deny: ['*.bücher.example'] }, 'https://a.xn--bcher-kva.example')).toBe(true)
+    for (const name of ['localhost', '127.0.0.1', '[::1]'])
+      expect(isDenied({ deny: ['http://localhost:1234'] }, `http://${name}:1234`)).toBe(true)
+    expect(isDenied({ deny: ['http://localhost:1234'] }, 'http://localhost:1235')).toBe(false)
+  })
+
+  it('of older policies are read in the same form; a name that no URL can have matches none', () => {
+    const { sellers: _, ...rest } = policyWith()
+    const old = {
+      ...rest,
+      sellers: { deny: ['https://evil.example:443', 'http://evil.example', 'https://a:b'] },
+    }
+    const policy = storedPolicy.parse(old)
+    expect(policy.sellers?.deny).toEqual(['https://evil.example', 'http://evil.example', 'https://a:b'])
+    expect(seller(policy, facts('https://evil.example'))).toBeDefined()
+    expect(seller(policy, facts('https://good.example'))).toBeUndefined()
+  })
+
   it('limit nothing else', () => {
     expect(isDenied(undefined, 'https://a.example.com')).toBe(false)
     expect(isDenied({ allow: [] }, null)).toBe(false)
   })
 
   it('are checked, and widening them is loosening', () => {
-    for (const name of ['example.com', 'https://a.example.com/path', '*.com', 'ftp://a.example.com'])
-      expect(() => policyWith({ allow: [name] })).toThrow()
+    for (const name of [
+      ...[
+        'example.com',
+        'https://a.example.com/path',
+        '*.com',
+        'ftp://a.example.com',
+        'http://a.example.com',
+      ],
+      ...[
+        'https://a.example.com\\b',
+        'https://a..example.com',
+        'https://a.example.com..',
+        '*.8.8.8.8',
+        '*.*.com',
+      ],
+      ...[
+        'https://a.example.com:99999',
+        'https://a:b@c.example',
+        'https://[::1',
+        'https://*.example.com',
+        'https://.',
+      ],
+    ])
+      expect(() => policyWith({ allow: [name] }), name).toThrow()
     expect(loosenings(policyWith({ allow: [] }), policyWith())).toEqual(['sellers'])
     expect(loosenings(policyWith(), policyWith({ allow: [] }))).toEqual([])
   })

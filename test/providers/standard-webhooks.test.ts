@@ -62,6 +62,8 @@ describe('a standard webhook', () => {
       apiKey: null,
       treasury: null,
       spreadBps: 50,
+      floatMicros: 50_000_000n,
+      pullMs: 2_500,
       webhookSecret: other,
       eventsSecret: null,
       previous: { secret, rotatedAt: at },

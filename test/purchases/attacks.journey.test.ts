@@ -181,13 +181,21 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     const { buy, owner } = await newBuyer()
     const before = await sold()
     const { body } = await buy({ url: url('huge', 'huge') }, 'huge')
-    expect(body).toMatchObject({ status: 'undelivered', charged: '0.001' })
-    expect((await buy({ url: url('huge', 'huge') }, 'huge')).body).toMatchObject({ status: 'undelivered' })
+    const known = { status: 'undelivered', lastFailure: expect.stringContaining('answer') }
+    expect(body).toMatchObject({ ...known, charged: '0.001', attempts: 3, askedAgain: false })
+    const expiresAt = z.iso.datetime().parse(body.expiresAt)
+    expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now() + 23 * 60 * 60_000)
+    const repeated = await buy({ url: url('huge', 'huge') }, 'huge')
+    expect(repeated.body).toMatchObject({ ...known, attempts: 6, askedAgain: true, expiresAt })
     expect((await sold()) - before).toBe(1_000n)
     expect((await owner.send('GET', `/api/purchases/${body.purchaseId}`)).body).toMatchObject({
-      status: 'undelivered',
-      failure: expect.stringContaining('answer'),
+      ...known,
+      attempts: 6,
+      expiresAt,
     })
+    expect((await owner.send('GET', '/api/activity?kind=purchase')).body.entries).toMatchObject([
+      { status: 'undelivered', amount: '0.001', requested: null },
+    ])
   })
 
   it('leave neither what was sold nor what pays in the log', async () => {

@@ -3,15 +3,23 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createWalletClient, http, parseAbi } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person, requestJson } from '../journeys/people.ts'
 import { hasAnvil } from '../x402/world.ts'
 import { PRICE, SELLER, type Sellers, startStockSellers } from './sellers.ts'
 
-const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
+const hex = z.templateLiteral(['0x', z.string()])
+const credentials = z.object({
+  chain: z.object({ rpcUrl: z.string() }),
+  payer: z.object({ privateKey: hex }),
+})
 
 const policy = {
   perTransaction: { max: '1' },
@@ -24,14 +32,14 @@ describe.skipIf(!hasAnvil())('buying', () => {
   let sellers: Sellers
   let owner: Person
   let rpcUrl = ''
+  let payer: z.output<typeof credentials>['payer']
   let depositsBefore = Promise.resolve(0)
   let agent: Agent
 
   beforeAll(async () => {
-    const { chain } = credentials.parse(
-      (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
-    )
-    rpcUrl = chain.rpcUrl
+    const given = credentials.parse((await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+    rpcUrl = given.chain.rpcUrl
+    payer = given.payer
     sellers = await startStockSellers(rpcUrl)
     owner = await newGuest(gateway.origin)
     depositsBefore = depositsOf(owner)
@@ -128,12 +136,16 @@ describe.skipIf(!hasAnvil())('buying', () => {
   it('keeps a chunk in the purse of the key, and shows it', async () => {
     const { body } = await owner.send('GET', '/api/wallets')
     // One USDC was moved, five reports were paid.
-    expect(body.purse).toEqual([{ agentId: expect.stringMatching(/^key_/), asset: 'USDC', amount: '0.995' }])
+    expect(body.purse).toEqual([
+      { agentId: expect.stringMatching(/^key_/), asset: 'USDC', amount: '0.995', usd: '0.995' },
+    ])
     const listed = await owner.send('GET', '/api/purchases?limit=2')
     expect(listed.body.purchases).toHaveLength(2)
     const activity = await owner.send('GET', '/api/activity?kind=purchase')
     expect(activity.body.entries).toHaveLength(5)
     expect((await owner.send('GET', '/api/activity?kind=transfer')).body.entries).toEqual([])
+    // Filling the purse is no spending.
+    expect((await owner.send('GET', '/api/wallets/transfers')).body.transfers).toEqual([])
   })
 
   it('refuses what it cannot or may not buy, and pays nothing', async () => {
@@ -199,7 +211,26 @@ describe.skipIf(!hasAnvil())('buying', () => {
     })
     expect([status, body.status]).toEqual([200, 'delivered'])
     const { body: wallet } = await owner.send('GET', '/api/wallets')
-    expect(wallet.purse).toContainEqual({ agentId: null, asset: 'USDC', amount: '0' })
+    expect(wallet.purse).toContainEqual({ agentId: null, asset: 'USDC', amount: '0', usd: '0' })
+    // A seller pays back to the address that paid: it is a deposit, and returns to the wallet.
+    const { body: shown } = await owner.send('GET', `/api/purchases/${String(body.purchaseId)}/evidence`)
+    const { payer: purse } = z
+      .looseObject({ authorization: z.looseObject({ payer: hex }) })
+      .parse(shown.evidence).authorization
+    const account = privateKeyToAccount(payer.privateKey)
+    const client = createWalletClient({ account, chain: baseSepolia, transport: http(rpcUrl) })
+    await client.writeContract({
+      address: sandboxTokens.USDC.address,
+      abi: parseAbi(['function transfer(address to, uint256 value) returns (bool)']),
+      functionName: 'transfer',
+      args: [purse, 250_000n],
+    })
+    await vi.waitFor(
+      async () =>
+        expect(usdcOf((await owner.send('GET', '/api/wallets')).body) - usdcOf(wallet)).toBeCloseTo(0.25, 6),
+      { timeout: 30_000, interval: 250 },
+    )
+    expect(await depositsOf(owner)).toBe((await depositsBefore) + 1)
   })
 
   it('buys the FX quote of the gateway itself', async () => {
@@ -225,20 +256,18 @@ describe.skipIf(!hasAnvil())('buying', () => {
     await vi.waitFor(
       async () => {
         const { body } = await owner.send('GET', '/api/wallets')
-        expect(body.purse).toContainEqual({ agentId: id, asset: 'USDC', amount: '0' })
+        expect(body.purse).toContainEqual({ agentId: id, asset: 'USDC', amount: '0', usd: '0' })
         expect(usdcOf(body) - usdcOf(before)).toBeCloseTo(0.984, 6)
       },
       { timeout: 20_000, interval: 250 },
     )
-    expect(await depositsOf(owner)).toBe(await depositsBefore)
+    expect(await depositsOf(owner)).toBe((await depositsBefore) + 1)
   })
 })
 
-/** Deposits of an account. A guest's shares also pay dividends, which are listed among them at any time. */
 async function depositsOf({ send }: Person): Promise<number> {
   const { body } = await send('GET', '/api/activity?kind=deposit')
-  const entries = z.array(z.looseObject({ object: z.looseObject({ kind: z.string() }) })).parse(body.entries)
-  return entries.filter(({ object }) => object.kind === 'deposit').length
+  return z.array(z.unknown()).parse(body.entries).length
 }
 
 function usdcOf(wallet: unknown): number {

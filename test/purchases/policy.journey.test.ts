@@ -38,12 +38,13 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
 
   const newBuyer = async (more: object = {}) => {
     const agent: Agent = await newAgent()
-    const { body } = await owner.send('POST', '/api/agents/keys', {
+    const { status, body } = await owner.send('POST', '/api/agents/keys', {
       name: 'Buyer',
       publicKey: agent.jwk,
       scopes: ['purchases:pay'],
       policy: { ...policy, ...more },
     })
+    if (status !== 200) throw new Error(`${status} ${String(body.detail)}`)
     const send = async (method: string, path: string, input?: object, idempotencyKey?: string) => {
       const response = await agent.fetch({
         method,
@@ -73,6 +74,37 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     expect((await others.buy('a')).body).toMatchObject({ code: 'policy_denied' })
     const allowed = await newBuyer({ sellers: { allow: [sellers.origin] } })
     expect((await allowed.buy('a')).body).toMatchObject({ status: 'delivered' })
+  })
+
+  it('knows a denied seller however its name was written', async () => {
+    const loopback = sellers.origin.replace('127.0.0.1', 'LOCALHOST')
+    expect((await (await newBuyer({ sellers: { deny: [loopback] } })).buy('a')).body).toMatchObject({
+      code: 'policy_denied',
+      violations: [{ rule: 'seller' }],
+    })
+    const names = [
+      ['https://evil.example:443', 'https://evil.example'],
+      ['https://evil.example.', 'https://evil.example'],
+      ['https://böse.example', 'https://xn--bse-sna.example'],
+      ['https://[2001:4860:4860:0:0:0:0:8888]', 'https://[2001:4860:4860::8888]'],
+      ['*.Böse.example', 'https://a.xn--bse-sna.example'],
+    ] as const
+    for (const [written, origin] of names) {
+      const buyer = await newBuyer({ sellers: { deny: [written] } })
+      const bought = await buyer.send('POST', '/api/purchases', { url: `${origin}/x`, maxAmount: '0.01' })
+      expect([written, bought]).toMatchObject([
+        written,
+        { status: 403, body: { code: 'policy_denied', violations: [{ rule: 'seller', requested: origin }] } },
+      ])
+    }
+    for (const name of [
+      'http://evil.example',
+      'https://evil..example',
+      'https://evil.example\\.good.example',
+    ]) {
+      const refused = await newBuyer({ sellers: { deny: [name] } }).catch((error: unknown) => String(error))
+      expect(refused).toContain('400')
+    }
   })
 
   it('asks the owner when a known seller names another payee, and pays exactly what was approved', async () => {
@@ -214,6 +246,17 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     expect((await buyer.buy('bad')).body).toMatchObject({ status: 403, code: 'aml_blocked' })
     await owner.send('POST', `/api/agents/keys/${buyer.id}/pause`)
     expect((await buyer.buy('paused')).body).toMatchObject({ status: 403, code: 'policy_denied' })
+  })
+
+  it('fills the purse within the budget of its key, whatever its chunk', async () => {
+    const buyer = await newBuyer({ perTransaction: { max: '1' }, dailyBudget: { max: '2' } })
+    const path = `/api/agents/keys/${buyer.id}`
+    expect((await owner.send('PATCH', path, { purse: { chunk: '900' } })).status).toBe(200)
+    expect((await buyer.buy('budget')).body).toMatchObject({ status: 'delivered', charged: '0.001' })
+    const { body } = await owner.send('GET', '/api/wallets')
+    const purses = z.array(z.looseObject({ agentId: z.string().nullable(), amount: z.string() }))
+    const filled = purses.parse(body.purse).find(({ agentId }) => agentId === buyer.id)
+    expect(filled?.amount).toBe('1.999')
   })
 
   it('fills the purse within the allowance on chain of a wallet that belongs to its owner', async () => {

@@ -1,7 +1,6 @@
 /** The books of purses under any order of purchases: money is never made, lost or spent twice between wallet, purse and world. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/ids.ts'
 import { external, pursePlace } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
@@ -14,6 +13,7 @@ import type { SpendRequest } from '../../src/spending/spend-request.ts'
 import { callForRow } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, place, spendOf } from '../spending/scene.ts'
+import { signedPurchase } from './signed-purchase.ts'
 
 const FUNDS = 100n
 
@@ -59,38 +59,7 @@ onBothEngines('the books of a purse', (database) => {
     const request = (units: bigint): SpendRequest =>
       spendOf({ accountId, keyId }, units, { operation: 'purchases.buy', purse: { id: keyId, chunk: 20n } })
     const write = ({ decisionId }: SpendRequest, units: bigint) =>
-      insertPurchase(database(), {
-        purchaseId: newId('buy', noon),
-        url: 'https://a.example.com/',
-        origin: 'https://a.example.com',
-        seller: 'https://a.example.com',
-        resource: 'https://a.example.com/',
-        method: 'GET',
-        requestHash: '',
-        purpose: null,
-        protocol: 'x402-v2',
-        network: 'eip155:84532',
-        asset: 'USDC',
-        token: '0xa',
-        payTo: '0xb',
-        units: units.toString(),
-        offer: {},
-        purseId: keyId,
-        accountId,
-        keyId,
-        decisionId,
-        chain: place,
-        payer: address,
-        nonce: `0x${Buffer.from(decisionId).toString('hex')}`,
-        busyUntil: noon,
-        at: noon,
-        signed: {
-          validBefore: noon,
-          sinceBlock: 1n,
-          credential: Buffer.from('sealed'),
-          credentialHash: 'hash',
-        },
-      })
+      insertPurchase(database(), signedPurchase({ accountId, keyId, decisionId, address, units }))
     const booked = async () => {
       const rows = await balances(database(), accountId)
       const at = (name: string) => rows.find((row) => row.place === name)
@@ -121,7 +90,9 @@ onBothEngines('the books of a purse', (database) => {
               : await reserveSpend(database(), asked)
             const chunk = units > 20n ? units : 20n
             const isInPurse = model.purse[0] >= units
-            const inWallet = isInPurse ? 0n : model.wallet[0] >= chunk ? chunk : units
+            // While a chunk is on its way, others hold only what they need.
+            const isFilling = pending.some((other) => other.place === 'wallet')
+            const inWallet = isInPurse ? 0n : model.wallet[0] >= chunk && !isFilling ? chunk : units
             const isAllowed = isInPurse || model.wallet[0] >= inWallet
             expect(decided?.verdict).toBe(isAllowed ? 'allow' : 'insufficient_funds')
             if (!isAllowed) continue

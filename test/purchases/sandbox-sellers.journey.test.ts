@@ -14,7 +14,10 @@ const credentials = z.object({
   chain: z.object({ rpcUrl: z.string(), tokens: z.object({ USDC: hex }) }),
 })
 const list = z.object({ sellers: z.array(z.object({ name: z.string(), url: z.string() })) })
-const used = parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)')
+const events = [
+  parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'),
+  parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)'),
+]
 
 const policy = {
   perTransaction: { max: '1' },
@@ -34,8 +37,21 @@ describe.skipIf(!hasAnvil())('the sellers of the sandbox', () => {
       (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
     )
     const client = createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl) })
-    countPayments = async () =>
-      (await client.getLogs({ address: chain.tokens.USDC, event: used, fromBlock: 0n })).length
+    // An idle purse goes back to its wallet by an authorization, too.
+    countPayments = async () => {
+      const { body: wallet } = await owner.send('GET', '/api/wallets')
+      const home = String(wallet.safeAddress).toLowerCase()
+      const logs = await client.getLogs({ address: chain.tokens.USDC, events, fromBlock: 0n, strict: true })
+      const authorized = new Set(
+        logs.flatMap((log) => (log.eventName === 'AuthorizationUsed' ? [log.transactionHash] : [])),
+      )
+      return logs.filter(
+        (log) =>
+          log.eventName === 'Transfer' &&
+          authorized.has(log.transactionHash) &&
+          log.args.to.toLowerCase() !== home,
+      ).length
+    }
     const { sellers } = list.parse((await requestJson(gateway.origin, 'GET', '/sandbox/sellers')).body)
     urls = new Map(sellers.map(({ name, url }) => [name, url]))
     owner = await newGuest(gateway.origin)

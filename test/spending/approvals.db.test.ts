@@ -41,9 +41,12 @@ onBothEngines('the approvals of an account', (database) => {
         violations: [],
         ttlSeconds: 600,
         at: noon,
+        isAsked: false,
+        isReplayed: false,
         ...changes,
       },
     )
+    if (approval === undefined) throw new Error('too many approvals are open')
     return { approval, isNew: approval.decisionId === request.decisionId, decisionId: request.decisionId }
   }
   const decide = (scene: Scene, id: string, status: 'approved' | 'rejected', at = after(1)) =>
@@ -82,14 +85,52 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await openApproval(scene, { fingerprint: 'another call' })).isNew).toBe(true)
     expect((await openApproval(await open())).isNew).toBe(true)
     expect((await openApproval(scene, { idempotencyKey: 'a' })).isNew).toBe(true)
+    const asked = await openApproval(scene, { fingerprint: 'asked', isAsked: true, reason: 'Due.' })
+    const called = await openApproval(scene, { fingerprint: 'asked', idempotencyKey: 'a' })
+    expect(called.approval).toMatchObject({ id: asked.approval.id, idempotencyKey: 'a', reason: 'Due.' })
+    expect((await openApproval(scene, { fingerprint: 'asked', idempotencyKey: 'b' })).isNew).toBe(true)
     expect((await openApproval(scene, { at: after(600) })).isNew).toBe(true)
   })
 
   it('are created anew once the first was decided', async () => {
     const scene = await open()
     const { approval } = await openApproval(scene)
-    await decide(scene, approval.id, 'rejected')
+    await decide(scene, approval.id, 'approved')
     expect((await openApproval(scene)).isNew).toBe(true)
+  })
+
+  it('that were rejected answer the same call for as long as they could have been approved', async () => {
+    const scene = await open()
+    const { approval } = await openApproval(scene)
+    await decide(scene, approval.id, 'rejected')
+    expect((await openApproval(scene, { at: after(599) })).approval).toMatchObject({
+      id: approval.id,
+      status: 'rejected',
+    })
+    expect((await openApproval(scene, { idempotencyKey: 'a' })).isNew).toBe(true)
+    expect((await openApproval(scene, { fingerprint: 'another', at: after(599) })).isNew).toBe(true)
+    expect((await openApproval(scene, { at: after(600) })).isNew).toBe(true)
+  })
+
+  it('are replaced when the call breaks a rule by now that their owner has not seen', async () => {
+    const scene = await open()
+    const { approval } = await openApproval(scene, { idempotencyKey: 'a' })
+    const broken = {
+      rule: 'daily_budget',
+      limit: '5',
+      used: '5',
+      requested: '1',
+      remaining: '0',
+      resetsAt: null,
+    }
+    const asked = { isAsked: true, reason: 'Due.', violations: [broken] }
+    const { approval: next, isNew } = await openApproval(scene, asked)
+    expect([isNew, next.idempotencyKey, next.reason]).toEqual([true, 'a', 'Due.'])
+    const owner = { accountId: scene.accountId, keyId: null, now: noon }
+    expect(await findApproval(database(), { ...owner, id: approval.id })).toMatchObject({
+      status: 'withdrawn',
+    })
+    expect((await openApproval(scene, asked)).approval).toEqual(next)
   })
 
   it('with an idempotency key belong to one decision, whatever its outcome', async () => {

@@ -42,6 +42,7 @@ const transferOf = (units: bigint): TransferRow => ({
   chain: place,
   authorization: { kind: 'gateway' },
   signer: 'sandbox',
+  payer: 'wallet',
   validUntil: noon,
   mac: 'a'.repeat(64),
   intentId: null,

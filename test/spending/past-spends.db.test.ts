@@ -136,7 +136,7 @@ onBothEngines('the decisions of a key', (database) => {
     const scene = await open()
     const openApproval = async () => {
       const decisionId = await spend(scene, { needsApproval: true })
-      const { id } = await requestApproval(
+      const approval = await requestApproval(
         { database: database(), newId },
         {
           ...scene,
@@ -149,9 +149,11 @@ onBothEngines('the decisions of a key', (database) => {
           violations: [],
           ttlSeconds: 60,
           at: noon,
+          isAsked: false,
+          isReplayed: false,
         },
       )
-      return { decisionId, id }
+      return { decisionId, id: approval?.id ?? '' }
     }
     const [given, refused, waiting] = [await openApproval(), await openApproval(), await openApproval()]
     const { accountId } = scene

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
+import { external } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { reserveSpends } from '../../src/spending/reserve-batch.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
 import { onBothEngines } from '../engines.ts'
-import { capAccount, noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
+import { capAccount, noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
 
 const call = (key: string, fingerprint = 'same') => ({ principal: 'key:1', key, fingerprint })
 
@@ -21,6 +23,47 @@ onBothEngines('reserveSpend', (database) => {
     const accountId = await openAccount(database(), units)
     return { accountId, keyId: await openKey(database(), accountId), limits }
   }
+
+  it('fills a purse by no more than its key may still spend', async () => {
+    const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 5_000_000n })
+    const { accountId, keyId } = scene
+    const purse = { id: keyId, chunk: 50_000_000n }
+    const heldBy = async (units: bigint, limits = scene.limits) => {
+      const request = spendOf({ ...scene, limits }, units, { purse })
+      expect(await reserveSpend(database(), request)).toMatchObject({ verdict: 'allow' })
+      const row = await database()
+        .kysely.selectFrom('reservation')
+        .select('units')
+        .where('decision_id', '=', request.decisionId)
+        .executeTakeFirstOrThrow()
+      // While a chunk is on its way, others hold only what they need.
+      const meanwhile = spendOf({ ...scene, limits: unlimited }, 1n, { purse })
+      await reserveSpend(database(), meanwhile)
+      const { kysely } = database()
+      const held = await kysely
+        .selectFrom('reservation')
+        .select('units')
+        .where('decision_id', '=', meanwhile.decisionId)
+        .executeTakeFirstOrThrow()
+      expect(held.units).toBe(1n)
+      for (const { decisionId } of [meanwhile, request])
+        await settleSpend(database(), { decisionId, destination: external(place), at: noon })
+      return row.units
+    }
+    expect(await heldBy(1_000_000n)).toBe(5_000_000n)
+    expect(await heldBy(1_000_000n)).toBe(3_999_999n)
+    const week = { rule: 'weekly_budget', period: 'week', maxMicros: 2_500_000n, maxCount: null } as const
+    const weekly = { ...scene.limits, longer: [week] }
+    expect(await heldBy(100_000n, weekly)).toBe(499_998n)
+    await capAccount(database(), accountId, 2_400_000n)
+    expect(await heldBy(100_000n)).toBe(299_997n)
+    expect(await heldBy(100_000n)).toBe(199_996n)
+    await capAccount(database(), accountId, null)
+    const free = await open(60_000_000n)
+    const unbounded = spendOf(free, 1_000_000n, { purse: { id: free.keyId, chunk: 50_000_000n } })
+    await reserveSpend(database(), unbounded)
+    expect(await balances(database(), free.accountId)).toMatchObject([{ held: 50_000_000n }])
+  })
 
   it('holds the money, counts the spend and records the decision', async () => {
     const scene = await open()

@@ -97,7 +97,7 @@ afterAll(() => gateway?.stop())
 describe('bad arguments', () => {
   const rows: readonly [name: string, argumentsText: string, path: string][] = [
     ['a wrong type', amountAs('true'), 'amount'],
-    ['an unknown member', written.replace(/\}$/, ',"memo":"hi"}'), ''],
+    ['an unknown member', written.replace(/\}$/, ',"remark":"hi"}'), 'remark'],
     ['seven decimals in a string', amountAs('"1.0000001"'), 'amount'],
     ['seven decimals in a number', amountAs('1.0000001'), 'amount'],
     ['seven decimals, all zero', amountAs('1.0000000'), 'amount'],
@@ -157,7 +157,7 @@ describe('bad arguments', () => {
   })
 
   it('refuses another chain with chain_not_supported', async () => {
-    const elsewhere = written.replace(/\}$/, ',"chain":"base"}')
+    const elsewhere = written.replace(/\}$/, ',"chain":"polygon"}')
     expect((await problemOf(await rest(elsewhere))).code).toBe('chain_not_supported')
     expect((await toolProblemOf(await mcp(toolCall(withKey(elsewhere))))).code).toBe('chain_not_supported')
   })

@@ -37,7 +37,7 @@ const post = (body: string | Buffer, ...headers: string[]) => {
 }
 const postStart = (...headers: string[]) =>
   head('POST /api/docs/feedback HTTP/1.1', 'Content-Type: application/json', ...headers)
-const fine = '{"page":"start","vote":"up"}'
+const fine = '{"page":"docs/quick-start","vote":"up"}'
 const many = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => line(index))
 
@@ -70,25 +70,30 @@ const refused: readonly (readonly [
   ],
   ['arrays that are nested 100,000 times', 413, 'body_too_large', () => post('['.repeat(100_000))],
   ['objects that are nested deep', 400, 'invalid_request', () => post('{"a":'.repeat(10_000))],
-  ['a member twice', 400, 'invalid_request', () => post('{"page":"start","vote":"up","vote":"down"}')],
+  [
+    'a member twice',
+    400,
+    'invalid_request',
+    () => post('{"page":"docs/quick-start","vote":"up","vote":"down"}'),
+  ],
   [
     'a member twice, once escaped',
     400,
     'invalid_request',
-    () => post('{"page":"start","vote":"up","v\\u006fte":"up"}'),
+    () => post('{"page":"docs/quick-start","vote":"up","v\\u006fte":"up"}'),
   ],
-  ['__proto__', 400, 'invalid_request', () => post('{"__proto__":{"vote":"up"},"page":"start"}')],
+  ['__proto__', 400, 'invalid_request', () => post('{"__proto__":{"vote":"up"},"page":"docs/quick-start"}')],
   [
     '__proto__, escaped',
     400,
     'invalid_request',
-    () => post('{"\\u005f_proto__":{"vote":"up"},"page":"start"}'),
+    () => post('{"\\u005f_proto__":{"vote":"up"},"page":"docs/quick-start"}'),
   ],
   [
     'constructor',
     400,
     'invalid_request',
-    () => post('{"page":"start","vote":"up","constructor":{"prototype":{"x":1}}}'),
+    () => post('{"page":"docs/quick-start","vote":"up","constructor":{"prototype":{"x":1}}}'),
   ],
   ['a number beyond all', 400, 'invalid_request', () => post('{"page":1e999,"vote":"up"}')],
   ['a number of 400 digits', 400, 'invalid_request', () => post(`{"page":${'9'.repeat(400)},"vote":"up"}`)],

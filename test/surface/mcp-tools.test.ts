@@ -73,8 +73,6 @@ const leftOut: Readonly<Record<string, string>> = {
   'developer.keys.list': owners,
   'developer.keys.revoke': owners,
   'developer.keys.update': owners,
-  'events.list':
-    'For programs that follow an account; an agent sees what happened with `activity_list`, in fewer tokens.',
   'docs.feedback': 'For readers of the documentation, without an account.',
   'investing.account.get': owners,
   'investing.account.open': owners,
@@ -83,7 +81,6 @@ const leftOut: Readonly<Record<string, string>> = {
   'notifications.subscriptions.create': notices,
   'notifications.subscriptions.list': notices,
   'notifications.subscriptions.remove': notices,
-  'purchases.evidence': 'A document for auditors; an agent reads the purchase.',
   'rails.controls.get': admins,
   'rails.controls.set': admins,
   'sandbox.admin': sandbox,
@@ -105,6 +102,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'wallets.allowances.set': owners,
   'wallets.signers.create': security,
   'wallets.signers.list': security,
+  'purchases.intent': 'Prepares a person’s signature; an agent does not need it.',
   'wallets.transfer_intent': 'Prepares a person’s signature; an agent does not need it.',
   'webhook_endpoints.create': builders,
   'webhook_endpoints.deliveries.list': builders,
@@ -123,9 +121,9 @@ describe('the operations that are no MCP tools', () => {
     expect(missing.sort()).toEqual(Object.keys(leftOut).sort())
   })
 
-  it('are none that a key may call, except events, an intent and a document', () => {
+  it('are none that a key may call, except an intent', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['events.list', 'purchases.evidence', 'wallets.transfer_intent'])
+    expect(callable).toEqual(['wallets.transfer_intent'])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

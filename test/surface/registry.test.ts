@@ -49,6 +49,8 @@ describe('the registry', () => {
       'auth.devices.reject',
       'auth.devices.start',
       'banking.payouts.intent',
+      'banking.payouts.quote',
+      'purchases.intent',
       'wallets.allowances.intent',
       'wallets.transfer_intent',
       // Only removes what expires by itself.

@@ -11,10 +11,11 @@ import type { Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import { insertEoaSigner } from '../../src/wallets/signing/signer-store.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
-import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
+import { callOf, keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 import { startChallenger } from '../purchases/flaky-sellers.ts'
 
 /** A saved bank account. @returns its id. */
@@ -105,6 +106,36 @@ onBothEngines('every spending operation', (database) => {
         .object({ members: z.object({ violations: z.array(z.looseObject({ requested: z.string() })) }) })
         .parse(refusal).members
       expect(violations[0]?.requested).toBe(category)
+    },
+  )
+
+  it.each(spending.filter(({ proof }) => proof !== 'payer').map((tool) => [tool.name, tool] as const))(
+    '%s asks a person for a proof besides the session in every mode, and moves nothing',
+    async (_name, tool) => {
+      const { account } = await keyWith([])
+      const person = await newPerson(database())
+      const input = await inputOf(tool, account.id)
+      const before = await moved()
+      const codesOf = async (mfaEnrolled: boolean, changes: object = {}) => {
+        const principal = { ...person, account: { ...account, mfaEnrolled } }
+        const codes: unknown[] = []
+        for (const mode of ['sandbox', 'production'] as const) {
+          const call = callOf(services, principal, { settings: { ...services.settings, mode } })
+          const raw = { ...z.looseObject({}).parse(input), ...changes }
+          const answer = await run({ ...tool, who: 'account' }, call, raw).catch((error: unknown) => error)
+          codes.push(z.looseObject({ code: z.string().optional() }).parse(answer).code)
+        }
+        return codes
+      }
+      expect(await codesOf(true)).toEqual(['step_up_required', 'step_up_required'])
+      if (tool.proof === 'signature') {
+        const address = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf'
+        await insertEoaSigner({ database: database(), newId }, { accountId: account.id, address, at: noon })
+        expect(await codesOf(true)).toEqual(['signature_rejected', 'signature_rejected'])
+        // In production, the seller of the example would be on a private address.
+        expect((await codesOf(true, { signature: 'x' }))[0]).toBe('signature_rejected')
+      }
+      expect(await moved()).toBe(before)
     },
   )
 

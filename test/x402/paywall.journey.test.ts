@@ -1,6 +1,10 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
+import { signedPaymentTypes } from '../../src/base/signed-payment-types.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { startAnvilChain } from '../../src/providers/chain/node/anvil.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
@@ -188,6 +192,21 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       },
     )
 
+    it('may carry members that only its client knows', async () => {
+      const more = generation === 'v1' ? { asset: chain.tokens.USDC } : { extensions: null }
+      const customer = await newCustomer(
+        chain,
+        10_000n,
+        tamperingFetch((payment) => {
+          const { payload, ...envelope } = JSON.parse(JSON.stringify(payment))
+          const authorization = { ...payload.authorization, memo: 'x' }
+          return { ...envelope, ...more, payload: { ...payload, authorization, hint: 1 } }
+        }),
+      )
+      expect((await customer[generation](shop.url)).status).toBe(200)
+      expect(await chain.balanceOf('USDC', customer.address)).toBe(0n)
+    })
+
     it('of a payer without money gets a fresh challenge', async () => {
       const customer = await newCustomer(chain, 9_999n)
       const response = await customer[generation](shop.url)
@@ -240,6 +259,31 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     const response = await requestShop({ [header]: value })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'invalid_request', issues: [{ path: header }] })
+  })
+
+  it('takes a payment that is valid since this second, though no block was mined since', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await chain.mint([{ token: 'USDC', to: account.address, units: 10_000n }])
+    await sleep(2_500)
+    const now = BigInt(Math.floor(Date.now() / 1000))
+    const authorization = {
+      from: account.address,
+      to: payTo,
+      value: 10_000n,
+      validAfter: now - 1n,
+      validBefore: now + 300n,
+      nonce: `0x${randomBytes(32).toString('hex')}`,
+    } as const
+    const signature = await account.signTypedData({
+      domain: { name: 'USDC', version: '2', chainId: chain.id, verifyingContract: chain.tokens.USDC },
+      types: signedPaymentTypes,
+      primaryType: 'TransferWithAuthorization',
+      message: authorization,
+    })
+    const texts = Object.entries(authorization).map(([name, value]) => [name, value.toString()])
+    const payload = { signature, authorization: Object.fromEntries(texts) }
+    const payment = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
+    expect((await requestShop({ 'X-PAYMENT': base64Of(payment) })).status).toBe(200)
   })
 
   it('challenges a payment on an unsupported kind of chain afresh', async () => {

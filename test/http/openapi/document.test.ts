@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defaultAmlLimits } from '../../../policies/aml/limits.ts'
@@ -28,6 +29,8 @@ const settings = {
   vasp: { name: 'Bursar', lei: null },
   cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
   cardSpreadBps: 50,
+  cardFloatMicros: 50_000_000n,
+  cardPullMs: 2_500,
   accountsPerCurrency: 1,
   metricsToken: null,
   eventDays: 90,
@@ -46,6 +49,7 @@ const operation = z.object({
   operationId: z.string().min(1),
   tags: z.array(z.string()).min(1),
   summary: z.string().min(1),
+  description: z.string().min(10).optional(),
   security: z.array(z.record(z.string(), z.array(z.string()))),
   parameters: z.array(z.unknown()),
   requestBody: z.object({ required: z.literal(true), content }).optional(),
@@ -169,6 +173,9 @@ describe('the OpenAPI document', () => {
           tool.name,
           expect.stringContaining(`\`${code}\``),
         ])
+      const common = told('default') ?? ''
+      expect([at, common.includes('423 `account_locked`')]).toEqual([at, tool.who !== 'public'])
+      if (method !== 'GET') expect([at, common]).toEqual([at, expect.stringContaining('429 `rate_limited`')])
     }
   })
 
@@ -187,12 +194,60 @@ describe('the OpenAPI document', () => {
     expect(repeated).toEqual([])
   })
 
+  it('repeats no parameter or response, and has no component for one use', () => {
+    const { written, parsed } = described()
+    const own = Object.values(parsed.paths)
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ parameters, responses }) => [...parameters, ...Object.values(responses)])
+    const inline = own.filter((one) => !reference.safeParse(one).success).map((one) => JSON.stringify(one))
+    const failures = inline.filter((one) => one.includes('/Problem"') || one.includes('"in":'))
+    expect(failures.filter((one, at) => failures.indexOf(one) !== at)).toEqual([])
+    const uses = refsIn(written)
+    for (const kind of ['parameters', 'responses'] as const)
+      for (const name of Object.keys(parsed.components[kind])) {
+        const count = uses.filter((one) => one === `#/components/${kind}/${name}`).length
+        expect([name, count > 1]).toEqual([name, true])
+      }
+  })
+
+  it('has at most 380 KB, and 64 KB compressed', () => {
+    const text = JSON.stringify(described().written)
+    expect(text.length).toBeLessThan(380_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(64_000)
+  })
+
+  it('describes each operation beyond its summary', () => {
+    const silent = catalogueOf(tools, settings).filter(({ tool }) => (tool.description ?? '').length < 10)
+    expect(silent.map(({ tool }) => tool.name)).toEqual([])
+  })
+
+  it('bounds every text and list of an input, in patterns that every language compiles', () => {
+    const wrong: string[] = []
+    const isBounded = (text: Record<string, unknown>) =>
+      ['maxLength', 'enum', 'const', 'format'].some((keyword) => keyword in text) ||
+      (typeof text.pattern === 'string' &&
+        !/[*+]|\{\d+,\}/.test(text.pattern.replaceAll(/\\.|\[[^\]]*\]/g, 'x')))
+    const visit = (at: unknown, path: string): void => {
+      if (Array.isArray(at)) for (const one of at) visit(one, path)
+      const { success, data } = schema.safeParse(at)
+      if (!success || Array.isArray(at)) return
+      if (data.type === 'string' && !isBounded(data)) wrong.push(path)
+      if (data.type === 'array' && data.maxItems === undefined) wrong.push(path)
+      for (const [name, value] of Object.entries(data)) visit(value, `${path}.${name}`)
+    }
+    for (const { tool, input } of catalogueOf(tools, settings)) {
+      visit(input, tool.name)
+      expect(JSON.stringify(input)).not.toMatch(/\\p\{/i)
+    }
+    expect(wrong).toEqual([])
+  })
+
   it('groups the operations in the order that readers need, each group described', () => {
     const { tags, paths } = described().parsed
     const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((one) => one.tags))
     expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort())
     expect(tags.slice(0, 5).map(({ name }) => name)).toEqual([
-      ...['Sign-in', 'Agents', 'Approvals', 'Activity', 'Wallets'],
+      ...['Auth', 'Agents', 'Approvals', 'Activity', 'Wallets'],
     ])
   })
 
@@ -205,6 +260,7 @@ describe('the OpenAPI document', () => {
       who: 'account',
       scopes: [],
       effect: 'write',
+      proof: 'none',
       mcp: false,
       input: z.strictObject({ id: z.string(), name: z.string() }),
       output: z.strictObject({}),
@@ -214,8 +270,13 @@ describe('the OpenAPI document', () => {
     })
     const { paths, components } = described([rename]).parsed
     const { patch } = paths['/api/docs/notes/{id}'] ?? {}
-    expect(patch?.parameters).toContainEqual({ $ref: '#/components/parameters/id' })
-    expect(components.parameters.id).toMatchObject({ in: 'path', required: true, schema: { type: 'string' } })
+    expect(patch?.parameters).toContainEqual({
+      name: 'id',
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+      example: 'n_1',
+    })
     expect(patch?.requestBody?.content['application/json']).toEqual({
       schema: { $ref: '#/components/schemas/NotesRenameRequest' },
       example: { name: 'x' },

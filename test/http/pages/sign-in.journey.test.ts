@@ -159,6 +159,8 @@ describe('a deployment’s sign-in page', () => {
     vasp: { name: 'Bursar', lei: null },
     cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
     cardSpreadBps: 50,
+    cardFloatMicros: 50_000_000n,
+    cardPullMs: 2_500,
     accountsPerCurrency: 1,
     metricsToken: null,
     eventDays: 90,

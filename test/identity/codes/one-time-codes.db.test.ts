@@ -55,6 +55,29 @@ onBothEngines('a one-time code', (database) => {
     expect(methods).toEqual([{ method: 'sms' }, { method: 'sms' }])
   })
 
+  it('is not sent to satellite, premium and personal numbers', async () => {
+    const { start, sent } = await codeScene(database())
+    const refusedNumbers = [
+      '+870773123456', // Inmarsat
+      '+881612345678', // Iridium
+      '+881831234567', // Globalstar
+      '+88213123456', // international networks
+      '+883510012345678',
+      '+97912345678', // international premium
+      '+80812345678', // international shared cost
+      '+61147123456', // Australian satellite
+      '+79541234567', // Russian satellite
+      '+19002345678', // premium in North America
+      '+449098790000', // premium in the United Kingdom
+      '+447012345678', // personal numbers in the United Kingdom
+    ]
+    for (const number of refusedNumbers)
+      await expect(start(number)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(sent).toEqual([])
+    for (const number of ['+4915123456787', '+12125550123', '+447400123456', '+61412345678', '+79161234567'])
+      await expect(start(number)).resolves.toBeDefined()
+  })
+
   it('states its purpose and lifetime, never in the subject, and binds an SMS to our pages', async () => {
     const { start, sent } = await codeScene(database())
     const { code } = await start(newMailbox())
@@ -100,24 +123,36 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(given)).rejects.toMatchObject(refused)
   })
 
-  it('is replaced by the next one, also under concurrent requests', async () => {
+  it('is sent again while it is open, with what is left of its ten minutes', async () => {
+    const { start, verify, sent } = await codeScene(database())
+    const mailbox = newMailbox()
+    const first = await start(mailbox)
+    const again = await start(mailbox, inSeconds(241))
+    expect(again).toMatchObject({ challengeId: first.challengeId, code: first.code })
+    expect(again.answer.expiresAt).toBe(first.answer.expiresAt)
+    expect(sent.map(({ text }) => /\d+ minutes/.exec(text)?.[0])).toEqual(['10 minutes', '6 minutes'])
+    await expect(verify(again, { now: inSeconds(242) })).resolves.toMatchObject({ account: { guest: false } })
+    expect((await start(mailbox, inSeconds(243))).challengeId).not.toBe(first.challengeId)
+  })
+
+  it('is replaced after five wrong tries, and is one for each client, also under concurrent requests', async () => {
     const { start, verify } = await codeScene(database())
     const mailbox = newMailbox()
-    const old = await start(mailbox)
-    const fresh = await start(mailbox)
-    await expect(verify(old)).rejects.toMatchObject(refused)
-    await expect(verify(fresh)).resolves.toMatchObject({ account: { guest: false } })
-    await Promise.all(Array.from({ length: 8 }, () => start(mailbox)))
+    const spoiled = await start(mailbox)
+    for (let wrong = 0; wrong < 5; wrong += 1)
+      await expect(verify({ ...spoiled, code: differentCode(spoiled.code) })).rejects.toMatchObject(refused)
+    const mine = await start(mailbox)
+    expect(mine.challengeId).not.toBe(spoiled.challengeId)
     const { hash } = await destinationOf(
       { dataKey: Buffer.from('a data key of thirty-two letters') },
       { channel: 'email', destination: mailbox },
     )
-    const open = await database()
-      .kysely.selectFrom('challenge')
-      .select('id')
-      .where('subject', '=', hash)
-      .execute()
-    expect(open).toHaveLength(1)
+    await Promise.all(Array.from({ length: 8 }, () => start(mailbox, noon, { clientAddress: '203.0.113.9' })))
+    const rows = await database().kysely.selectFrom('challenge').select(['id', 'facts']).execute()
+    const open = rows.filter(({ facts }) => z.object({ hash: z.literal(hash) }).safeParse(facts).success)
+    expect(open).toHaveLength(2)
+    expect(open.map(({ id }) => id)).toContain(mine.challengeId)
+    await expect(verify(mine)).resolves.toBeDefined()
   })
 
   it('expires after ten minutes, to the second', async () => {
@@ -239,6 +274,8 @@ onBothEngines('a one-time code', (database) => {
     expect(facts).toEqual({
       channel: 'sms',
       codeHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      sealedCode: expect.stringMatching(/^[\w-]{46}$/),
       masked: '+49•••81',
       sealedAddress: expect.stringMatching(/^[\w-]{40,}$/),
     })
@@ -336,20 +373,19 @@ onBothEngines('asking for a code', (database) => {
     await expect(start(mailbox, inSeconds(60))).resolves.toBeDefined()
   })
 
-  it('is rejected the sixth time in an hour, and states the limit beforehand', async () => {
+  it('is rejected for the sixth code in an hour, from whatever address, but not while a code is open', async () => {
     const { start } = await codeScene(database(), { rateLimits: limitsOf() })
     const mailbox = newMailbox()
-    const waits: number[] = []
-    for (let minute = 0; minute < 5; minute += 1)
-      waits.push((await start(mailbox, inSeconds(minute * 60))).answer.resendAfter)
-    expect(waits).toEqual([60, 60, 60, 60, 3600 - 240])
-    for (const seconds of [300, 400, 3540])
-      await expect(start(mailbox, inSeconds(seconds))).rejects.toMatchObject({
+    const at = (minute: number) => inSeconds(minute * 60)
+    for (const minute of [0, 3, 11, 22, 33, 44, 47])
+      expect((await start(mailbox, at(minute))).answer.resendAfter).toBe(60)
+    for (const clientAddress of ['203.0.113.1', '203.0.113.2'])
+      await expect(start(mailbox, at(55), { clientAddress })).rejects.toMatchObject({
         code: 'rate_limited',
-        members: { retryAfter: 3600 - seconds },
+        members: { retryAfter: 300 },
       })
-    await expect(start(newMailbox(), inSeconds(300))).resolves.toBeDefined()
-    await expect(start(mailbox, inSeconds(3600))).resolves.toBeDefined()
+    await expect(start(newMailbox(), at(55), { clientAddress: '203.0.113.1' })).resolves.toBeDefined()
+    await expect(start(mailbox, at(60))).resolves.toBeDefined()
   })
 
   it('is capped per country and in total', async () => {

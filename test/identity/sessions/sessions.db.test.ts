@@ -12,6 +12,7 @@ const settings = {
   origin,
   mode: 'sandbox' as const,
   founderAccount: null,
+  dataKey: Buffer.from('a data key of thirty-two characters'),
 }
 const inMinutes = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Principal } from '../../../src/base/principal.ts'
 import { openPortfolio } from '../../../src/investing/open-portfolio.ts'
 import type { Services } from '../../../src/kernel/context.ts'
+import { readBookedUnits } from '../../../src/wallets/reconcile/booked-balances.ts'
 import { freeze, unfreeze } from '../../../src/wallets/reconcile/shortfall.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
 import list from '../../../tools/activity/list.ts'
@@ -148,11 +149,12 @@ onBothEngines('the activity of an account', (database) => {
     const place = { accountId: receiver.account.id, token: 'USDC', place: 'base-sepolia' } as const
     const missing = { onChain: 0n, leaving: 0n, units: 1_000_000n, at: minutes(6) }
     await freeze(services, place, missing)
-    await unfreeze(services, place, { units: 400_000n, at: minutes(7) })
+    const { bookings } = await readBookedUnits(services.database, place)
+    await unfreeze(services, place, { units: 400_000n, bookings, at: minutes(7) })
     const { entries } = await listed({ kind: 'shortfall' }, receiver)
     expect(entries).toMatchObject([
       { direction: 'in', amount: '0.4', object: { kind: 'wallet', id: receiver.account.id } },
-      { direction: 'out', amount: '1', usd: null, counterparty: null },
+      { direction: 'out', amount: '1', usd: '1', counterparty: null },
     ])
     expect((await listed({ kind: 'shortfall' })).entries).toEqual([])
   })

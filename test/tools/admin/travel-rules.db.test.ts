@@ -38,7 +38,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
       id,
       accountId: payer.accountId,
       destination: outsideAddress,
-      names: ['Guest', 'Roman Semenov', 'Bursar', 'Some Exchange'],
+      names: ['Ada Lovelace', 'Roman Semenov', 'Bursar', 'Some Exchange'],
       hits: ['SEMENOV, Roman'],
     })
     await expect(payer.send({ amount: '5' })).rejects.toMatchObject(reviewFor('named_party'))

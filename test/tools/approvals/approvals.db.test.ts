@@ -153,9 +153,9 @@ onBothEngines('an approval', (database) => {
       code: 'conflict',
       members: { reason: 'rejected' },
     })
-    expect(await approvalRequired(spend('20', { idempotencyKey: 'no' }))).toMatchObject({
-      approvalId,
-      reason: 'rejected',
+    await expect(spend('20', { idempotencyKey: 'no' })).rejects.toMatchObject({
+      code: 'approval_rejected',
+      members: { approvalId },
     })
     expect(await available()).toBe(1_000_000_000n)
   })

@@ -134,7 +134,8 @@ onBothEngines('an exception', (database) => {
     const { decisions } = await showDecisions(services, {
       accountId: owner.accountId,
       keyId,
-      decisionId: null,
+      id: null,
+      object: null,
       verdict: 'allow',
       page: { limit: 10, after: null },
     })
@@ -289,6 +290,46 @@ onBothEngines('an exception', (database) => {
       expect(refusal).toMatchObject({ code: 'conflict', members: { reason: 'too_many_open' } })
     await asKey(withdraw, { id: String(same[0]?.approvalId) })
     await expect(ask(call('99'))).resolves.toMatchObject({ status: 'pending' })
+  })
+
+  it('is requested and withdrawn thirty times an hour at most', async () => {
+    const floods = async (from: number, count: number) => {
+      for (let index = 0; index < count; index += 1) {
+        const { approvalId } = await ask(call(String(from + index)))
+        await asKey(withdraw, { id: String(approvalId) })
+      }
+    }
+    await floods(60, 30)
+    await expect(ask(call('99'))).rejects.toMatchObject({ members: { reason: 'too_many_open' } })
+    const other = await register()
+    await expect(ask(call('99'), { id: other })).resolves.toMatchObject({ status: 'pending' })
+    await database()
+      .kysely.updateTable('approval')
+      .set({ decided_at: after(-3_600) })
+      .where('key_id', '=', keyId)
+      .execute()
+    await expect(ask(call('99'))).resolves.toMatchObject({ status: 'pending' })
+  })
+
+  it('counts with the approvals that policies require: ten open a key, a hundred an account', async () => {
+    const needing = { policy: { ...policy, approval: { above: '1' } } }
+    const pay = (id: string, amount: number) =>
+      asKey(transfer, call(String(amount)), { id }).catch(({ code, members: { reason } }) =>
+        [code, reason].join(' '),
+      )
+    const ids: string[] = []
+    for (let count = 0; count < 11; count += 1) ids.push(await register(needing))
+    const [first = '', ...others] = ids
+    for (let amount = 2; amount < 11; amount += 1) expect(await pay(first, amount)).toBe('approval_required ')
+    expect(await ask(call('60'), { id: first })).toMatchObject({ status: 'pending' })
+    expect(await pay(first, 11)).toBe('conflict too_many_open')
+    await expect(ask(call('61'), { id: first })).rejects.toMatchObject({ code: 'conflict' })
+    // The same call is no further request.
+    expect(await pay(first, 2)).toBe('approval_required ')
+    const amounts = Array.from({ length: 10 }, (_, index) => index + 2)
+    const opened = await Promise.all(others.flatMap((id) => amounts.map((amount) => pay(id, amount))))
+    expect(opened.filter((answer) => answer === 'approval_required ')).toHaveLength(90)
+    expect(opened.filter((answer) => answer === 'conflict too_many_open')).toHaveLength(10)
   })
 
   it('keeps the reason as one visible line, and needs one', async () => {

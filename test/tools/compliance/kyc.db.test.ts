@@ -58,17 +58,32 @@ onBothEngines('identity verification', (database) => {
     await database().kysely.updateTable('kyc_application').set({ status: 'retry' }).execute()
   })
 
+  it('can be verified anew after an erasure, and a person decides whether it is the same one', async () => {
+    const person = await newPerson(database())
+    expect(await call(kyc, person, { applicant })).toMatchObject({ status: 'approved' })
+    await call(erase, person, {})
+    expect(await call(kyc, person, {})).toMatchObject({ status: 'approved' })
+    expect(await call(kyc, person, { applicant })).toMatchObject({
+      status: 'pending',
+      labels: ['IDENTITY_CHANGED'],
+    })
+    await database().kysely.updateTable('kyc_application').set({ status: 'retry' }).execute()
+  })
+
   it('keeps contact details that an approved person adds, and changes none', async () => {
     const person = await newPerson(database())
     const line = { ...applicant, address: 'Unter den Linden 1, 10117 Berlin', email: 'ada@example.com' }
     expect(await call(kyc, person, { applicant: line })).toMatchObject({ status: 'approved' })
     const { street, city, postalCode } = applicant.address
     const added = {
-      firstName: 'Eve',
       email: 'eve@example.com',
       phone: '+4915112345678',
       address: applicant.address,
     }
+    await expect(call(kyc, person, { applicant: { ...added, firstName: 'Eve' } })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('another person'),
+    })
     expect(await call(kyc, person, { applicant: added })).toMatchObject({ status: 'approved', labels: [] })
     const keeping = { database: database(), dataKey: services.settings.dataKey }
     const accountId = 'account' in person ? person.account.id : ''

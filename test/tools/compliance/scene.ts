@@ -1,4 +1,4 @@
-/** A funded guest on a database, and the transfers of the AML tests. */
+/** A funded, verified guest on a database, and the transfers of the AML tests. */
 import { z } from 'zod'
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { newId } from '../../../src/base/ids.ts'
@@ -7,6 +7,7 @@ import { run } from '../../../src/kernel/run.ts'
 import type { Stablecoin } from '../../../src/money/money.ts'
 import { bookDeposit } from '../../../src/wallets/open-wallet.ts'
 import guest from '../../../tools/auth/guest.ts'
+import kyc from '../../../tools/compliance/kyc.ts'
 import travelRule from '../../../tools/compliance/travel-rule.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
@@ -32,8 +33,16 @@ export interface Payer extends SignedIn {
   ): Promise<Record<string, unknown>>
 }
 
-/** A new guest with a million of each token. */
-export async function newPayer(services: Services): Promise<Payer> {
+const applicant = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  dateOfBirth: '1990-12-10',
+  country: 'BR',
+  address: 'Rua Augusta 1, São Paulo',
+}
+
+/** A new guest with a million of each token. @param isVerified whether the identity is verified: `Ada Lovelace`, of Brazil. */
+export async function newPayer(services: Services, isVerified = true): Promise<Payer> {
   const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
   const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
   const { address } = await services.database.kysely
@@ -48,6 +57,7 @@ export async function newPayer(services: Services): Promise<Payer> {
     funds.map(({ asset, units }) => ({ token: asset, to: `0x${address.slice(2)}`, units })),
   )
   const person = await signInAgain(services, account.id)
+  if (isVerified) await person.call(kyc, { applicant })
   return {
     ...person,
     address,

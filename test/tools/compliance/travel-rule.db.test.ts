@@ -56,6 +56,16 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     await expect(payer.send({ amount: '1000' })).rejects.toMatchObject(reviewFor('travel_rule'))
   })
 
+  it('needs a verified holder as the originator, whatever name is submitted', async () => {
+    const unverified = await newPayer(services, false)
+    for (const originator of [undefined, { name: 'Guest' }, { name: 'Ada Lovelace' }])
+      await expect(unverified.disclose({ amount: '1000', originator })).rejects.toMatchObject({
+        ...refusal('kyc_required'),
+        members: { hint: expect.stringContaining('POST /api/compliance/kyc') },
+      })
+    expect(await unverified.disclose({ amount: '999' })).toMatchObject({ status: 'not_required' })
+  })
+
   it('applies to exactly the transfer that it names', async () => {
     await payer.disclose({ amount: '1500' })
     for (const other of [
@@ -115,9 +125,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
           {
             naturalPerson: {
               name: {
-                nameIdentifier: [{ primaryIdentifier: 'Guest', naturalPersonNameIdentifierType: 'LEGL' }],
+                nameIdentifier: [
+                  { primaryIdentifier: 'Ada Lovelace', naturalPersonNameIdentifierType: 'LEGL' },
+                ],
               },
               customerIdentification: payer.accountId,
+              countryOfResidence: 'BR',
             },
             accountNumber: [payer.address],
           },
@@ -172,6 +185,8 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
   ])(
     'is declined when the name of the %s is on a sanctions list, which also blocks the destination',
     async (party, members) => {
+      // A verified holder is the originator, whatever name is submitted.
+      if (party === 'originator') payer = await newPayer(services, false)
       const recorded = await payer.disclose({ amount: '5', ...members })
       expect(recorded).toMatchObject({
         status: 'declined',

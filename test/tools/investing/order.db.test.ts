@@ -67,6 +67,8 @@ onBothEngines('orders', (database) => {
       side: 'buy',
       type: 'market',
       notional: '10',
+      qty: null,
+      sizedAt: null,
       status: 'filled',
       filledQty: '0.333333333',
       filledAvgPrice: '30.00',
@@ -108,6 +110,51 @@ onBothEngines('orders', (database) => {
           avgEntryPrice: '100.00',
         }),
       ]),
+    })
+  })
+
+  it('is sized by a quantity in place of an amount', async () => {
+    const byQuantity = (changes: object) => place({ notional: undefined, ...changes })
+    expect((await byQuantity({ side: 'sell', qty: '1.25' })).body).toMatchObject({
+      status: 'filled',
+      notional: '125',
+      qty: '1.250000000',
+      filledQty: '1.250000000',
+      sizedAt: '100.00',
+    })
+    price = 90
+    const limited = { type: 'limit', limitPrice: '100' }
+    expect((await byQuantity({ qty: 2, ...limited })).body).toMatchObject({
+      status: 'filled',
+      notional: '200',
+      filledQty: '2.000000000',
+      filledAvgPrice: '90.00',
+      sizedAt: '100.00',
+    })
+    expect(await show()).toMatchObject({ cash: '445', buyingPower: '445' })
+    expect((await byQuantity({ qty: '0.5' })).body).toMatchObject({
+      notional: '45',
+      qty: null,
+      filledQty: '0.500000000',
+    })
+    await expect(byQuantity({ side: 'sell', qty: '100' })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+      members: { asset: 'VTI', chain: null, elsewhere: [] },
+    })
+    for (const wrong of [{ qty: '1.0000000001' }, {}, { qty: '1', notional: '1' }])
+      await expect(byQuantity(wrong)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+
+  it('says at which price the shares of a limit sell are counted', async () => {
+    const asked = { side: 'sell', type: 'limit', notional: '100' }
+    expect((await place({ ...asked, limitPrice: '125' })).body).toMatchObject({
+      qty: '0.800000000',
+      sizedAt: '125.00',
+    })
+    expect((await place({ ...asked, limitPrice: '80' })).body).toMatchObject({
+      qty: '1.000000000',
+      sizedAt: '100.00',
     })
   })
 

@@ -6,6 +6,7 @@ import { findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { createRunApproved } from '../../../src/kernel/run-approved.ts'
+import { createChains } from '../../../src/providers/chains.ts'
 import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
 import ownerGet from '../../../tools/agents/policy/get.ts'
@@ -181,6 +182,22 @@ onBothEngines('a simulated spend', (database) => {
         hint: expect.stringMatching(/Ask the payee .* never change its letters or their case/),
       },
     })
+  })
+
+  it('evaluates the sandbox’s name of a chain as the chain', async () => {
+    const { chains } = createChains([services.chain], ['arbitrum-sepolia'], true)
+    const there = await signInAgain({ ...services, chains }, owner.accountId)
+    const judge = async (chain: string, allowed: string) => {
+      const spend = { category: 'transfer', amount: '10', chain }
+      return (await there.call(simulate, { spend, policy: { ...policy, chains: [allowed] } })).body
+    }
+    for (const chain of ['base', 'base-sepolia'])
+      expect(await judge(chain, 'base-sepolia')).toMatchObject({ decision: 'allow', violations: [] })
+    for (const chain of ['arbitrum', 'arbitrum-sepolia']) {
+      expect(await judge(chain, 'base-sepolia')).toMatchObject({ violations: [{ rule: 'chain' }] })
+      // No money is there.
+      expect(await judge(chain, 'arbitrum-sepolia')).toMatchObject({ decision: 'insufficient_funds' })
+    }
   })
 
   it('is available to a key for itself alone', async () => {

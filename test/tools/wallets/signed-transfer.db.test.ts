@@ -319,7 +319,14 @@ onBothEngines('a signed transfer', (database) => {
     for (const owner of owners) {
       const { principal } = await scene.addAgent(owner)
       expect(await pay(principal, {}, { settings })).toMatchObject({ authorization: 'agent' })
-      await expect(pay(owner, {}, { settings })).rejects.toMatchObject(rejected)
+      const account = { ...accountIn(owner), mfaEnrolled: true }
+      if (owner.kind !== 'session') throw new Error('no session')
+      const steppedUp = { ...owner, account, session: { ...owner.session, steppedUpAt: noon } }
+      await expect(pay(steppedUp, {}, { settings })).rejects.toMatchObject({
+        code: expect.stringMatching(/^(invalid_request|signature_rejected)$/),
+        message: expect.stringMatching(/sign/),
+      })
+      await expect(pay(steppedUp, { signature: 'x' }, { settings })).rejects.toMatchObject(rejected)
     }
   })
 
@@ -334,10 +341,10 @@ onBothEngines('a signed transfer', (database) => {
     })
   })
 
-  it('needs no signature when no signer exists, and then records `sandbox`', async () => {
+  it('takes any signature when no signer exists, and then records `sandbox`', async () => {
     const owner = await scene.newOwner()
     expect(await pay(owner, { signature: 'x' })).toMatchObject({ authorization: 'sandbox' })
-    expect(await pay(owner, {})).toMatchObject({ authorization: 'sandbox' })
+    await expect(pay(owner, {})).rejects.toMatchObject({ code: 'invalid_request' })
     const { principal } = await scene.addAgent(owner)
     expect(await pay(principal, {})).toMatchObject({ authorization: 'agent' })
     const intent = await scene.intentOf(owner, one)

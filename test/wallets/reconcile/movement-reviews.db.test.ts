@@ -9,17 +9,13 @@ import { createSimulatedChain } from '../../../src/providers/chain/simulated/sim
 import type { Address, Chain } from '../../../src/providers/chain.ts'
 import type { Screening } from '../../../src/providers/screening.ts'
 import { findDifferingWallets } from '../../../src/wallets/reconcile/find-differing-wallets.ts'
-import {
-  decideMovementReview,
-  isStillThere,
-  listMovementReviews,
-  screenKeptDeposits,
-} from '../../../src/wallets/reconcile/movement-reviews.ts'
+import { listMovementReviews } from '../../../src/wallets/reconcile/movement-reviews.ts'
 import {
   findDrifts,
   type ReconciliationDependencies,
   reconcileWallet,
 } from '../../../src/wallets/reconcile/reconcile.ts'
+import { decideMovementReview, screenKeptDeposits } from '../../../src/wallets/reconcile/release-deposits.ts'
 import { freeze } from '../../../src/wallets/reconcile/shortfall.ts'
 import { signedCall } from '../../../src/wallets/relays/payment-call.ts'
 import { lowerCase } from '../../../src/wallets/store.ts'
@@ -89,12 +85,9 @@ onBothEngines('deposits that AML stops', (database) => {
       )
   }
   const decide = async (id: string, status: 'released' | 'blocked', parts = sending) => {
-    const isThere = await isStillThere({ ...parts, chains: { of: () => parts.chain } }, { id, status })
-    const { id: decidedBy } = { id: (await open()).accountId }
+    const { accountId: decidedBy } = await open()
     const decision = { id, decidedBy, status, reason: 'The payer was shown.', at: systemClock() }
-    await database().transaction((connection) =>
-      decideMovementReview({ ...parts, database: connection }, { ...decision, isThere: isThere === true }),
-    )
+    return decideMovementReview({ ...parts, chains: { of: () => parts.chain } }, decision, async () => {})
   }
 
   it('are kept without being booked, and are no difference of books and chain', async () => {
@@ -144,9 +137,10 @@ onBothEngines('deposits that AML stops', (database) => {
   it('are never released by their receiver, or once the chain has lost them', async () => {
     const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
     const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
-    const decision = { id, status: 'released', reason: 'Mine.', isThere: true, at: systemClock() } as const
+    const decision = { id, status: 'released', reason: 'Mine.', at: systemClock() } as const
+    const parts = { ...sending, chains: { of: () => chain } }
     await expect(
-      decideMovementReview(sending, { ...decision, decidedBy: wallet.accountId }),
+      decideMovementReview(parts, { ...decision, decidedBy: wallet.accountId }, async () => {}),
     ).rejects.toMatchObject({ code: 'conflict' })
     const forgetful = { ...sending, chain: { ...chain, transaction: async () => undefined } }
     await expect(decide(id, 'released', forgetful)).rejects.toMatchObject({
@@ -198,6 +192,65 @@ onBothEngines('deposits that AML stops', (database) => {
     await decide(id, 'blocked')
   })
 
+  it('are credited only as far as the chain has their tokens, however many are released at once', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    for (const given of [{ result: 'review', lists: ['sandbox_review'] } as const, undefined, undefined]) {
+      verdict = given
+      await pay(wallet.address, 25n)
+      await watch(running)
+    }
+    await orderOf(sending, { accountId: wallet.accountId, units: full })
+    await chain.submit(transferOf(wallet.accountId, outsideAddress, 75n))
+    await watch(running)
+    const page = { limit: 100, after: null }
+    const reviews = (await listMovementReviews(database(), { status: 'open', page })).filter(
+      ({ accountId }) => accountId === wallet.accountId,
+    )
+    expect(reviews).toHaveLength(4)
+    verdict = { result: 'clear', lists: [] }
+    const ended = await Promise.allSettled([
+      ...reviews.map(({ id }) => decide(id, 'released')),
+      screenKeptDeposits(sending, running),
+      screenKeptDeposits(sending, running),
+    ])
+    expect(await spendable(wallet)).toBe(25n)
+    for (const result of ended)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
+    const left = reviews.length - 1
+    const stillOpen = (await listMovementReviews(database(), { status: 'open', page })).filter(
+      ({ accountId }) => accountId === wallet.accountId,
+    )
+    expect(stillOpen).toHaveLength(left)
+  })
+
+  it('are credited all at once while the chain has the tokens of all', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    await pay(wallet.address, 25n)
+    await watch(running)
+    const page = { limit: 100, after: null }
+    const reviews = (await listMovementReviews(database(), { status: 'open', page })).filter(
+      ({ accountId }) => accountId === wallet.accountId,
+    )
+    await Promise.all(reviews.map(({ id }) => decide(id, 'released')))
+    expect(await spendable(wallet)).toBe(full + 50n)
+  })
+
+  it('are covered neither by blocked deposits nor by ones that are not booked yet', async () => {
+    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    await orderOf(sending, { accountId: wallet.accountId, units: full })
+    await chain.submit(transferOf(wallet.accountId, outsideAddress, 25n))
+    await watch(running)
+    verdict = { result: 'blocked', lists: ['sandbox_sanctions'] }
+    await pay(wallet.address, 25n)
+    await watch(running)
+    await expect(decide(id, 'released')).rejects.toMatchObject({ code: 'conflict' })
+    verdict = { result: 'clear', lists: [] }
+    await pay(wallet.address, 25n)
+    await expect(decide(id, 'released')).rejects.toMatchObject({ code: 'conflict' })
+    expect(await spendable(wallet)).toBe(25n)
+  })
+
   it('are not credited by the screening once a reorganization has removed them', async () => {
     const wallet = await paid(undefined)
     verdict = { result: 'clear', lists: [] }
@@ -216,9 +269,14 @@ onBothEngines('deposits that AML stops', (database) => {
     const of = () => {
       throw new Error('the deployment is no longer on this chain')
     }
-    const parts = { database: database(), chains: { of } }
-    expect(await isStillThere(parts, { id, status: 'blocked' })).toBe(false)
-    await expect(isStillThere(parts, { id, status: 'released' })).rejects.toThrow('no longer')
+    const parts = { ...sending, chains: { of } }
+    const { accountId: decidedBy } = await open()
+    const decision = { id, decidedBy, reason: 'No chain.', at: systemClock() }
+    await expect(
+      decideMovementReview(parts, { ...decision, status: 'released' }, async () => {}),
+    ).rejects.toThrow('no longer')
+    expect(await decideMovementReview(parts, { ...decision, status: 'blocked' }, async () => {})).toBe(true)
+    expect(await reviewOf(wallet, 'blocked')).toMatchObject({ decidedBy })
   })
 
   it('get one verdict from several gateways', async () => {
@@ -233,6 +291,20 @@ onBothEngines('deposits that AML stops', (database) => {
     const isKept = (await reviewOf(wallet, 'open')) !== undefined
     expect(await spendable(wallet)).toBe(isKept ? full : full + 25n)
     expect(await findDifferingWallets(sending, [wallet])).toEqual([])
+  })
+
+  it('leave frozen money to come back once, with several gateways comparing at once', async () => {
+    const wallet = await open()
+    const place = { accountId: wallet.accountId, token: 'USDC', place: chain.name } as const
+    await freeze(sending, place, { onChain: full - 50n, leaving: 0n, units: 50n, at: systemClock() })
+    await chain.submit(transferOf(wallet.accountId, outsideAddress, 25n))
+    const at = (seconds: number) => ({
+      ...sending,
+      clock: () => new Date(systemClock().getTime() + seconds * 1_000),
+    })
+    await reconcileWallet(at(0), wallet)
+    await Promise.all([6, 7, 8, 9].map((seconds) => reconcileWallet(at(seconds), wallet)))
+    expect(await spendable(wallet)).toBe(full - 25n)
   })
 
   it('do not bring back money that was missing', async () => {

@@ -1,0 +1,51 @@
+/** The files for operators name metrics, labels and settings that exist. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { readConfig, unknownVariables } from '../../src/config/read-config.ts'
+import { sharedGateway } from '../journeys/gateway.ts'
+
+const textOf = (name: string) => readFileSync(`docs/operating/${name}`, 'utf8')
+
+describe('the alerts and the dashboard', () => {
+  const used = [
+    ...new Set(
+      [...`${textOf('alerts.yaml')}${textOf('dashboard.json')}`.matchAll(/\bbursar_\w+/g)].map(
+        ([name]) => name,
+      ),
+    ),
+  ]
+
+  it('name metrics that a gateway exposes', async () => {
+    const text = await (await fetch(`${sharedGateway()}/metrics`)).text()
+    const kinds = new Map(
+      [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [name, kind]),
+    )
+    const exposed = [...kinds].flatMap(([name, kind]) =>
+      kind === 'histogram' ? [`${name}_count`, `${name}_bucket`, `${name}_sum`] : [name],
+    )
+    expect(used.length).toBeGreaterThan(10)
+    expect(used.filter((name) => !exposed.includes(name))).toEqual([])
+    // And the labels that they select or sum by, where the gateway has a series.
+    for (const [, name = '', labels = ''] of text.matchAll(
+      /^(bursar_(?:open|up|database_connections))\{([^}]*)\}/gm,
+    ))
+      expect([name, labels]).toEqual([name, expect.stringMatching(/kind=|part=|state=/)])
+  })
+})
+
+describe('the settings of the example', () => {
+  const names = [...textOf('env.example').matchAll(/^([A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
+
+  it('exist, and are all that production requires', () => {
+    expect(unknownVariables(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
+    const missing = () => readConfig({ MODE: 'production', CHAINS: 'base' })
+    expect(missing).toThrow('missing')
+    try {
+      missing()
+    } catch (error) {
+      const required = [...String(error).matchAll(/^ {2}(\w+): missing/gm)].map(([, name = '']) => name)
+      expect(required.length).toBeGreaterThan(5)
+      expect(required.filter((name) => !names.includes(name) && !names.includes(`${name}_FILE`))).toEqual([])
+    }
+  })
+})
