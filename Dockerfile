@@ -2,22 +2,26 @@
 #
 #   docker build -t bursar .
 #   docker run --rm -p 8787:8787 bursar          # the sandbox; see compose.yaml for two gateways on PostgreSQL
+#   docker build --build-arg OMIT=--omit=optional -t bursar .      # without GPL packages and a local chain; see NOTICE
 
 FROM node:22-bookworm-slim AS build
 WORKDIR /bursar
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts && npm rebuild esbuild
 COPY . .
-RUN npm run build
+ARG OMIT
+RUN npm run build && if [ -n "$OMIT" ]; then rm -f .cache/*-sepolia-*; fi
 
 FROM node:22-bookworm-slim
 WORKDIR /bursar
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/var/lib/bursar
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force \
+COPY package.json package-lock.json .npmrc LICENSE NOTICE ./
+ARG OMIT
+RUN npm ci --omit=dev $OMIT --ignore-scripts && npm cache clean --force \
   && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"
 COPY --from=build /bursar/.build/bin ./.build/bin
 COPY --from=build /bursar/.build/console ./.build/console
+COPY --from=build /bursar/.build/bursar-client.tgz ./.build/
 COPY --from=build /bursar/.build/src/http/pages/client ./.build/src/http/pages/client
 COPY --from=build /bursar/src/storage/sql ./src/storage/sql
 COPY --from=build /bursar/docs/*.md ./docs/
