@@ -85,12 +85,12 @@ export default defineConfig({
       ...(suite === 'long' || suite === 'all' ? ['test/shared-browser.ts'] : []),
     ],
     // For hanging tests only. Files of the long suite start processes, five files at a time on two cores.
-    testTimeout: startsProcesses ? 90_000 : 30_000,
+    testTimeout: startsProcesses ? 120_000 : 30_000,
     hookTimeout: startsProcesses ? 180_000 : 60_000,
     // Two processors: of five files that start processes, three mostly wait: for transactions to expire, between attempts.
-    maxWorkers: startsProcesses ? 5 : 3,
+    maxWorkers: startsProcesses ? Number(process.env.TEST_WORKERS ?? 5) : 3,
     // A poll ends when it is true: its end is for what never becomes true.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: startsProcesses ? 30_000 : 15_000 } },
     // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.
     isolate: false,
     execArgv: ['--wasm-tiering-budget=100000000', '--wasm-lazy-validation'],

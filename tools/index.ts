@@ -48,6 +48,7 @@ import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
 import authOtpStart from './auth/otp/start.ts'
 import authOtpVerify from './auth/otp/verify.ts'
+import authProfile from './auth/profile.ts'
 import authRecoveryComplete from './auth/recovery/complete.ts'
 import authRecoveryStart from './auth/recovery/start.ts'
 import authSession from './auth/session.ts'
@@ -192,6 +193,7 @@ export const tools: readonly Tool[] = [
   authLogout,
   authOtpStart,
   authOtpVerify,
+  authProfile,
   authRecoveryComplete,
   authRecoveryStart,
   authSession,

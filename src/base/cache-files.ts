@@ -26,6 +26,8 @@ export async function storeInCache(
     const handle = await open(draft, 'wx')
     try {
       await handle.writeFile(content)
+      // Whoever may run the program may read what it prepared, whatever the umask.
+      await handle.chmod(0o644)
       await handle.sync()
     } finally {
       await handle.close()

@@ -359,6 +359,8 @@ export type Agent = {
   connection: 'signed' | 'oauth' | 'api_key'
   /** State of the key; only an `active` key works. */
   status: 'active' | 'paused' | 'revoked'
+  /** When it was stopped, ISO 8601 UTC; null while it is active. Keys stopped at once have the same. */
+  pausedAt: string | null
   /** Scopes granted to the agent. */
   scopes: string[]
   /** The spend policy, amounts in USD. */
@@ -829,6 +831,16 @@ export type AuthOtpVerifyRequest = {
   code: string
   /** True adds the destination to the signed-in account instead of signing in. Default: false. */
   link?: boolean
+}
+
+export type AuthProfileRequest = {
+  /** New display name, 1 to 80 characters. */
+  displayName: string
+}
+
+export type AuthProfileResponse = {
+  /** The account, as it is now. */
+  account: Account
 }
 
 export type AuthRecoveryCompleteRequest = {
@@ -4416,6 +4428,8 @@ export interface Operations {
       /** Sign in with a one-time code; a new destination gets a new account with a wallet. */
       readonly verify: Call<AuthOtpVerifyRequest, ContinuedSession>
     }
+    /** Change the display name of the signed-in person. */
+    readonly profile: Call<AuthProfileRequest, AuthProfileResponse>
     readonly recovery: {
       /** Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one. */
       readonly complete: Call<AuthRecoveryCompleteRequest, AuthRecoveryCompleteResponse>
@@ -5090,6 +5104,7 @@ export const routes: Readonly<
   'auth.logout': ['POST', '/api/auth/logout', true, ''],
   'auth.otp.start': ['POST', '/api/auth/otp/start', true, ''],
   'auth.otp.verify': ['POST', '/api/auth/otp/verify', false, ''],
+  'auth.profile': ['PATCH', '/api/auth/profile', true, ''],
   'auth.recovery.complete': ['POST', '/api/auth/recovery/complete', false, ''],
   'auth.recovery.start': ['POST', '/api/auth/recovery/start', true, ''],
   'auth.session': ['GET', '/api/auth/session', false, ''],

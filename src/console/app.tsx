@@ -6,6 +6,7 @@ import { Link, Route, Switch, useLocation } from 'wouter-preact'
 import { Empty, SkeletonRows } from './components/messages.tsx'
 import { Panel } from './components/panel.tsx'
 import { Shell } from './components/shell.tsx'
+import { forgetEntries } from './data/gateway.ts'
 import { HomePage } from './pages/home.tsx'
 
 type Page = () => ComponentChild
@@ -38,6 +39,7 @@ export function App() {
   const [path] = useLocation()
   const isFirst = useRef(true)
   useEffect(() => {
+    forgetEntries()
     if (isFirst.current) {
       isFirst.current = false
       return

@@ -6,6 +6,7 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 import { toast } from './components/messages.tsx'
 import { watchAccount } from './data/account.ts'
+import { watchEntries } from './data/gateway.ts'
 import { openStream } from './data/stream.ts'
 import { formatMoment } from './words/time.ts'
 
@@ -14,6 +15,7 @@ if (root !== null) {
   root.replaceChildren()
   render(<App />, root)
   openStream()
+  watchEntries()
   watchAccount((begunAt) =>
     toast(`This is the payment that you began ${formatMoment(begunAt)}. It was made once.`),
   )

@@ -18,14 +18,31 @@ import {
 import type { Services, Settings } from '../kernel/context.ts'
 import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
-/** The `__Host-` prefix requires https. */
+/** The session's cookie by its documented name. The `__Host-` prefix requires https. */
 export function sessionCookieName(origin: string): string {
   return origin.startsWith('https:') ? '__Host-bursar_session' : 'bursar_session'
 }
 
-/** Builds the Set-Cookie value that sets a session; null clears it. */
-export function sessionCookie(origin: string, session: IssuedSession | null, now: Date): string {
-  return credentialCookie(origin, sessionCookieName(origin), session, now)
+/**
+ * A cookie's name on this gateway. Browsers send a host's cookies to all of its ports, so that two gateways on one host
+ * would overwrite each other's: without https, the port is part of the name.
+ */
+function cookieName(origin: string, name: string): string {
+  if (origin.startsWith('https:')) return `__Host-${name}`
+  const { port } = new URL(origin)
+  return port === '' ? name : `${name}_${port}`
+}
+
+/**
+ * Builds the Set-Cookie values that set a session; null clears it. Where the port is part of the name, there is one of the
+ * documented name too: it counts only without the other.
+ */
+export function sessionCookies(origin: string, session: IssuedSession | null, now: Date): string[] {
+  return sessionCookieNames(origin).map((name) => credentialCookie(origin, name, session, now))
+}
+
+function sessionCookieNames(origin: string): string[] {
+  return [...new Set([sessionCookieName(origin), cookieName(origin, 'bursar_session')])]
 }
 
 function credentialCookie(origin: string, name: string, session: IssuedSession | null, now: Date): string {
@@ -40,14 +57,15 @@ function credentialCookie(origin: string, name: string, session: IssuedSession |
   })
 }
 
-function renewalCookieName(origin: string): string {
-  return origin.startsWith('https:') ? '__Host-bursar_renewal' : 'bursar_renewal'
-}
-
 /** Builds the Set-Cookie value by which a guest's browser renews its session; null clears it. */
 function renewalCookie(origin: string, renewal: IssuedRenewal | null, now: Date): string {
   const session = renewal === null ? null : { sessionToken: renewal.token, expiresAt: renewal.expiresAt }
-  return credentialCookie(origin, renewalCookieName(origin), session, now)
+  return credentialCookie(origin, cookieName(origin, 'bursar_renewal'), session, now)
+}
+
+function setSessionCookie(c: HttpContext, origin: string, session: IssuedSession | null): void {
+  for (const [position, cookie] of sessionCookies(origin, session, c.get('now')).entries())
+    c.header('Set-Cookie', cookie, { append: position > 0 })
 }
 
 /** Sets the cookies of a session: its token, and the renewal of a guest, who could not sign in again. */
@@ -58,7 +76,7 @@ export async function setSessionCookies(
 ): Promise<void> {
   const { origin } = settings
   const at = c.get('now')
-  c.header('Set-Cookie', sessionCookie(origin, session, at))
+  setSessionCookie(c, origin, session)
   const isLasting = isLastingGuest(account, settings)
   // The renewal of an earlier guest would bring that guest back after this session.
   if (!isLasting && renewalsOf(c, origin).length === 0) return
@@ -76,17 +94,13 @@ export async function renewSessionCookies(settings: Settings, c: HttpContext): P
 /** Clears the cookies of a session. */
 export function clearSessionCookies({ origin }: Pick<Settings, 'origin'>, c: HttpContext): void {
   const at = c.get('now')
-  c.header('Set-Cookie', sessionCookie(origin, null, at))
+  setSessionCookie(c, origin, null)
   if (renewalsOf(c, origin).length > 0)
     c.header('Set-Cookie', renewalCookie(origin, null, at), { append: true })
 }
 
 /** Browsers keep a cookie for at most 400 days. @see https://httpwg.org/http-extensions/draft-ietf-httpbis-rfc6265bis.html */
 const BROWSER_SECONDS = 400 * 24 * 60 * 60
-
-function browserCookieName(origin: string): string {
-  return origin.startsWith('https:') ? '__Host-bursar_browser' : 'bursar_browser'
-}
 
 /** Builds the Set-Cookie value by which a browser is known after its session ends. It is no credential. */
 export function browserCookie(
@@ -95,7 +109,7 @@ export function browserCookie(
   accountId: string,
 ): string {
   const token = browserToken({ dataKey }, accountId, knownBrowserOf({ origin, dataKey }, c))
-  return serializeCookie(browserCookieName(origin), token, {
+  return serializeCookie(cookieName(origin, 'bursar_browser'), token, {
     path: '/',
     httpOnly: true,
     sameSite: 'Lax',
@@ -110,7 +124,7 @@ export function knownBrowserOf(
   c: HttpContext,
 ): KnownBrowser | null {
   const header = c.req.header('cookie')
-  const name = browserCookieName(origin)
+  const name = cookieName(origin, 'bursar_browser')
   const token = header === undefined ? undefined : parseCookies(header, name)[name]
   return token === undefined ? null : readBrowserToken({ dataKey }, token)
 }
@@ -197,10 +211,7 @@ async function verify(
 
 function credentialOf(c: HttpContext, origin: string): Credential | undefined {
   const credentials: Credential[] = [
-    ...cookieValues(c.req.header('cookie') ?? '', sessionCookieName(origin)).map((value) => ({
-      kind: 'cookie' as const,
-      value,
-    })),
+    ...sessionTokensOf(c, origin).map((value) => ({ kind: 'cookie' as const, value })),
     ...bearerOf(c.req.header('authorization')),
     ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined
       ? []
@@ -230,7 +241,14 @@ function renewalOf(c: HttpContext, origin: string): string | undefined {
 }
 
 function renewalsOf(c: HttpContext, origin: string): string[] {
-  return cookieValues(c.req.header('cookie') ?? '', renewalCookieName(origin))
+  return cookieValues(c.req.header('cookie') ?? '', cookieName(origin, 'bursar_renewal'))
+}
+
+/** Collects the session's tokens in cookies: those of this gateway's own name, else those of the documented one. */
+function sessionTokensOf(c: HttpContext, origin: string): string[] {
+  const header = c.req.header('cookie') ?? ''
+  const tokens = sessionCookieNames(origin).map((name) => cookieValues(header, name))
+  return tokens.findLast((values) => values.length > 0) ?? []
 }
 
 /** Collects every cookie of a name: a page on a neighbouring host can plant a second one. */
@@ -248,7 +266,13 @@ function bearerOf(authorization: string | undefined): Credential[] {
     throw new Failure('unauthenticated', 'The Authorization header is not a single Bearer credential.', {
       hint: 'Send "Authorization: Bearer <session token or API key>".',
     })
-  return [{ kind: token.startsWith(API_KEY_PREFIX) ? 'api-key' : 'bearer', value: token }]
+  if (token.startsWith(API_KEY_PREFIX)) return [{ kind: 'api-key', value: token }]
+  // Session and access tokens are JSON Web Tokens in three parts.
+  if (token.split('.').length !== 3)
+    throw new Failure('unauthenticated', 'The bearer token is neither an API key nor a session token.', {
+      hint: 'An API key starts with "bsk_": copy the whole of it. An agent’s own key signs its requests instead.',
+    })
+  return [{ kind: 'bearer', value: token }]
 }
 
 /** Browsers attach cookies to cross-site requests; only pages of this origin may make changes with them. */

@@ -79,7 +79,7 @@ export async function unlockRecovered(
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<void> {
   await unlockAccount(database, { accountId, at })
-  await pauseKeys(database, accountId)
+  await pauseKeys(database, { accountId, at })
 }
 
 /**

@@ -44,7 +44,7 @@ export const keyColumns = [
   'access_key.expires_at',
 ] as const
 
-export type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash'>
+export type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash' | 'paused_at'>
 
 interface AccountRow {
   account_id: string

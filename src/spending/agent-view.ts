@@ -22,6 +22,12 @@ export const agentView = z.strictObject({
     .enum(['signed', 'oauth', 'api_key'])
     .describe('How it connects: `signed` requests, `oauth` or an `api_key`.'),
   status: z.enum(['active', 'paused', 'revoked']).describe('State of the key; only an `active` key works.'),
+  pausedAt: z
+    .string()
+    .nullable()
+    .describe(
+      'When it was stopped, ISO 8601 UTC; null while it is active. Keys stopped at once have the same.',
+    ),
   scopes: z.array(z.string()).describe('Scopes granted to the agent.'),
   policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
   policyVersion: z.int().describe('Incremented with every policy change.'),
@@ -46,6 +52,7 @@ export async function viewAgent(
     algorithm: key.publicKey === null ? null : 'ed25519',
     connection: connections[key.kind],
     status: key.status,
+    pausedAt: (await findPausedAt(database, key.id))?.toISOString() ?? null,
     scopes: [...key.scopes],
     policy,
     policyVersion: key.policyVersion,
@@ -53,4 +60,15 @@ export async function viewAgent(
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
   }
+}
+
+/** Reads when a key was stopped; null while it is active. */
+async function findPausedAt({ kysely }: Connection, keyId: string): Promise<Date | null> {
+  const row = await kysely
+    .selectFrom('access_key')
+    .select('paused_at')
+    .where('id', '=', keyId)
+    .where('status', '=', 'paused')
+    .executeTakeFirst()
+  return row?.paused_at ?? null
 }

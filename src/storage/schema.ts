@@ -125,6 +125,7 @@ export interface AccessKeyTable {
   policy_hash: string | null
   created_at: Date
   expires_at: Date | null
+  paused_at: Date | null
 }
 
 export interface AccountTable {

@@ -1,7 +1,6 @@
 /** Sessions in browsers: the cookie, the pages that may use it, and protection against session fixation. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { sessionCookie } from '../../src/http/authenticate.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 import { requestJson } from '../journeys/people.ts'
 
@@ -33,11 +32,20 @@ describe('the session cookie', () => {
     )
   })
 
-  it('is bound to its host if the origin is https', () => {
-    const session = { sessionToken: 'x', expiresAt: new Date(900_000) }
-    expect(sessionCookie('https://bursar.example', session, new Date(0))).toBe(
-      '__Host-bursar_session=x; Max-Age=900; Path=/; HttpOnly; Secure; SameSite=Lax',
+  it('survives a sign-in at another gateway of the host, whose cookies a browser sends too', async () => {
+    const lines = (await post('/api/auth/guest')).headers.getSetCookie()
+    const mine = lines.map((line) => line.split(';')[0] ?? '')
+    expect(mine.map((pair) => pair.split('=')[0])).toEqual(
+      expect.arrayContaining(['bursar_session', `bursar_session_${port()}`, `bursar_renewal_${port()}`]),
     )
+    const own = mine.find((pair) => pair.startsWith(`bursar_session_${port()}=`)) ?? ''
+    const others = [
+      'bursar_session=eyJhbGciOiJIUzI1NiJ9.e30.other',
+      'bursar_session_1=eyJhbGciOiJIUzI1NiJ9.e30.other',
+    ]
+    expect(await accountOf([...others, own].join('; '))).toBe(await accountOf(own))
+    expect(await accountOf(own)).toBeDefined()
+    expect(await accountOf(others.join('; '))).toBeUndefined()
   })
 
   it('is not exposed in the answer to a script that reads the session', async () => {

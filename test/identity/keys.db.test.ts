@@ -95,18 +95,31 @@ onBothEngines('keys', (database) => {
         account: { id: person.account.id },
         key: { kind: 'developer', name: 'CI', scopes: ['wallets:read'] },
       })
-      expect(secret).toMatch(/^bsk_sandbox_[\w-]{43}$/)
-      expect(newApiKey('production')).toMatch(/^bsk_live_[\w-]{43}$/)
+      expect(secret).toMatch(/^bsk_sandbox_[\w-]{49}$/)
+      expect(newApiKey('production')).toMatch(/^bsk_live_[\w-]{49}$/)
       const rows = await database().kysely.selectFrom('access_key').selectAll().execute()
       expect(
         JSON.stringify(rows, (_name, value) => (typeof value === 'bigint' ? String(value) : value)),
       ).not.toContain(secret)
     })
 
-    it('is unknown if it was never issued, or differs slightly', async () => {
+    it('is unknown if it was never issued', async () => {
+      await expect(authenticate(newApiKey('sandbox'))).rejects.toMatchObject({
+        ...{ code: 'unknown_key', status: 401 },
+        message: 'The API key is unknown, revoked or expired.',
+      })
+    })
+
+    it('is told as mistyped where it differs slightly from one that was', async () => {
       const secret = await secretOf()
-      for (const given of ['bsk_sandbox_x', `${secret}x`, secret.slice(0, -1), secret.toUpperCase(), ''])
-        await expect(authenticate(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
+      const swapped = secret.replace(/(.)(.)(.{20})$/, '$2$1$3')
+      const others = [secret.slice(0, -1), secret.slice(0, -6), secret.toUpperCase(), swapped, `${secret}x`]
+      expect(swapped).toHaveLength(secret.length)
+      for (const given of [...others.filter((text) => text !== secret), 'bsk_sandbox_x', ''])
+        await expect(authenticate(given)).rejects.toMatchObject({
+          ...{ code: 'unknown_key', status: 401 },
+          message: 'The API key is mistyped or cut: its checksum does not match.',
+        })
     })
 
     it('is unknown once it is revoked, and from the moment of its expiry', async () => {

@@ -121,6 +121,7 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
     const { page } = await visitSmall(url)
     // A press before the page's script runs reloads the page.
     await vi.waitFor(async () => {
+      if (new URL(page.url()).pathname === '/sign-in') return
       await page.getByRole('button', { name: /^Sign out of / }).click({ timeout: 5_000 })
       await page.waitForURL(/\/sign-in$/, { timeout: 5_000 })
     }, 30_000)

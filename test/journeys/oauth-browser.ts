@@ -64,7 +64,10 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     return { url, page }
   }
   const decide: OAuthBrowser['decide'] = async (url, decision, token) => {
-    if (token !== undefined) jar.set('bursar_session', token)
+    if (token !== undefined) {
+      for (const name of jar.keys()) if (name.startsWith('bursar_session')) jar.delete(name)
+      jar.set('bursar_session', token)
+    }
     const response = await send(url.href, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -124,7 +124,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     const input = {
       ...recipient,
       [agent.findMember(pay, /what arrives/)]: '40.00',
-      [agent.findMember(pay, /recipient sees/)]: 'INV-2041',
+      [agent.findMember(pay, /shown to the recipient/i)]: 'INV-2041',
       ...newKey(agent, pay),
     }
     await agent.call(pay, input)
@@ -152,7 +152,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     const input = {
       [agent.findMember(pay, /address of the payee/i)]: payee,
       [agent.findMember(pay, /^amount\b/)]: amount,
-      [agent.findMember(pay, /what it is for/i)]: agent.make('The print run'),
+      [agent.findMember(pay, /purpose/i)]: agent.make('The print run'),
       [agent.findMember(pay, /why, for the owner/i)]: agent.make(
         'The print run is above what I may pay alone.',
       ),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { displayNameInput } from '../../src/identity/display-name.ts'
 import {
   authenticationResponse,
   passkeyResponse,
@@ -29,12 +30,7 @@ const request = z
       .nullish()
       .describe('Result of `navigator.credentials` as JSON. Null or absent: get a challenge.'),
     challengeId: z.string().max(64).optional().describe('Challenge that the credential was made for.'),
-    displayName: z
-      .string()
-      .trim()
-      .min(1)
-      .max(80)
-      .refine((text) => /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u.test(text), 'must not hold control characters')
+    displayName: displayNameInput
       .optional()
       .describe('Display name of a new account, or of a guest who becomes a person.'),
   })

@@ -133,7 +133,7 @@ function OpenDialog({ close }: { readonly close: () => void }) {
           </select>
         )}
       </Field>
-      <Field label="Tax id">
+      <Field label="Tax id" of="taxId">
         {(props) => (
           <input
             class="input"

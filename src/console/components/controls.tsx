@@ -1,16 +1,74 @@
 /** Controls: buttons that work, fields, segments, copying and dialogs. */
 import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { forgetEntries, issuesOf, memberOf } from '../data/gateway.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { toast, toastFailure, wordsOfFailure } from './messages.tsx'
 
 type ButtonKind = 'primary' | 'quiet' | 'stop' | 'stopline' | 'plain'
 
-/** Shows a failure inside the dialog that it happened in; null outside of dialogs, and to clear it. */
-const DialogFailure = createContext<((words: string | null) => void) | null>(null)
+/** What a form shares with its fields and buttons. */
+interface FormState {
+  /** What is wrong with an entry, by member of the request. */
+  readonly wrong: ReadonlyMap<string, string>
+  /** Members whose fields are shown. */
+  readonly members: Set<string>
+  /** Says a failure at the field that it is about, otherwise at the form's end; null clears all. */
+  readonly tell: (error: unknown) => void
+  readonly clear: (member: string) => void
+}
+
+const FormContext = createContext<FormState | null>(null)
+
+/** Fields and buttons whose failures are said here: each at its field, the others at the end. */
+export function Form({ children }: { readonly children: ComponentChildren }) {
+  const [wrong, setWrong] = useState<ReadonlyMap<string, string>>(new Map())
+  const [failure, setFailure] = useState<string | null>(null)
+  const members = useRef(new Set<string>())
+  const end = useRef<HTMLDivElement>(null)
+  const tell = (error: unknown) => {
+    const at = error === null ? new Map<string, string>() : placeFailure(error, members.current)
+    setWrong(at)
+    setFailure(error === null || at.size > 0 ? null : wordsOfFailure(error))
+    // The field that is wrong may be out of sight.
+    if (at.size > 0)
+      setTimeout(() => end.current?.parentElement?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
+  }
+  const clear = (member: string) => {
+    if (wrong.has(member)) setWrong(new Map([...wrong].filter(([name]) => name !== member)))
+  }
+  return (
+    <FormContext.Provider value={{ wrong, members: members.current, tell, clear }}>
+      {children}
+      <div ref={end} class="form__end" role="alert">
+        {failure !== null && (
+          <p class="field__error wrap">
+            <Icon name="warning" small />
+            {failure}
+          </p>
+        )}
+      </div>
+    </FormContext.Provider>
+  )
+}
+
+function lastOf(path: string): string {
+  return path.split('.').at(-1) ?? ''
+}
+
+/** Finds the fields that a failure is about. @returns nothing if any of it belongs to none of them */
+function placeFailure(error: unknown, members: ReadonlySet<string>): Map<string, string> {
+  const about = memberOf(error)
+  const given = about === undefined ? issuesOf(error) : [{ path: about, words: wordsOfFailure(error) ?? '' }]
+  const placed = given.flatMap(({ path, words }) => {
+    const member = members.has(path) ? path : [...members].find((name) => lastOf(name) === lastOf(path))
+    return member === undefined ? [] : [[member, words] as const]
+  })
+  return placed.length === given.length ? new Map(placed) : new Map()
+}
 
 /**
- * A button whose work takes time: disabled meanwhile, and its failure is said in its dialog, otherwise in a toast.
+ * A button whose work takes time: disabled meanwhile, and its failure is said in its form, otherwise in a toast.
  * @property busy words while it works
  */
 export function ActionButton({
@@ -45,16 +103,17 @@ export function ActionButton({
     },
     [],
   )
-  const showInDialog = useContext(DialogFailure)
+  const form = useContext(FormContext)
   const button = useRef<HTMLButtonElement>(null)
   const press = async () => {
     setBusy(true)
-    showInDialog?.(null)
+    form?.tell(null)
     try {
       await run()
+      forgetEntries()
     } catch (error) {
-      if (showInDialog === null || !isMounted.current) toastFailure(error)
-      else showInDialog(wordsOfFailure(error))
+      if (form === null || !isMounted.current) toastFailure(error)
+      else form.tell(error)
     } finally {
       if (isMounted.current) setBusy(false)
       // A disabled button loses the focus, and a dialog that was opened meanwhile could not give it back.
@@ -91,11 +150,14 @@ export function Field({
   label,
   hint,
   error,
+  of: member,
   children,
 }: {
   readonly label: ComponentChildren
   readonly hint?: ComponentChildren
   readonly error?: string | undefined
+  /** Member of the request that it is: what the gateway says of it is shown here. */
+  readonly of?: string
   /** @param props id and descriptions for the input */
   readonly children: (props: {
     id: string
@@ -104,10 +166,19 @@ export function Field({
   }) => ComponentChildren
 }) {
   const id = useId()
-  const words = error === undefined || error === '' ? undefined : error
+  const form = useContext(FormContext)
+  useEffect(() => {
+    if (form === null || member === undefined) return
+    form.members.add(member)
+    return () => {
+      form.members.delete(member)
+    }
+  }, [form?.members, member])
+  const refused = member === undefined ? undefined : form?.wrong.get(member)
+  const words = error === undefined || error === '' ? refused : error
   const described = words !== undefined || hint !== undefined ? { 'aria-describedby': `${id}-words` } : {}
   return (
-    <div class="field">
+    <div class="field" onInput={member === undefined ? undefined : () => form?.clear(member)}>
       <label for={id}>{label}</label>
       {children({ id, ...described, ...(words === undefined ? {} : { 'aria-invalid': 'true' as const }) })}
       {words === undefined ? (
@@ -246,7 +317,6 @@ export function Dialog({
 }) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
-  const [failure, setFailure] = useState<string | null>(null)
   useEffect(() => {
     const before = document.activeElement
     if (dialog.current?.open === false) dialog.current.showModal()
@@ -265,13 +335,7 @@ export function Dialog({
     >
       <div class="dialog">
         <h2 id={id}>{title}</h2>
-        <DialogFailure.Provider value={setFailure}>{children}</DialogFailure.Provider>
-        {failure !== null && (
-          <p class="field__error wrap" role="alert">
-            <Icon name="warning" small />
-            {failure}
-          </p>
-        )}
+        <Form>{children}</Form>
       </div>
     </dialog>
   )

@@ -33,7 +33,14 @@ function SignInAnew({
           {isGuest ? 'Close' : 'Cancel'}
         </button>
         {!isGuest && (
-          <ActionButton kind="primary" run={signInAnew} autofocus>
+          <ActionButton
+            kind="primary"
+            run={async () => {
+              close()
+              await signInAnew()
+            }}
+            autofocus
+          >
             Sign in again
           </ActionButton>
         )}

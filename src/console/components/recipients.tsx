@@ -140,6 +140,7 @@ function PayDialog({ recipient, close }: { readonly recipient: Recipient; readon
       <Field
         label={side === 'arrives' ? `They get, in ${currency}` : `You pay, in ${asset}`}
         hint={side === 'arrives' ? 'The fee comes on top.' : 'The fee is part of it.'}
+        of={side === 'arrives' ? 'recipientAmount' : 'amount'}
         error={error ?? undefined}
       >
         {(props) => (
@@ -154,7 +155,7 @@ function PayDialog({ recipient, close }: { readonly recipient: Recipient; readon
         )}
       </Field>
       <Segments label="Paid from" options={sources} value={asset} choose={setAsset} />
-      <Field label="Reference (optional)">
+      <Field label="Reference (optional)" of="reference">
         {(props) => (
           <input
             class="input"
@@ -306,7 +307,7 @@ function AddDialog({ close }: { readonly close: () => void }) {
   return (
     <Dialog title="New recipient" close={close}>
       <Segments label="Currency" options={currencies} value={currency} choose={setCurrency} />
-      <Field label="Name of the holder">
+      <Field label="Name of the holder" of="name">
         {(props) => (
           <input
             class="input"
@@ -318,7 +319,7 @@ function AddDialog({ close }: { readonly close: () => void }) {
           />
         )}
       </Field>
-      <Field label="Country" hint="Two letters, such as DE, GB or US.">
+      <Field label="Country" of="country" hint="Two letters, such as DE, GB or US.">
         {(props) => (
           <input
             class="input"
@@ -331,7 +332,7 @@ function AddDialog({ close }: { readonly close: () => void }) {
         )}
       </Field>
       {forms[currency].map(([member, label]) => (
-        <Field key={member} label={label}>
+        <Field key={member} label={label} of={`account.${member}`}>
           {(props) => (
             <input
               class="input num"

@@ -13,17 +13,19 @@ import { formatDecimal, isAmount } from '../words/money.ts'
 import { count, initialsOf } from '../words/names.ts'
 import { formatWhen } from '../words/time.ts'
 import { ActionButton, Dialog, DialogButtons, Field } from './controls.tsx'
+import { EndedDialog } from './ended.tsx'
 import { Icon } from './icon.tsx'
 import { Count } from './marks.tsx'
 import { Banner, Toasts, toast } from './messages.tsx'
 import { ProofDialog } from './proof.tsx'
+import { StartAgain, stoppedAgents } from './start-again.tsx'
 
 export const waiting = computed(
   () =>
     loadedValue(approvals.state.value)?.approvals.filter(({ status }) => status === 'pending').length ?? 0,
 )
 
-type Sheet = 'stop' | 'fund' | 'more' | null
+type Sheet = 'stop' | 'start' | 'fund' | 'more' | null
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const [path] = useLocation()
@@ -51,10 +53,12 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       </div>
       <Tabs path={path} open={open} />
       <Toasts />
-      {sheet === 'stop' && <StopAll close={close} />}
+      {sheet === 'stop' && <StopAll close={close} start={() => open('start')} />}
+      {sheet === 'start' && <StartAgain close={close} />}
       {sheet === 'fund' && <AddMoney close={close} />}
       {sheet === 'more' && <More path={path} close={close} />}
       <ProofDialog />
+      <EndedDialog />
     </>
   )
 }
@@ -287,9 +291,10 @@ function More({ path, close }: { readonly path: string; readonly close: () => vo
   )
 }
 
-function StopAll({ close }: { readonly close: () => void }) {
+function StopAll({ close, start }: { readonly close: () => void; readonly start: () => void }) {
   const state = agents.state.value
   const active = loadedValue(state)?.keys.filter(({ status }) => status === 'active') ?? []
+  const stopped = stoppedAgents(loadedValue(state)?.keys ?? []).length
   // A list that is missing, old or cut proves nothing: stopping is offered whenever an agent may be active.
   const isWhole = state.status === 'ready' && state.error === null && state.value.nextCursor === null
   const isLive = connection.value.status === 'live'
@@ -297,11 +302,14 @@ function StopAll({ close }: { readonly close: () => void }) {
     return (
       <Dialog title="No agent is active" close={close}>
         <p>Nothing can be spent by an agent right now.</p>
-        <div class="dialog__buttons">
-          <button class="btn btn--primary" type="button" onClick={close}>
-            Close
-          </button>
-        </div>
+        <DialogButtons close={close} leave="Close">
+          {stopped > 0 && (
+            <button class="btn btn--primary" type="button" onClick={start}>
+              <Icon name="play" small />
+              Start again…
+            </button>
+          )}
+        </DialogButtons>
       </Dialog>
     )
   const known = active.length === 1 ? '1 agent' : `all ${active.length} agents`
@@ -343,7 +351,7 @@ function AddMoney({ close }: { readonly close: () => void }) {
   return (
     <Dialog title="Add sandbox money" close={close}>
       <p>It looks and moves like money and is worth nothing.</p>
-      <Field label="Amount" error={isAmount(amount) ? undefined : 'An amount such as 12.50.'}>
+      <Field label="Amount" of="amount" error={isAmount(amount) ? undefined : 'An amount such as 12.50.'}>
         {(props) => (
           <input
             class="input num"

@@ -54,18 +54,76 @@ export function isProblem(error: unknown, code: string): error is BursarProblem 
   return error instanceof BursarProblem && error.code === code
 }
 
+/** A failure whose message is written for people. */
+export class WordedError extends Error {}
+
 /** Says a failure in a sentence for people. Hints that name routes or members are for programs and left out. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof BursarUnreachable)
     return 'Bursar did not answer, so it is not known whether this was done. Press again in a moment: nothing is paid twice.'
+  if (error instanceof WordedError) return error.message
   if (!(error instanceof BursarProblem))
     return browserSentences[nameOf(error)] ?? 'Something went wrong here.'
   if (error.code === 'mfa_enrollment_required')
     return 'This needs a second factor. Add one under Security first.'
-  const { hint } = error
-  const isForPrograms =
-    hint === undefined || /\b(GET|POST|PUT|PATCH|DELETE) \/|Authorization|Idempotency-Key|"|`/.test(hint)
-  return [error.message, isForPrograms ? '' : hint].filter((words) => words !== '').join(' ')
+  const issues = issuesOf(error)
+  const said = issues
+    .map(({ path, words }) => (path === '' ? words : `${nameOfMember(path)}: ${words}`))
+    .join(' ')
+  const { hint = '', message, problem } = error
+  const detail = isForPrograms(message) ? `${problem.title}.` : message
+  return [said === '' ? detail : said, isForPrograms(hint) ? '' : hint]
+    .filter((words) => words !== '')
+    .join(' ')
+}
+
+/** True for words that name routes or members. */
+function isForPrograms(words: string): boolean {
+  return /\b(GET|POST|PUT|PATCH|DELETE) \/|\/api\/|Authorization|Idempotency-Key|"|`/.test(words)
+}
+
+/** Something that a person entered, and what is wrong with it. */
+export interface EntryIssue {
+  /** Member of the request, such as `account.iban`. */
+  readonly path: string
+  readonly words: string
+}
+
+/** Members that a refusal is about, where the gateway names none. */
+const membersOfCodes: Readonly<Record<string, string>> = {
+  insufficient_funds: 'amount',
+  aml_blocked: 'destination',
+}
+
+/** Lists what is wrong with what was entered, by member; nothing for other failures. */
+export function issuesOf(error: unknown): readonly EntryIssue[] {
+  if (!(error instanceof BursarProblem)) return []
+  return (error.problem.issues ?? []).map(({ path = '', message = '' }) => ({
+    path,
+    words: entryWords(message),
+  }))
+}
+
+/** The member that a refusal without issues is about; undefined for most. */
+export function memberOf(error: unknown): string | undefined {
+  return error instanceof BursarProblem ? membersOfCodes[error.code] : undefined
+}
+
+/** A schema's message as a sentence: "must be …", "is required". */
+function entryWords(message: string): string {
+  const sentence = message.startsWith('is ')
+    ? `This ${message}`
+    : message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
+}
+
+/** A member's name in words: `account.accountNumber` is "Account number". */
+function nameOfMember(path: string): string {
+  const words = (path.split('.').at(-1) ?? '').replaceAll(
+    /(?<=[a-z])[A-Z]/g,
+    (letter) => ` ${letter.toLowerCase()}`,
+  )
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 function nameOf(error: unknown): string {
@@ -89,11 +147,36 @@ export function isShutOut(error: unknown): boolean {
 const LEAVING_MS = 10_000
 let isLeaving = false
 
+/** True while the page shows that its session ended, and keeps what was entered. */
+export const hasEnded = signal(false)
+
+/** When something was entered last on this page, and not sent. */
+let isEntered = false
+
+/** Watches what is entered, so that it is kept when the session ends. */
+export function watchEntries(): void {
+  addEventListener('input', () => {
+    isEntered = true
+  })
+}
+
+/** Forgets what was entered: it was sent, or its page was left. */
+export function forgetEntries(): void {
+  isEntered = false
+}
+
 /**
  * Goes to the sign-in page, which leads back here and says why. Many calls may find out at the same time that the session
- * ended; only the first goes: the page says why once, and a further visit would abandon its answer.
+ * ended; only the first goes: the page says why once, and a further visit would abandon its answer. A page on which something
+ * was entered stays, and asks for a sign-in in another tab.
  */
 export function signInAgain(): void {
+  if (isEntered) hasEnded.value = true
+  else goToSignIn()
+}
+
+/** Leaves the page for the sign-in, whatever was entered. */
+export function goToSignIn(): void {
   const next = encodeURIComponent(location.pathname + location.search)
   if (!isLeaving) leave(() => location.assign(`/sign-in?next=${next}#ended`))
 }

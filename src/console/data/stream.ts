@@ -1,7 +1,7 @@
 /** The account's events as they happen. One stream serves the whole console, and goes on by itself after a break. */
 import { signal } from '@preact/signals'
 import type { Event } from '../../client/operations.ts'
-import { bursar, isShutOut, signInAgain } from './gateway.ts'
+import { bursar, hasEnded, isShutOut, signInAgain } from './gateway.ts'
 
 /** `live`, `reconnecting` after a break, `offline` while the browser has no network. @property since ISO 8601 */
 export const connection = signal<{
@@ -55,12 +55,28 @@ async function follow(signal: AbortSignal): Promise<void> {
     if (status === 'open' && wasOpen) tell(null)
     if (status === 'open') wasOpen = true
   }
-  try {
-    for await (const event of bursar.listen({ signal, onStatus })) {
-      tell(event)
+  while (!signal.aborted) {
+    try {
+      for await (const event of bursar.listen({ signal, onStatus })) {
+        tell(event)
+      }
+    } catch (error) {
+      if (isShutOut(error)) signInAgain()
+      become('offline')
     }
-  } catch (error) {
-    if (isShutOut(error)) signInAgain()
-    become('offline')
+    // A page that stays goes on when its person has signed in again.
+    if (!hasEnded.peek()) return
+    await signedInAgain(signal)
   }
+}
+
+function signedInAgain(signal: AbortSignal): Promise<void> {
+  return new Promise((back) => {
+    signal.addEventListener('abort', () => back(), { once: true })
+    const stop = hasEnded.subscribe((isEnded) => {
+      if (isEnded) return
+      queueMicrotask(() => stop())
+      back()
+    })
+  })
 }

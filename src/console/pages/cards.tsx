@@ -463,7 +463,7 @@ function LimitsDialog({ card, close }: { readonly card: Card; readonly close: ()
   }
   return (
     <Dialog title={`Limits of card ${card.last4}`} close={close}>
-      <Field label="At a time" hint="Empty: no limit of the card’s own.">
+      <Field label="At a time" of="limits.perPurchase" hint="Empty: no limit of the card’s own.">
         {(props) => (
           <MoneyInput
             value={perPurchase}
@@ -472,7 +472,7 @@ function LimitsDialog({ card, close }: { readonly card: Card; readonly close: ()
           />
         )}
       </Field>
-      <Field label="A day (UTC)">
+      <Field label="A day (UTC)" of="limits.daily">
         {(props) => (
           <MoneyInput value={daily} onInput={(event) => setDaily(event.currentTarget.value)} {...props} />
         )}
@@ -544,7 +544,7 @@ function NewCard({ close }: { readonly close: () => void }) {
   }
   return (
     <Dialog title="New card" close={close}>
-      <Field label="Name">
+      <Field label="Name" of="nickname">
         {(props) => (
           <input
             class="input"
@@ -557,7 +557,7 @@ function NewCard({ close }: { readonly close: () => void }) {
           />
         )}
       </Field>
-      <Field label="Who pays with it" hint="The agent’s policy then counts for every purchase.">
+      <Field label="Who pays with it" of="agentId" hint="The agent’s policy then counts for every purchase.">
         {(props) => (
           <select
             class="input"
@@ -574,7 +574,7 @@ function NewCard({ close }: { readonly close: () => void }) {
           </select>
         )}
       </Field>
-      <Field label="At a time at most" hint="Empty: no limit of the card’s own.">
+      <Field label="At a time at most" of="limits.perPurchase" hint="Empty: no limit of the card’s own.">
         {(props) => (
           <MoneyInput
             value={perPurchase}

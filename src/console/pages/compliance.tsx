@@ -1,7 +1,7 @@
 /** Identity verification, and the personal data that the gateway keeps. */
 import { useState } from 'preact/hooks'
 import type { Kyc } from '../../client/operations.ts'
-import { ActionButton, Dialog, DialogButtons, Field, Segments } from '../components/controls.tsx'
+import { ActionButton, Dialog, DialogButtons, Field, Form, Segments } from '../components/controls.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { Chip, type ChipKind } from '../components/marks.tsx'
 import { Banner, Failed, SkeletonRows, toast } from '../components/messages.tsx'
@@ -128,10 +128,16 @@ function Application({ application, level }: { readonly application: Kyc; readon
         </p>
       )}
       {(status === 'init' || status === 'retry') && (
-        <ApplicationForm key={requirements.join()} requirements={requirements} level={level} />
+        <Form key={requirements.join()}>
+          <ApplicationForm requirements={requirements} level={level} />
+        </Form>
       )}
       {status === 'pending' && <ReviewerPage />}
-      {status === 'approved' && <ContactForm level={level} />}
+      {status === 'approved' && (
+        <Form>
+          <ContactForm level={level} />
+        </Form>
+      )}
     </div>
   )
 }
@@ -198,7 +204,7 @@ function ApplicationForm({
                 </select>
               )}
             </Field>
-            <Field label="Issued by" hint="Two letters, such as DE or JP.">
+            <Field label="Issued by" of="documents.0.country" hint="Two letters, such as DE or JP.">
               {(props) => (
                 <input
                   class="input"
@@ -209,7 +215,7 @@ function ApplicationForm({
                 />
               )}
             </Field>
-            <Field label="Reference" hint="By which the reviewer finds it.">
+            <Field label="Reference" of="documents.0.reference" hint="By which the reviewer finds it.">
               {(props) => (
                 <input
                   class="input"
@@ -250,7 +256,12 @@ function DetailFields({
   return (
     <>
       {details.map(({ member, words, hint, autocomplete, inputMode, most }) => (
-        <Field key={member} label={words} {...(hint === undefined ? {} : { hint })}>
+        <Field
+          key={member}
+          label={words}
+          of={`applicant.${member}`}
+          {...(hint === undefined ? {} : { hint })}
+        >
           {(props) =>
             member === 'dateOfBirth' ? (
               <input

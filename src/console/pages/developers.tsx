@@ -256,7 +256,7 @@ function NewKey({ close }: { readonly close: () => void }) {
   )
   return (
     <Dialog title="New key" close={close}>
-      <Field label="Name" hint="What will use it, such as Nightly report.">
+      <Field label="Name" of="name" hint="What will use it, such as Nightly report.">
         {(props) => (
           <input
             class="input"
@@ -273,7 +273,7 @@ function NewKey({ close }: { readonly close: () => void }) {
       {group('It may spend', spendable)}
       {allow.length > 0 && (
         <div class="formgrid">
-          <Field label="At most a payment">
+          <Field label="At most a payment" of="policy.perTransaction.max">
             {(props) => (
               <MoneyInput
                 value={perPayment}
@@ -282,7 +282,7 @@ function NewKey({ close }: { readonly close: () => void }) {
               />
             )}
           </Field>
-          <Field label="At most a day (UTC)">
+          <Field label="At most a day (UTC)" of="policy.dailyBudget.max">
             {(props) => (
               <MoneyInput value={daily} onInput={(event) => setDaily(event.currentTarget.value)} {...props} />
             )}
@@ -599,6 +599,7 @@ function NewWebhook({ close }: { readonly close: () => void }) {
     <Dialog title="Add a webhook" close={close}>
       <Field
         label="Address"
+        of="url"
         hint={
           deployment.isSandbox
             ? 'https, or an address of this machine while you try it.'
@@ -617,7 +618,7 @@ function NewWebhook({ close }: { readonly close: () => void }) {
           />
         )}
       </Field>
-      <Field label="Name" hint="For yourself. May be empty.">
+      <Field label="Name" of="description" hint="For yourself. May be empty.">
         {(props) => (
           <input
             class="input"

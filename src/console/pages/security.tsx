@@ -72,6 +72,7 @@ export function SecurityPage() {
         }
         side={
           <>
+            <Name />
             <SecondFactor />
             <Messages />
             <Allowances />
@@ -81,6 +82,64 @@ export function SecurityPage() {
       />
       {isLocking && <LockDialog close={() => lock(false)} />}
     </>
+  )
+}
+
+/** The name by which the person is shown. */
+function Name() {
+  const shown = account.value?.displayName
+  const [isOpen, open] = useState(false)
+  return (
+    <Panel title="Your name">
+      <div class="panel__body">
+        <div class="row">
+          <span class="grow trim">
+            {shown === undefined ? <span class="bone bone--w2" /> : <bdi>{shown}</bdi>}
+          </span>
+          <button class="btn btn--sm" type="button" disabled={shown === undefined} onClick={() => open(true)}>
+            <Icon name="edit" small />
+            Change
+          </button>
+        </div>
+      </div>
+      {isOpen && <NameDialog before={shown ?? ''} close={() => open(false)} />}
+    </Panel>
+  )
+}
+
+const MAX_NAME = 80
+
+function NameDialog({ before, close }: { readonly before: string; readonly close: () => void }) {
+  const [name, setName] = useState(before)
+  const isNew = name.trim() !== '' && name.trim() !== before
+  const save = async () => {
+    await bursar.auth.profile({ displayName: name.trim() })
+    await session.reload()
+    close()
+    toast('Your name is changed.')
+  }
+  return (
+    <Dialog title="Change your name" close={close}>
+      <p>It is shown here and on what you approve. Cards keep the name that they were made with.</p>
+      <Field label="Name" of="displayName">
+        {(props) => (
+          <input
+            class="input"
+            maxLength={MAX_NAME}
+            autoComplete="name"
+            autofocus
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+            {...props}
+          />
+        )}
+      </Field>
+      <DialogButtons close={close}>
+        <ActionButton kind="primary" run={save} busy="Saving" disabled={!isNew}>
+          Save
+        </ActionButton>
+      </DialogButtons>
+    </Dialog>
   )
 }
 
@@ -617,7 +676,7 @@ function AllowanceDialog({ close }: { readonly close: () => void }) {
           </select>
         )}
       </Field>
-      <Field label="At most a day (UTC)" hint="0: nothing.">
+      <Field label="At most a day (UTC)" of="dailyMax" hint="0: nothing.">
         {(props) => (
           <MoneyInput
             value={dailyMax}

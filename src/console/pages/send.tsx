@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { WalletsTransferResponse } from '../../client/operations.ts'
-import { ActionButton, Copy, Field } from '../components/controls.tsx'
+import { ActionButton, Copy, Field, Form } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
 import { deployment } from '../data/account.ts'
@@ -64,62 +64,65 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
       <PageHead title="Send">From your wallet to an address. The gateway pays the gas.</PageHead>
       <Panel>
         <div class="panel__body stack">
-          <Field label="To" error={addressError}>
-            {(props) => (
-              <input
-                class="input mono"
-                placeholder="0x…"
-                autoComplete="off"
-                spellcheck={false}
-                value={destination}
-                onInput={(event) => setDestination(event.currentTarget.value)}
-                {...props}
-              />
-            )}
-          </Field>
-          <div class="cols cols--even">
-            <Field
-              label="Amount"
-              error={amountError}
-              hint={have === undefined ? undefined : `${formatDecimal(have)} ${token} available`}
-            >
+          <Form>
+            <Field label="To" of="destination" error={addressError}>
               {(props) => (
                 <input
-                  class="input num"
-                  inputMode="decimal"
+                  class="input mono"
+                  placeholder="0x…"
                   autoComplete="off"
-                  value={amount}
-                  onInput={(event) => setAmount(event.currentTarget.value)}
+                  spellcheck={false}
+                  value={destination}
+                  onInput={(event) => setDestination(event.currentTarget.value)}
                   {...props}
                 />
               )}
             </Field>
-            <Field label="Currency">
-              {(props) => (
-                <select
-                  class="input"
-                  value={token}
-                  onChange={(event) => setToken(tokens[event.currentTarget.selectedIndex] ?? 'USDC')}
-                  {...props}
-                >
-                  {tokens.map((one) => (
-                    <option key={one}>{one}</option>
-                  ))}
-                </select>
-              )}
-            </Field>
-          </div>
-          <ActionButton
-            kind="primary"
-            size="lg"
-            isFull
-            icon="send"
-            run={send}
-            disabled={!isReady}
-            busy="Sending"
-          >
-            {isReady ? `Send ${formatDecimal(amount.trim())} ${token}` : 'Send'}
-          </ActionButton>
+            <div class="cols cols--even">
+              <Field
+                label="Amount"
+                of="amount"
+                error={amountError}
+                hint={have === undefined ? undefined : `${formatDecimal(have)} ${token} available`}
+              >
+                {(props) => (
+                  <input
+                    class="input num"
+                    inputMode="decimal"
+                    autoComplete="off"
+                    value={amount}
+                    onInput={(event) => setAmount(event.currentTarget.value)}
+                    {...props}
+                  />
+                )}
+              </Field>
+              <Field label="Currency">
+                {(props) => (
+                  <select
+                    class="input"
+                    value={token}
+                    onChange={(event) => setToken(tokens[event.currentTarget.selectedIndex] ?? 'USDC')}
+                    {...props}
+                  >
+                    {tokens.map((one) => (
+                      <option key={one}>{one}</option>
+                    ))}
+                  </select>
+                )}
+              </Field>
+            </div>
+            <ActionButton
+              kind="primary"
+              size="lg"
+              isFull
+              icon="send"
+              run={send}
+              disabled={!isReady}
+              busy="Sending"
+            >
+              {isReady ? `Send ${formatDecimal(amount.trim())} ${token}` : 'Send'}
+            </ActionButton>
+          </Form>
           <p class="small faint">
             A transfer cannot be taken back. Your passkey signs exactly this amount and address.
           </p>

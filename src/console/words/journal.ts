@@ -7,6 +7,7 @@ const actions: Readonly<Record<string, { readonly words: string; readonly icon: 
   'account.recovery_requested': { words: 'Asked an administrator to unlock the account', icon: 'lock' },
   'account.recovered': { words: 'Recovered the account', icon: 'lock' },
   'account.notifications_set': { words: 'Changed the mails', icon: 'bell' },
+  'account.renamed': { words: 'Changed the display name', icon: 'person' },
   'account.role_changed': { words: 'Changed a role', icon: 'person' },
   'alarm.resolved': { words: 'Resolved an alarm', icon: 'check' },
   'allowance.authorized': { words: 'Authorized an allowance', icon: 'edit' },

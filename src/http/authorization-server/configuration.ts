@@ -23,6 +23,17 @@ const lifetimes = {
   Grant: 365 * DAY,
 } as const
 
+/** Names of the provider's cookies: those of another gateway on the host, which has another port, are not overwritten. */
+function cookieNames(origin: string) {
+  const { port } = new URL(origin)
+  const suffix = port === '' ? '' : `_${port}`
+  return {
+    session: `_session${suffix}`,
+    interaction: `_interaction${suffix}`,
+    resume: `_interaction_resume${suffix}`,
+  }
+}
+
 /** @param input `isLive` is true while the key of a grant can be used. */
 export function oauthConfiguration({
   origin,
@@ -80,7 +91,7 @@ export function oauthConfiguration({
     // `openid` is accepted because clients request it, but it is never granted and not advertised.
     discovery: { scopes_supported: ['offline_access', ...Object.keys(scopes)] },
     jwks: { keys: [{ ...signingKey, kty: 'OKP' }] },
-    cookies: { keys: [cookieKey] },
+    cookies: { keys: [cookieKey], names: cookieNames(origin) },
     pkce: { required: () => true },
     ttl: lifetimes,
     rotateRefreshToken: true,

@@ -1,6 +1,6 @@
 /**
  * Developer API keys: a secret shown once and stored as its SHA-256. The secret has 256 random bits, so a plain hash
- * is sufficient.
+ * is sufficient. It ends with a checksum, by which a key that was cut or mistyped is known as such.
  */
 import { createHash } from 'node:crypto'
 import type { Policy } from '../../../policies/policy.ts'
@@ -15,8 +15,21 @@ import { policyHashOf } from './agent-keys.ts'
 
 export const API_KEY_PREFIX = 'bsk_'
 
+/** Characters of the checksum: 32 bits, base64url. */
+const CHECKSUM_LENGTH = 6
+
 export function newApiKey(mode: 'sandbox' | 'production'): string {
-  return `${API_KEY_PREFIX}${mode === 'sandbox' ? 'sandbox' : 'live'}_${randomToken(32)}`
+  const text = `${API_KEY_PREFIX}${mode === 'sandbox' ? 'sandbox' : 'live'}_${randomToken(32)}`
+  return text + checksumOf(text)
+}
+
+function checksumOf(text: string): string {
+  return createHash('sha256').update(text).digest().subarray(0, 4).toString('base64url')
+}
+
+/** True if a text cannot be a key that was ever issued, whatever the gateway. */
+function isMistyped(secret: string): boolean {
+  return checksumOf(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)
 }
 
 /** The stored form of an API key. */
@@ -61,6 +74,10 @@ export async function authenticateApiKey(
   secret: string,
   now: Date,
 ): Promise<Principal> {
+  if (isMistyped(secret))
+    throw new Failure('unknown_key', 'The API key is mistyped or cut: its checksum does not match.', {
+      hint: 'Copy the whole key again, or create another one: it is shown once.',
+    })
   const found = await authenticateKey(database, { secretHash: hashApiKey(secret) }, now)
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
     throw new Failure('unknown_key', 'The API key is unknown, revoked or expired.', {

@@ -1,4 +1,5 @@
 /** Lists, changes, pauses and revokes an account's keys. Every request reads keys from the database. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Policy } from '../../../policies/policy.ts'
 import type { Scope } from '../../../policies/scopes.ts'
@@ -91,13 +92,15 @@ export interface KeyChange {
   readonly scopes: readonly Scope[]
   readonly policy: Policy | null
   readonly expiresAt: Date | null
+  /** Time of the change. */
+  readonly at: Date
 }
 
 /** Updates a key. A changed policy gets a new version, so that spends judged by the old one are judged again. */
 export async function changeKey(
   database: Connection,
   key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'>,
-  { name, status, scopes, policy, expiresAt }: KeyChange,
+  { name, status, scopes, policy, expiresAt, at }: KeyChange,
 ): Promise<AccessKey> {
   const policyHash = policyHashOf(policy)
   const row = await database.kysely
@@ -110,6 +113,7 @@ export async function changeKey(
       policy_version: policyHash === key.policyHash ? key.policyVersion : key.policyVersion + 1,
       policy_hash: policyHash,
       expires_at: expiresAt,
+      paused_at: status === 'paused' ? sql`coalesce(paused_at, ${at})` : null,
     })
     .where('id', '=', key.id)
     .returning(keyColumns)
@@ -118,10 +122,13 @@ export async function changeKey(
 }
 
 /** Pauses all active keys of an account. @returns the keys that were active, as they are now. */
-export async function pauseKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
+export async function pauseKeys(
+  database: Connection,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<AccessKey[]> {
   const rows = await database.kysely
     .updateTable('access_key')
-    .set({ status: 'paused' })
+    .set({ status: 'paused', paused_at: at })
     .where('account_id', '=', accountId)
     .where('status', '=', 'active')
     .returning(keyColumns)

@@ -14,7 +14,7 @@ import {
   type TokenSettings,
 } from './sessions.ts'
 
-const accountView = z.strictObject({
+export const accountView = z.strictObject({
   id: z.string().describe('`acct_…`'),
   role: z.enum(['user', 'admin']).describe('Role in this deployment.'),
   guest: z.boolean().describe('True for a demo account.'),
@@ -58,12 +58,16 @@ export async function continueSession(
   { account, session, at }: { account: Account; session: Session; at: Date },
 ): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (session.tokenHolder === 'browser')
-    return { account: viewOf(account), sessionToken: null, expiresAt: session.tokenExpiresAt.toISOString() }
+    return {
+      account: viewAccount(account),
+      sessionToken: null,
+      expiresAt: session.tokenExpiresAt.toISOString(),
+    }
   const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
-  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+  return { account: viewAccount(account), sessionToken, expiresAt: expiresAt.toISOString() }
 }
 
-function viewOf(account: Account): z.input<typeof accountView> {
+export function viewAccount(account: Account): z.input<typeof accountView> {
   const { id, role, guest, displayName, kycLevel, mfaEnrolled } = account
   return { id, role, guest, displayName, kycLevel, mfaEnrolled }
 }
@@ -79,7 +83,7 @@ export async function collectSession(
   requireUnlocked(account)
   const issued = await issueDeviceToken(settings, { accountId: account.id, sessionId, endsAt, at })
   return {
-    account: viewOf({ ...account, role: roleOf(account, settings) }),
+    account: viewAccount({ ...account, role: roleOf(account, settings) }),
     sessionToken: issued.sessionToken,
     expiresAt: issued.expiresAt.toISOString(),
   }
@@ -99,5 +103,5 @@ export async function signIn(
     at,
   })
   const role = roleOf(account, parts.settings)
-  return { account: viewOf({ ...account, role }), sessionToken, expiresAt: expiresAt.toISOString() }
+  return { account: viewAccount({ ...account, role }), sessionToken, expiresAt: expiresAt.toISOString() }
 }

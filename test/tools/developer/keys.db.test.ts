@@ -36,7 +36,7 @@ onBothEngines('developer API keys', (database) => {
     const { body } = await person.call(create, spender)
     expect(body).toMatchObject({
       id: expect.stringMatching(/^key_/),
-      key: expect.stringMatching(/^bsk_sandbox_[\w-]{43}$/),
+      key: expect.stringMatching(/^bsk_sandbox_[\w-]{49}$/),
       status: 'active',
       scopes: ['wallets:transfer'],
       policy: { currency: 'USD', dailyBudget: { max: '12' } },

@@ -38,6 +38,7 @@ export default defineTool({
       scopes: key.scopes.filter(isScope),
       policy: storedPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
+      at: now,
     })
     context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     await recordChange(context, {

@@ -168,6 +168,7 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
       input.expiresAt === undefined
         ? key.expiresAt
         : keyExpiry({ expiresAt: input.expiresAt ?? undefined }, now),
+    at: now,
   }
   requirePolicy(next)
   return next

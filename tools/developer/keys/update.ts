@@ -51,6 +51,7 @@ export default defineTool({
       scopes: key.scopes.filter(isScope),
       policy: storedPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
+      at: context.now,
     })
     if (status === 'paused') context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
     await recordChange(context, {

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { changeDisplayName, displayNameInput } from '../../src/identity/display-name.ts'
+import { accountView, viewAccount } from '../../src/identity/sessions/session-answer.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'auth.profile',
+  title: 'Display name',
+  summary: 'Change the display name of the signed-in person.',
+  description:
+    'It is shown in the console and on approvals. Cards that were issued keep their holder’s name; a verified identity is not changed.',
+  route: 'PATCH /api/auth/profile',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  proof: 'none',
+  mcp: false,
+  input: z.strictObject({
+    displayName: displayNameInput.describe('New display name, 1 to 80 characters.'),
+  }),
+  output: z.strictObject({ account: accountView.describe('The account, as it is now.') }),
+  failures: [],
+  example: { displayName: 'Ada Lovelace' },
+  run: async (context, { displayName }) => {
+    const { account } = personOf(context)
+    await changeDisplayName(context.database, { accountId: account.id, displayName })
+    await recordChange(context, { action: 'account.renamed', object: { kind: 'account', id: account.id } })
+    return { account: viewAccount({ ...account, displayName }) }
+  },
+})
