@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { newAuthenticator } from '../identity/authenticator.ts'
-import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, personFrom, requestJson } from './people.ts'
 
@@ -285,7 +285,7 @@ describe('a card whose wallet has an owner', () => {
       try {
         const { page } = await newVisit(browser, gateway.origin)
         const url = `http://localhost:${new URL(gateway.origin).port}`
-        await page.context().addCookies([{ name: 'bursar_session', value: person.token, url }])
+        await giveSession(page.context(), url, person.token)
         await page.goto(url)
         const worth = page.getByRole('region', { name: 'Everything you have' })
         const figure = () => worth.locator('.figure').textContent()

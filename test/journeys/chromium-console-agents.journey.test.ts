@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
 import { findBarriers } from './accessibility.ts'
-import { expectVisible, findChromium, newVisit, openBrowser, type Visit } from './chromium.ts'
+import { expectVisible, findChromium, giveSession, newVisit, openBrowser, type Visit } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
@@ -39,7 +39,7 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     owner = await newGuest(origin)
     visit = await newVisit(browser, site)
     page = visit.page
-    await page.context().addCookies([{ name: 'bursar_session', value: owner.token, url: site }])
+    await giveSession(page.context(), site, owner.token)
   })
   afterEach(async () => {
     expect(visit.complaints).toEqual([])

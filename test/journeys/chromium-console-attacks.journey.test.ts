@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { findChromium, openBrowser } from './chromium.ts'
+import { findChromium, giveSession, openBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
@@ -101,7 +101,7 @@ describe('the documents of the console', () => {
     const signedIn = async () => {
       const baseURL = origin.replace('127.0.0.1', 'localhost')
       const context = await browser.newContext({ baseURL })
-      await context.addCookies([{ name: 'bursar_session', value: owner.token, url: baseURL }])
+      await giveSession(context, baseURL, owner.token)
       return context
     }
 
@@ -160,7 +160,7 @@ describe('the documents of the console', () => {
       const thief = await newGuest(origin)
       const baseURL = origin.replace('127.0.0.1', 'localhost')
       const context = await browser.newContext({ baseURL })
-      await context.addCookies([{ name: 'bursar_session', value: thief.token, url: baseURL }])
+      await giveSession(context, baseURL, thief.token)
       const page = await context.newPage()
       await page.goto(`/approvals/${asked.approvalId}`)
       await page

@@ -7,7 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findBarriers } from './accessibility.ts'
-import { findChromium, openBrowser } from './chromium.ts'
+import { findChromium, giveSession, openBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
 
@@ -102,7 +102,7 @@ describe.skipIf(executable === undefined)('the pages of the console in Chromium'
   const open = async ({ token } = owner): Promise<BrowserContext> => {
     const url = origin.replace('127.0.0.1', 'localhost')
     const context = await browser.newContext({ baseURL: url, locale: 'en-GB', reducedMotion: 'reduce' })
-    await context.addCookies([{ name: 'bursar_session', value: token, url }])
+    await giveSession(context, url, token)
     return context
   }
   const show = async (page: Page, path: string, heading: RegExp) => {

@@ -3,7 +3,15 @@ import { createECDH, randomBytes } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { expectVisible, findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
+import {
+  expectVisible,
+  findChromium,
+  giveSession,
+  newVisit,
+  openBrowser,
+  signInWithCode,
+  waitForConsole,
+} from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
 
@@ -36,8 +44,7 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
   })
 
   const at = (path: string) => `${origin.replace('127.0.0.1', 'localhost')}${path}`
-  const signIn = ({ token }: Person) =>
-    page.context().addCookies([{ name: 'bursar_session', value: token, url: at('') }])
+  const signIn = ({ token }: Person) => giveSession(page.context(), at(''), token)
   const dialog = () => page.getByRole('dialog')
   const newAgent = async (name: string) => {
     const scopes = ['wallets:read', 'wallets:transfer']
@@ -171,12 +178,82 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     expect(await add.isDisabled()).toBe(true)
     await dialog().getByLabel('Amount').fill('999999999999')
     await add.click()
-    await dialog().getByRole('alert').filter({ hasText: 'amount' }).waitFor()
+    await dialog().locator('.field__error', { hasText: /^Must .*\.$/ }).waitFor()
+  })
+
+  it('says what is wrong with an entry at its field', async () => {
+    await page.goto('/accounts')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await dialog().getByLabel('Name of the holder').fill('Ada')
+    await dialog().getByLabel('Country').fill('DE')
+    const iban = dialog().getByLabel('IBAN')
+    await iban.fill('DE00500105175407324931')
+    await dialog().getByRole('button', { name: 'Add', exact: true }).click()
+    await expect.poll(() => iban.getAttribute('aria-invalid')).toBe('true')
+    const words = await page.locator(`[id="${await iban.getAttribute('aria-describedby')}"]`).textContent()
+    expect(words).toMatch(/^[A-Z][^/`"]+\.$/)
+    expect(await page.evaluate('document.activeElement.id')).toBe(await iban.getAttribute('id'))
+    await iban.fill('DE89370400440532013000')
+    expect(await iban.getAttribute('aria-invalid')).toBeNull()
+    await dialog().getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('The recipient is added.').waitFor()
+  })
+
+  it('keeps what was entered when the session ends, and goes on after a sign-in in another tab', async () => {
+    const mailbox = newMailbox('ada')
+    const person = await signInByEmail(origin, mailbox)
+    await signIn(person)
+    await page.goto('/security')
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Ada Lovelace')
+    await page.context().clearCookies()
+    await dialog().getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'Your session ended' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(new URL(page.url()).pathname).toBe('/security')
+    expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Ada Lovelace')
+
+    const [tab] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: 'Sign in in another tab' }).click(),
+    ])
+    await signInWithCode(tab, origin, mailbox)
+    await tab.close()
+    await page.getByText('You are signed in again.').waitFor()
+    await dialog().getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Your name is changed.').waitFor()
+    await waitForConsole(page, 'Ada Lovelace')
+    // Its stream of events goes on, too.
+    await page.getByText('Live', { exact: true }).waitFor()
+  }, 60_000)
+
+  it('starts again what was stopped together, and leaves what was stopped before', async () => {
+    const [resting, shopper, reader] = [
+      await newAgent('Resting'),
+      await newAgent('Shopper'),
+      await newAgent('Reader'),
+    ]
+    await owner.send('POST', `/api/agents/keys/${resting.id}/pause`, {})
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Stop all agents' }).click()
+    await dialog()
+      .getByRole('button', { name: /^Stop all 2 agents/ })
+      .click()
+    await page.getByText('2 agents are stopped.').waitFor()
+    await page.getByRole('button', { name: 'Stop all agents' }).click()
+    await dialog().getByRole('button', { name: 'Start again' }).click()
+    const box = (name: string) => dialog().getByRole('checkbox', { name: new RegExp(name) })
+    expect([await box('Resting').isChecked(), await box('Shopper').isChecked()]).toEqual([false, true])
+    await dialog().getByText('$20.00 left today').first().waitFor()
+    await dialog().getByRole('button', { name: 'Start 2 agents' }).click()
+    await page.getByText('2 agents are started.').waitFor()
+    const statuses = [resting, shopper, reader].map(async ({ key }) => (await pay(key, '1')).status)
+    expect(await Promise.all(statuses)).toEqual([403, 200, 200])
   })
 
   it('writes numbers in the digits of its fields, whatever the language', async () => {
     const context = await browser.newContext({ baseURL: at(''), locale: 'ar-EG' })
-    await context.addCookies([{ name: 'bursar_session', value: owner.token, url: at('') }])
+    await giveSession(context, at(''), owner.token)
     const other = await context.newPage()
     await other.goto('/')
     await other.getByText('1,000.00').first().waitFor()

@@ -1,7 +1,14 @@
 /** A real Chromium with a virtual authenticator, if the machine has one. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type CDPSession, chromium, type Locator, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { expect, inject } from 'vitest'
 import { lastCodeTo } from './people.ts'
 
@@ -51,6 +58,12 @@ export async function newVisit(browser: Browser, origin: string): Promise<Visit>
   const devtools = await context.newCDPSession(page)
   await devtools.send('WebAuthn.enable')
   return { page, complaints, addAuthenticator: () => addAuthenticator(devtools) }
+}
+
+/** Gives a browser a session, under both names of its cookie. */
+export async function giveSession(context: BrowserContext, origin: string, token: string): Promise<void> {
+  const names = ['bursar_session', `bursar_session_${new URL(origin).port}`]
+  await context.addCookies(names.map((name) => ({ name, value: token, url: origin })))
 }
 
 /** Waits for the console of a person who has just signed in. The rail is hidden on small screens. */
