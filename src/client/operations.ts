@@ -359,7 +359,7 @@ export type Agent = {
   connection: 'signed' | 'oauth' | 'api_key'
   /** State of the key; only an `active` key works. */
   status: 'active' | 'paused' | 'revoked'
-  /** When it was stopped, ISO 8601 UTC; null while it is active. Keys stopped at once have the same. */
+  /** When it was stopped, ISO 8601 UTC; null while active. */
   pausedAt: string | null
   /** Scopes granted to the agent. */
   scopes: string[]

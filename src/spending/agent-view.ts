@@ -22,12 +22,7 @@ export const agentView = z.strictObject({
     .enum(['signed', 'oauth', 'api_key'])
     .describe('How it connects: `signed` requests, `oauth` or an `api_key`.'),
   status: z.enum(['active', 'paused', 'revoked']).describe('State of the key; only an `active` key works.'),
-  pausedAt: z
-    .string()
-    .nullable()
-    .describe(
-      'When it was stopped, ISO 8601 UTC; null while it is active. Keys stopped at once have the same.',
-    ),
+  pausedAt: z.string().nullable().describe('When it was stopped, ISO 8601 UTC; null while active.'),
   scopes: z.array(z.string()).describe('Scopes granted to the agent.'),
   policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
   policyVersion: z.int().describe('Incremented with every policy change.'),

@@ -178,7 +178,9 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     expect(await add.isDisabled()).toBe(true)
     await dialog().getByLabel('Amount').fill('999999999999')
     await add.click()
-    await dialog().locator('.field__error', { hasText: /^Must .*\.$/ }).waitFor()
+    await dialog()
+      .locator('.field__error', { hasText: /^Must .*\.$/ })
+      .waitFor()
   })
 
   it('says what is wrong with an entry at its field', async () => {

@@ -75,6 +75,7 @@ onBothEngines('the database', (database) => {
         policy_version: 1,
         policy_hash: null,
         expires_at: null,
+        paused_at: null,
       },
     ])
     const result = await database()

@@ -52,6 +52,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'auth.logout': signIn,
   'auth.otp.start': signIn,
   'auth.otp.verify': signIn,
+  'auth.profile': signIn,
   'auth.recovery.complete': signIn,
   'auth.recovery.start': signIn,
   'auth.session': signIn,

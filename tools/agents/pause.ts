@@ -11,7 +11,7 @@ export default defineTool({
   title: 'Stop all agents',
   summary: 'Pause every active key of the account at once: agents, OAuth grants and API keys.',
   description:
-    'Needs no second factor. Everything except reads is blocked on every instance; open orders of the keys are canceled and their waiting approvals rejected. Each key is resumed by itself with PATCH; those that were stopped together have the same `pausedAt`.',
+    'Needs no second factor. Everything except reads is blocked on every instance; open orders of the keys are canceled and their waiting approvals rejected. Each is resumed with PATCH; keys stopped together have the same `pausedAt`.',
   route: 'POST /api/agents/pause',
   who: 'person',
   scopes: [],

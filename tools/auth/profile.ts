@@ -9,14 +9,14 @@ export default defineTool({
   name: 'auth.profile',
   title: 'Display name',
   summary: 'Change the display name of the signed-in person.',
-  description:
-    'It is shown in the console and on approvals. Cards that were issued keep their holder’s name; a verified identity is not changed.',
+  description: 'Cards that were issued keep their holder’s name; a verified identity stays.',
   route: 'PATCH /api/auth/profile',
   who: 'person',
   scopes: [],
   effect: 'write',
-  proof: 'none',
+  proof: 'loosening',
   mcp: false,
+  loosens: { displayName: 'never' },
   input: z.strictObject({
     displayName: displayNameInput.describe('New display name, 1 to 80 characters.'),
   }),
