@@ -66,7 +66,7 @@ export class Components {
     )
   }
 
-  #response(codes: readonly FailureCode[], name = codes.join('.')): unknown {
+  #response(codes: readonly FailureCode[], name?: string): unknown {
     const headers = this.headersOf([
       ...(codes.some((code) => failures[code].status === 429 || failures[code].status === 503)
         ? retryHeaders
@@ -80,8 +80,18 @@ export class Components {
       ...(Object.keys(headers).length > 0 ? { headers } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     }
-    this.responseNames.set(JSON.stringify(response), name)
+    const text = JSON.stringify(response)
+    if (!this.responseNames.has(text)) this.responseNames.set(text, name ?? this.#shortName(codes))
     return response
+  }
+
+  /** The first of the codes and their number, or more of them where another response is named so. */
+  #shortName(codes: readonly FailureCode[]): string {
+    const used = new Set(this.responseNames.values())
+    const names = codes.map((_, last) =>
+      last === codes.length - 1 ? codes.join('.') : [...codes.slice(0, last + 1), codes.length].join('.'),
+    )
+    return names.find((name) => !used.has(name)) ?? codes.join('.')
   }
 
   /** An input refuses members that it does not know; an answer may gain some, so its shape does not say that it is closed. */

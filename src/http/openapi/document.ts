@@ -132,6 +132,16 @@ function operationOf(
           ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
         },
       },
+      ...(tool.waits === undefined
+        ? {}
+        : {
+            202: {
+              description: `A person decides first: \`status\` is \`${tool.waits}\``,
+              content: {
+                'application/json': { schema: { $ref: `#/components/schemas/${typeName}Response` } },
+              },
+            },
+          }),
       ...(tool.isSold
         ? {
             402: {

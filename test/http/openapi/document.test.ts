@@ -210,6 +210,21 @@ describe('the OpenAPI document', () => {
       }
   })
 
+  it('has a 202 where an answer may wait for a person', () => {
+    const { written } = described()
+    const waiting = tools.filter(({ waits }) => waits !== undefined).map(({ name }) => name)
+    const answers = z.object({
+      paths: z.record(
+        z.string(),
+        z.record(z.string(), z.looseObject({ operationId: z.string(), responses: z.looseObject({}) })),
+      ),
+    })
+    const operations = Object.values(answers.parse(written).paths).flatMap((path) => Object.values(path))
+    const with202 = operations.filter(({ responses }) => '202' in responses)
+    expect(with202.map(({ operationId }) => operationId)).toEqual(waiting)
+    expect(waiting).toContain('auth.recovery.complete')
+  })
+
   it('has at most 380 KB, and 64 KB compressed', () => {
     const text = JSON.stringify(described().written)
     expect(text.length).toBeLessThan(380_000)

@@ -23,7 +23,7 @@ export default defineTool({
   title: 'Recover an account',
   summary: 'Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one.',
   description:
-    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked: the answer is 202 with `status: review`, without a session, until an administrator releases the recovery; then the owner signs in. After a refusal it is 423. The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others. Webhook endpoints are disabled: activate yours.',
+    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked until one releases the recovery (202); then the owner signs in. After a refusal it is 423. The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others. Webhook endpoints are disabled: activate yours.',
   route: 'POST /api/auth/recovery/complete',
   who: 'public',
   scopes: [],
