@@ -48,6 +48,8 @@ export interface AccessKey {
   readonly policyHash: string | null
   readonly createdAt: Date
   readonly expiresAt: Date | null
+  /** Time of the key's first call; absent where it was not read. */
+  readonly firstUsedAt?: Date | null
 }
 
 /** @property expiresAt from then on the signature is too old to be repeated. */

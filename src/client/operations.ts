@@ -373,6 +373,8 @@ export type Agent = {
   createdAt: string
   /** When the key expires, ISO 8601 UTC; null: never. */
   expiresAt: string | null
+  /** Time of the agent’s first call, ISO 8601 UTC, also of one that was denied; null before it. Connecting is no call. */
+  firstUsedAt: string | null
 }
 
 export type AgentsDecisionsResponse = {

@@ -42,9 +42,13 @@ export const keyColumns = [
   'access_key.policy_hash',
   'access_key.created_at',
   'access_key.expires_at',
+  'access_key.first_used_at',
 ] as const
 
-export type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash' | 'paused_at'>
+export type KeyRow = Omit<
+  Selectable<AccessKeyTable>,
+  'account_id' | 'secret_hash' | 'paused_at' | 'first_used_at'
+>
 
 interface AccountRow {
   account_id: string
@@ -215,7 +219,8 @@ export async function findIssuedKey(
   return { account: accountOf(row), key: keyOf(row) }
 }
 
-export function keyOf(row: KeyRow): AccessKey {
+/** @param row `first_used_at` is absent where a call is authenticated in one round trip. */
+export function keyOf(row: KeyRow & { readonly first_used_at?: Date | null }): AccessKey {
   return {
     id: row.id,
     kind: row.kind,
@@ -229,6 +234,7 @@ export function keyOf(row: KeyRow): AccessKey {
     policyHash: row.policy_hash,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    ...(row.first_used_at === undefined ? {} : { firstUsedAt: row.first_used_at }),
   }
 }
 

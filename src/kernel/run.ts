@@ -12,6 +12,7 @@ import { insertNote, noteOf } from '../spending/spend-note.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { type Context, callerOf } from './context.ts'
 import { fingerprintOf, idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
+import { recordFirstUse } from './first-use.ts'
 import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
@@ -32,6 +33,7 @@ export interface Outcome {
 /** @throws Failure of the tool and the gates. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
+  await recordFirstUse(caller.database, caller.principal, caller.now)
   if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)

@@ -29,6 +29,12 @@ export const agentView = z.strictObject({
   usage: usageView.describe('Usage of the key today, this week and this month (UTC).'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
+  firstUsedAt: z
+    .string()
+    .nullable()
+    .describe(
+      'Time of the agent’s first call, ISO 8601 UTC, also of one that was denied; null before it. Connecting is no call.',
+    ),
 })
 agentView.register(z.globalRegistry, { id: 'Agent' })
 
@@ -54,6 +60,7 @@ export async function viewAgent(
     usage: await showUsage(database, { keyId: key.id, policy }, now),
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
+    firstUsedAt: key.firstUsedAt?.toISOString() ?? null,
   }
 }
 

@@ -126,6 +126,7 @@ export interface AccessKeyTable {
   created_at: Date
   expires_at: Date | null
   paused_at: Date | null
+  first_used_at: Date | null
 }
 
 export interface AccountTable {

@@ -12,6 +12,7 @@ import update from '../../../tools/agents/keys/update.ts'
 import usage from '../../../tools/agents/keys/usage.ts'
 import guest from '../../../tools/auth/guest.ts'
 import mfa from '../../../tools/security/mfa.ts'
+import wallet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
@@ -82,6 +83,22 @@ onBothEngines('an owner’s agents', (database) => {
       [update, { id, name: 'Mine' }],
     ] as const)
       await expect(outsider.call(tool, input)).rejects.toEqual(refusal('not_found'))
+  })
+
+  it('show the time of their first call, also of a denied one, and no event tells of it', async () => {
+    expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: null })
+    const events = () =>
+      database().kysely.selectFrom('event_outbox').select('type').where('object_id', '=', id).execute()
+    const before = await events()
+    await expect(spend('50')).rejects.toMatchObject({ code: 'policy_denied' })
+    expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: noon.toISOString() })
+    const found = await findKey(database(), { id })
+    if (found === undefined) throw new Error('the key is missing')
+    const later = callOf(services, { kind: 'key', ...found })
+    await run(wallet, { ...later, now: after(60) }, {})
+    expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: noon.toISOString() })
+    expect((await owner.call(list, {})).body).toMatchObject({ keys: [{ firstUsedAt: noon.toISOString() }] })
+    expect(await events()).toEqual(before)
   })
 
   it('are tightened from the next spend, and keep their usage', async () => {

@@ -1,4 +1,4 @@
--- Writes the event of a key that is created, changed, paused, resumed or revoked.
+-- Writes the event of a key that is created, changed, paused, resumed or revoked. Its first call is no change.
 --
 -- Locks: none.
 create or replace function event_of_key() returns trigger language plpgsql as $$
@@ -16,4 +16,4 @@ end $$;
 create or replace trigger event_of_insert after insert on access_key
   for each row execute function event_of_key();
 create or replace trigger event_of_change after update on access_key
-  for each row when (new is distinct from old) execute function event_of_key();
+  for each row when (new is distinct from old and new.first_used_at is not distinct from old.first_used_at) execute function event_of_key();
