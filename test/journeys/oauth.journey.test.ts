@@ -268,6 +268,36 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
+  it('has what its owner grants and takes later, but never more than the narrower token it asked for', async () => {
+    const { tokens, registered } = await authorize(['wallets:read', 'cards:read'], 'wallets:read cards:read')
+    const client = await connect(tokens.access_token)
+    const toolNames = async (of: Client) => (await of.listTools()).tools.map(({ name }) => name)
+    expect(await toolNames(client)).not.toContain('investing_portfolio')
+    const { body } = await owner.send('GET', '/api/agents/keys')
+    const [key] = z.array(z.looseObject({ agentId: z.string() })).parse(body.keys)
+    const narrower = await fetch(`${gateway.origin}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: tokens.refresh_token ?? '',
+        client_id: registered.clientInformation.client_id,
+        scope: 'wallets:read',
+      }),
+    })
+    const { access_token } = z.looseObject({ access_token: z.string() }).parse(await narrower.json())
+    const scopes = ['wallets:read', 'investing:read']
+    expect((await owner.send('PATCH', `/api/agents/keys/${key?.agentId}`, { scopes })).status).toBe(200)
+    const names = await toolNames(client)
+    expect(names).toContain('investing_portfolio')
+    expect(names).not.toContain('cards_list')
+    expect((await call(client, 'investing_portfolio', {})).isError).toBe(false)
+    const narrow = await connect(access_token)
+    expect(await toolNames(narrow)).toContain('wallets_get')
+    expect(await toolNames(narrow)).not.toContain('investing_portfolio')
+    await client.close()
+    await narrow.close()
+  })
+
   it('rotates refresh tokens, and loses its key when a token is revoked', async () => {
     const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read offline_access')
     const refresh = (refreshToken = '') =>

@@ -6,7 +6,7 @@ import type {
   interactionPolicy as Policy,
 } from 'oidc-provider'
 import { scopes } from '../../identity/keys/grantable.ts'
-import { KEY_CLAIM, resourceOf } from '../../identity/oauth/oauth-tokens.ts'
+import { KEY_CLAIM, resourceOf, WHOLE_CLAIM } from '../../identity/oauth/oauth-tokens.ts'
 import { fetchClientDocument } from './fetch-client-document.ts'
 import { errorText } from './keep-errors.ts'
 import { redirectUriError } from './redirect-uris.ts'
@@ -138,10 +138,13 @@ export function oauthConfiguration({
     interactions: { policy, url: (_context, { uid }) => `${consentPath}/${uid}` },
     findAccount: async (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     // A grant has the id of its key; a grant whose key was revoked issues no more tokens.
-    async extraTokenClaims(_context, token) {
-      const { grantId = '' } = { grantId: undefined, ...token }
+    async extraTokenClaims({ oidc }, token) {
+      const { grantId = '', scope = '' } = { grantId: undefined, ...token }
       if (!(await isLive(grantId))) throw new errors.InvalidGrant('the grant was revoked')
-      return { [KEY_CLAIM]: grantId }
+      const held = scope.split(' ')
+      const granted = oidc.entities.Grant?.getResourceScope(resource).split(' ')
+      const isWhole = granted?.every((one) => held.includes(one)) === true
+      return { [KEY_CLAIM]: grantId, ...(isWhole ? { [WHOLE_CLAIM]: true } : {}) }
     },
     fetch: fetchClientDocument,
     async renderError(context, out) {

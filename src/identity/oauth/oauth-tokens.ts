@@ -33,7 +33,17 @@ export function resourceOf(origin: string): string {
 /** Claim with the id of the grant's key. */
 export const KEY_CLAIM = 'bursar_key'
 
-const claims = z.object({ [KEY_CLAIM]: z.string(), scope: z.string().optional() })
+/**
+ * Claim of tokens whose client asked for all that it was granted: they follow the key's scopes, also those that its owner
+ * grants later. Without it a token never has more than its `scope`.
+ */
+export const WHOLE_CLAIM = 'bursar_whole'
+
+const claims = z.object({
+  [KEY_CLAIM]: z.string(),
+  [WHOLE_CLAIM]: z.literal(true).optional(),
+  scope: z.string().optional(),
+})
 
 /** The signing key of access tokens, derived: identical in every process, stored in none. */
 function tokenKeyOf(dataKey: Uint8Array): KeyObject {
@@ -68,7 +78,7 @@ export function isAccessToken(token: string): boolean {
 }
 
 /**
- * Authenticates an access token, with the scopes that token and grant share. @throws Failure `unauthenticated`,
+ * Authenticates an access token, with the key's scopes: for a client that asked for fewer, those that both have. @throws Failure `unauthenticated`,
  * `unknown_key`, `account_locked`.
  */
 export async function authenticateAccessToken(
@@ -87,7 +97,7 @@ export async function authenticateAccessToken(
   }).catch((cause: unknown) => {
     throw invalidToken(cause)
   })
-  const { [KEY_CLAIM]: keyId, scope } = claims.parse(payload)
+  const { [KEY_CLAIM]: keyId, [WHOLE_CLAIM]: isWhole, scope } = claims.parse(payload)
   const found = await findKey(database, { id: keyId })
   const { key, account } = found ?? {}
   const isOver = key === undefined || (key.expiresAt !== null && key.expiresAt <= now)
@@ -96,7 +106,7 @@ export async function authenticateAccessToken(
       hint: 'Request a new authorization from the owner.',
     })
   requireUnlocked(account)
-  const tokenScopes = scope?.split(' ')
+  const tokenScopes = isWhole === true ? undefined : scope?.split(' ')
   const scopes =
     tokenScopes === undefined ? key.scopes : key.scopes.filter((held) => tokenScopes.includes(held))
   return { kind: 'key', account, key: { ...key, scopes } }
