@@ -144,7 +144,7 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     await expectVisible(page.getByText(/Up to \$5\.00 at a time.*\$20\.00 a day/).first())
     await button('Use the name and limits set here').click()
     await page.getByText('Invoice bot is connected.').waitFor()
-    await page.getByRole('link', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'Open the agent’s page' }).click()
     await heading('Invoice bot').waitFor()
     await page.getByText('Signs with its own key').first().waitFor()
     await page.getByText('a week and').waitFor()
@@ -198,7 +198,7 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     await page.getByText('is connected.').waitFor()
     await page.getByText('Purchases and currency quotes').waitFor()
     expect(await page.evaluate("localStorage.getItem('bursar.plannedAgent')")).toBeNull()
-    await page.getByRole('link', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'Open the agent’s page' }).click()
     await page.getByText('By OAuth').first().waitFor()
   }, 60_000)
 
