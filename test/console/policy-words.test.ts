@@ -1,12 +1,18 @@
 /** Sentences about policies and decisions. */
 import { describe, expect, it } from 'vitest'
+import { moneyScopes, scopes } from '../../policies/scopes.ts'
 import {
+  describeDenied,
   describePolicy,
+  describeScope,
+  describeScopeChange,
   describeScopes,
   describeVerdict,
   describeViolation,
   formatLongSpan,
+  isSpending,
   nameDays,
+  scopeGroups,
   textOfSentence,
 } from '../../src/console/words/policy.ts'
 
@@ -154,5 +160,30 @@ describe('words for a decision', () => {
   it('shows an unknown rule as it is, and hostile values harmlessly', () => {
     expect(describeViolation(rule('moon_phase'))).toBe('it breaks the rule “moon phase”')
     expect(describeViolation(rule('symbol', { requested: '\u202EITV' }))).toBe('it may not trade \uFFFDITV')
+  })
+})
+
+describe('words for scopes', () => {
+  it('exist for every scope, each in one group', () => {
+    const grouped = scopeGroups.flatMap((group) => group.scopes)
+    expect(grouped.toSorted()).toEqual(Object.keys(scopes).toSorted())
+    for (const scope of grouped) expect(describeScope(scope)).not.toBe(scope)
+    expect(grouped.filter(isSpending).toSorted()).toEqual([...moneyScopes].toSorted())
+  })
+
+  it('say what a change grants and takes away, and count what is too long to name', () => {
+    expect(describeScopeChange([], [])).toBe('')
+    expect(describeScopeChange(['wallets:transfer'], [])).toBe('Grant: send transfers')
+    expect(describeScopeChange(['cards:read', 'compliance:write'], ['investing:trade'])).toBe(
+      'Grant: see cards and submit Travel Rule data · Take away: place orders',
+    )
+    expect(describeScopeChange([], ['wallets:read', 'cards:read', 'fx:pay'])).toBe('Take away 3')
+  })
+
+  it('say which grants a policy denies', () => {
+    expect(describeDenied(['wallets:transfer', 'cards:read'], ['gasless'])).toBe('')
+    expect(describeDenied(['investing:trade', 'banking:pay'], ['transfer'])).toBe(
+      'place orders or pay out to banks',
+    )
   })
 })

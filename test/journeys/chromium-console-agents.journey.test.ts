@@ -7,10 +7,12 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
+import { totpOf } from '../identity/signed-in.ts'
 import { findBarriers } from './accessibility.ts'
+import { newAgent as newSigningAgent } from './agent.ts'
 import { expectVisible, findChromium, giveSession, newVisit, openBrowser, type Visit } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
-import { newGuest, type Person, requestJson } from './people.ts'
+import { enrollMfa, newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
 
 const executable = findChromium()
 if (executable === undefined)
@@ -28,6 +30,8 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
   let owner: Person
   let visit: Visit
   let page: Page
+  /** What the browser reports during the test. */
+  let complaints: readonly string[]
   beforeAll(async () => {
     browser = await openBrowser()
   })
@@ -37,12 +41,13 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
   })
   beforeEach(async () => {
     owner = await newGuest(origin)
+    complaints = []
     visit = await newVisit(browser, site)
     page = visit.page
     await giveSession(page.context(), site, owner.token)
   })
   afterEach(async () => {
-    expect(visit.complaints).toEqual([])
+    expect(visit.complaints).toEqual(complaints)
     await page.context().close()
   })
 
@@ -75,6 +80,15 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     })
     const { id, key } = z.object({ id: z.string(), key: z.string() }).parse(body)
     return { key, path: `/agents/${id}` }
+  }
+  /** An agent that sees balances and cards, and has no policy. */
+  const newSeeingAgent = async (person: Person) => {
+    const { body } = await person.send('POST', '/api/agents/keys', {
+      name: 'Reader',
+      publicKey: (await newSigningAgent()).jwk.x,
+      scopes: ['wallets:read', 'cards:read'],
+    })
+    return { path: `/agents/${z.string().parse(body.agentId)}` }
   }
   /** Goes to the third step with a name. */
   const begin = async (name: string) => {
@@ -146,6 +160,7 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     await page.getByText('Invoice bot is connected.').waitFor()
     await page.getByRole('link', { name: 'Open the agent’s page' }).click()
     await heading('Invoice bot').waitFor()
+    await expectVisible(page.getByText('None yet', { exact: true }))
     await page.getByText('Signs with its own key').first().waitFor()
     await page.getByText('a week and').waitFor()
   }, 60_000)
@@ -221,6 +236,58 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     await heading('My agent').waitFor()
     await page.getByText('Version 2', { exact: true }).waitFor()
     await expectVisible(page.getByText('Up to $4.00 at a time and $16.00 a day.'))
+  }, 60_000)
+
+  it('takes and grants access on the agent’s page, and says what a press will change', async () => {
+    const { key, path } = await newAgent()
+    await page.goto(path)
+    await button('Change its access').click()
+    expect(await button('Nothing changed').isDisabled()).toBe(true)
+    await page.getByLabel('Send transfers').uncheck()
+    await page.getByLabel('See cards').check()
+    await button('Grant: see cards · Take away: send transfers').click()
+    await page.getByText('Balances and cards', { exact: true }).waitFor()
+    expect((await pay(key, '1')).body).toMatchObject({ code: 'insufficient_scope' })
+    await button('Change its access').click()
+    await page.getByLabel('Send transfers').check()
+    await page.getByLabel('Place orders').check()
+    await page.getByText('Its policy does not let it place orders yet').waitFor()
+    await page.getByLabel('Place orders').uncheck()
+    await button('Grant: send transfers').click()
+    await page.getByText('Transfers', { exact: true }).first().waitFor()
+    expect((await pay(key, '1')).status).toBe(200)
+  }, 60_000)
+
+  it('takes access at once, and asks for the second factor before it grants any', async () => {
+    const mailbox = newMailbox('access')
+    const proven = await signInByEmail(origin, mailbox)
+    const secret = await enrollMfa(proven)
+    const code = totpOf(secret, new Date(Date.now() + 30_000))
+    const { path } = await newSeeingAgent(proven)
+    owner = await signInByEmail(origin, mailbox)
+    await giveSession(page.context(), site, owner.token)
+    await page.goto(path)
+    await button('Change its access').click()
+    await page.getByLabel('Send transfers').check()
+    await page.getByText('It has no limits to spend within.').waitFor()
+    expect(await button('Grant: send transfers').isDisabled()).toBe(true)
+    await page.getByLabel('Send transfers').uncheck()
+    await page.getByLabel('See cards').uncheck()
+    await button('Take away: see cards').click()
+    await page.getByText('Balances', { exact: true }).waitFor()
+    await button('Change its access').click()
+    await page.getByLabel('See cards').check()
+    await button('Grant: see cards').click()
+    await inDialog('Cancel').click()
+    expect(await page.getByLabel('See cards').isChecked()).toBe(true)
+    await button('Grant: see cards').click()
+    // Each try was refused until the factor was shown.
+    complaints = Array(2).fill(
+      'Failed to load resource: the server responded with a status of 401 (Unauthorized)',
+    )
+    await page.getByLabel('Code from your authenticator app').fill(code)
+    await inDialog('Confirm').click()
+    await page.getByText('Balances and cards', { exact: true }).waitFor()
   }, 60_000)
 
   it('stops an agent with one press, and starts it again', async () => {
@@ -305,6 +372,10 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
         await page.setViewportSize({ width, height: 900 })
         await page.goto(path)
+        await button('Change its access').click()
+        await page.getByLabel('Send transfers').waitFor()
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+        expect([width, colorScheme, await findBarriers(page, colorScheme)]).toEqual([width, colorScheme, []])
         await button('Change policy').click()
         await page.getByText(/^Would have denied/).waitFor()
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useParams } from 'wouter-preact'
 import type { Agent } from '../../client/operations.ts'
+import { AgentAccess } from '../components/agent-access.tsx'
 import { Figure } from '../components/amount.tsx'
 import { BudgetBurn, Burn } from '../components/burn.tsx'
 import { type DayBar, Days, HBars } from '../components/charts.tsx'
@@ -24,7 +25,7 @@ import { digits } from '../words/digits.ts'
 import { addDecimals, formatUsd } from '../words/money.ts'
 import { count, isAddress, shortAddress } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
-import { describeScopes, nameOfCategory, nameOfConnection } from '../words/policy.ts'
+import { nameOfCategory, nameOfConnection } from '../words/policy.ts'
 import {
   draftOf,
   draftOfPreset,
@@ -33,7 +34,7 @@ import {
   presets,
   readPolicy,
 } from '../words/policy-draft.ts'
-import { formatDay, formatSpan } from '../words/time.ts'
+import { formatDay, formatSpan, formatWhen } from '../words/time.ts'
 
 export function AgentPage() {
   const { id = '' } = useParams<{ id: string }>()
@@ -88,6 +89,7 @@ function View({ agent }: { readonly agent: Agent }) {
         side={
           <>
             <MayDo agent={agent} edit={isEnded ? null : () => edit(true)} />
+            <AgentAccess agent={agent} show={show} />
             <Connects agent={agent} />
             {!isEnded && <Ending agent={agent} />}
           </>
@@ -423,15 +425,12 @@ function MayDo({ agent, edit }: { readonly agent: Agent; readonly edit: (() => v
 }
 
 function Connects({ agent }: { readonly agent: Agent }) {
-  const { connection, scopes, agentId, keyId, createdAt, expiresAt } = agent
-  const { see, change, move } = describeScopes(scopes)
+  const { connection, agentId, keyId, createdAt, expiresAt, firstUsedAt } = agent
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ['By', nameOfConnection(connection)],
     ['Since', formatDay(createdAt)],
     ...(expiresAt === null ? [] : [['Until', formatDay(expiresAt)] as const]),
-    ['May see', see === '' ? 'Nothing' : see],
-    ...(change === '' ? [] : [['May change', change] as const]),
-    ['May move', move === '' ? 'Nothing' : move],
+    ['First call', firstUsedAt === null ? 'None yet' : formatWhen(firstUsedAt)],
     ['Agent id', <span class="mono small">{agentId}</span>],
     ...(keyId === null ? [] : [['Key', <span class="mono small">{keyId}</span>] as const]),
   ]

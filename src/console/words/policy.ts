@@ -343,17 +343,6 @@ function formatLongDay(iso: string): string {
   return at.toLocaleString(undefined, { ...digits, dateStyle: 'medium', timeStyle: 'short' })
 }
 
-/** Describes what a key's scopes let it see, change and move. */
-export function describeScopes(scopes: readonly string[]): {
-  readonly see: string
-  readonly change: string
-  readonly move: string
-} {
-  const pick = (words: Readonly<Record<string, string>>) =>
-    capital(list(Object.keys(words).flatMap((scope) => (scopes.includes(scope) ? [words[scope] ?? ''] : []))))
-  return { see: pick(seeing), change: pick(changing), move: pick(moving) }
-}
-
 const seeing = {
   'wallets:read': 'balances',
   'banking:read': 'bank accounts',
@@ -375,6 +364,86 @@ const moving = {
   'fx:pay': 'currency quotes',
   'investing:trade': 'orders',
   'banking:pay': 'payouts to banks',
+}
+
+/** Describes what a key's scopes let it see, change and move. */
+export function describeScopes(scopes: readonly string[]): {
+  readonly see: string
+  readonly change: string
+  readonly move: string
+} {
+  const pick = (words: Readonly<Record<string, string>>) =>
+    capital(list(Object.keys(words).flatMap((scope) => (scopes.includes(scope) ? [words[scope] ?? ''] : []))))
+  return { see: pick(seeing), change: pick(changing), move: pick(moving) }
+}
+
+/** What each scope lets a key do, as a verb with its object. */
+const scopePhrases: Readonly<Record<string, string>> = {
+  'wallets:read': 'see balances',
+  'banking:read': 'see bank accounts',
+  'cards:read': 'see cards',
+  'investing:read': 'see investments',
+  'swaps:quote': 'see prices of swaps',
+  'events:read': 'see its own events',
+  'banking:write': 'open bank accounts',
+  'cards:write': 'issue and set cards',
+  'compliance:write': 'submit Travel Rule data',
+  'wallets:transfer': 'send transfers',
+  'purchases:pay': 'make purchases',
+  'fx:pay': 'buy currency quotes',
+  'investing:trade': 'place orders',
+  'banking:pay': 'pay out to banks',
+}
+
+/** `wallets:transfer` → `send transfers`. */
+export function describeScope(scope: string): string {
+  return scopePhrases[scope] ?? scope
+}
+
+/** Scopes by what they let a key do. */
+export const scopeGroups = [
+  { title: 'See', scopes: Object.keys(seeing) },
+  { title: 'Change', scopes: Object.keys(changing) },
+  { title: 'Move', scopes: Object.keys(moving) },
+] as const
+
+/** Categories of the policy that a scope spends by. It needs one of them. */
+const spendingScopes: Readonly<Record<string, readonly string[]>> = {
+  'wallets:transfer': ['transfer', 'gasless'],
+  'cards:write': ['card'],
+  'purchases:pay': ['x402'],
+  'fx:pay': ['x402'],
+  'investing:trade': ['invest'],
+  'banking:pay': ['payout'],
+}
+
+/** True for a scope that a key can have only with a policy. */
+export function isSpending(scope: string): boolean {
+  return spendingScopes[scope] !== undefined
+}
+
+/** Describes the scopes whose every spend a policy denies; empty: none. */
+export function describeDenied(scopes: readonly string[], categories: readonly string[]): string {
+  return list(
+    scopes
+      .filter((scope) => spendingScopes[scope]?.some((one) => categories.includes(one)) === false)
+      .map(describeScope),
+    'or',
+  )
+}
+
+/** More scopes than these are counted. */
+const MAX_NAMED = 2
+
+/** Describes a change of scopes for its button, such as `Grant: send transfers`; empty: none. */
+export function describeScopeChange(granted: readonly string[], taken: readonly string[]): string {
+  const name = (verb: string, scopes: readonly string[]) =>
+    scopes.length > MAX_NAMED
+      ? [`${verb} ${scopes.length}`]
+      : scopes.length === 0
+        ? []
+        : [`${verb}: ${list(scopes.map(describeScope))}`]
+  return [...name('Grant', granted), ...name('Take away', taken)].join(' · ')
 }
 
 export function capital(text: string): string {
