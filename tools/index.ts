@@ -11,6 +11,7 @@ import adminAlarmsList from './admin/alarms/list.ts'
 import adminAlarmsResolve from './admin/alarms/resolve.ts'
 import adminDebtsList from './admin/debts/list.ts'
 import adminDriftList from './admin/drift/list.ts'
+import adminFigures from './admin/figures.ts'
 import adminKycDecide from './admin/kyc/decide.ts'
 import adminKycList from './admin/kyc/list.ts'
 import adminReviewsDecide from './admin/reviews/decide.ts'
@@ -33,6 +34,7 @@ import agentsRegistrationsGet from './agents/registrations/get.ts'
 import agentsRegistrationsOutcome from './agents/registrations/outcome.ts'
 import agentsRegistrationsReject from './agents/registrations/reject.ts'
 import agentsRegistrationsStart from './agents/registrations/start.ts'
+import agentsRules from './agents/rules.ts'
 import approvalsDecide from './approvals/decide.ts'
 import approvalsGet from './approvals/get.ts'
 import approvalsList from './approvals/list.ts'
@@ -156,6 +158,7 @@ export const tools: readonly Tool[] = [
   adminAlarmsResolve,
   adminDebtsList,
   adminDriftList,
+  adminFigures,
   adminKycDecide,
   adminKycList,
   adminReviewsDecide,
@@ -178,6 +181,7 @@ export const tools: readonly Tool[] = [
   agentsRegistrationsOutcome,
   agentsRegistrationsReject,
   agentsRegistrationsStart,
+  agentsRules,
   approvalsDecide,
   approvalsGet,
   approvalsList,

@@ -26,7 +26,7 @@ export const activityKinds = [
 ] as const
 export const activityDirections = ['in', 'out'] as const
 
-const activityStatuses = [
+export const activityStatuses = [
   'pending',
   'on_its_way',
   'completed',
@@ -217,6 +217,7 @@ const statement: Statement = {
       and ($10::text is null or direction = $10) and ($11::text is null or key_id = $11)
       and ($12::text is null or strpos(lower(counterparty), $12) > 0 or strpos(lower(coalesce(memo, note)), $12) > 0
         or counterparty = any($13::text[]) or object_id = any($13::text[]))
+      and status = any($15::text[])
     order by at desc, id collate "C" desc
     limit $9`,
 }
@@ -231,6 +232,7 @@ export interface ActivityPosition {
  * Null matches any entry.
  * @property keyId sees only the orders it placed and its own denials; null for a person.
  * @property agentId key that spent.
+ * @property statuses statuses to list.
  * @property search part of the counterparty or the memo, in any letter case.
  * @property found counterparties and objects that match the search by a text that is stored sealed.
  */
@@ -243,6 +245,7 @@ export interface ActivityQuery {
   readonly to: Date | null
   readonly direction: (typeof activityDirections)[number] | null
   readonly agentId: string | null
+  readonly statuses: readonly string[]
   readonly search: string | null
   readonly found: readonly string[]
   readonly after: ActivityPosition | null
@@ -265,6 +268,7 @@ export async function listActivity(
     to,
     direction,
     agentId,
+    statuses,
     search,
     found,
     after,
@@ -286,6 +290,7 @@ export async function listActivity(
     search?.toLowerCase() ?? null,
     [...found],
     [...partOperations],
+    [...statuses],
   ])
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)

@@ -211,6 +211,84 @@ export type AdminDriftListResponse = {
   }[]
 }
 
+export type AdminFiguresResponse = {
+  /** Time of the figures, ISO 8601 UTC. */
+  asOf: string
+  /** Every rail with what it moved. */
+  volume: {
+    /** Rail. */
+    rail:
+      | 'wallet-transfer'
+      | 'wallet-gasless'
+      | 'x402-fx'
+      | 'x402-purchases'
+      | 'investing'
+      | 'card-payments'
+      | 'bank-deposit'
+      | 'bank-payout'
+    /** The last 24 hours. */
+    day: {
+      /** Value of what moved or is held to move, in USD as a decimal string. */
+      usd: string
+      /** Number of movements. */
+      count: number
+    }
+    /** The last seven days. */
+    week: {
+      /** Value of what moved or is held to move, in USD as a decimal string. */
+      usd: string
+      /** Number of movements. */
+      count: number
+    }
+  }[]
+  /** Rules that refused spends, the most first. A spend counts for every rule it violates. */
+  refusals: {
+    /** Violated rule, such as `daily_budget`, or `insufficient_funds`. */
+    rule: string
+    /** Spends that it refused in the last 24 hours. */
+    day: number
+    /** Spends that it refused in the last seven days. */
+    week: number
+  }[]
+  /** Promises of cards on wallets that their owners can empty: the money at risk. */
+  cardFloat: {
+    /** Total of all accounts, in USD as a decimal string. */
+    usd: string
+    /** Of the account with the most, in USD as a decimal string. */
+    largest: string
+    /** Limit of each account, in USD as a decimal string. */
+    limit: string
+    /** Accounts with such a promise. */
+    accounts: number
+  }
+  /** Every queue: first those that wait for a person, then those that jobs finish. */
+  queues: {
+    /** Kind of the items. */
+    queue:
+      | 'reviews'
+      | 'identities'
+      | 'travel_rules'
+      | 'alarms'
+      | 'debts'
+      | 'approvals'
+      | 'transfers'
+      | 'relays'
+      | 'purchases'
+      | 'sales'
+      | 'payouts'
+      | 'orders'
+      | 'settlements'
+      | 'card_messages'
+      | 'events'
+      | 'webhooks'
+      | 'mails'
+    /** Number of items that wait. */
+    waiting: number
+    /** Start of the longest wait, ISO 8601 UTC; null if nothing waits. */
+    oldestAt: string | null
+  }[]
+}
+
 export type AdminKycDecideRequest = {
   /** `approve`: the applicant is a different person. */
   decision: 'approve' | 'reject'
@@ -619,6 +697,17 @@ export type AgentsRegistrationsStartResponse = {
   intervalSeconds: number
   /** Until when the owner can decide, ISO 8601 UTC. */
   expiresAt: string
+}
+
+export type AgentsRulesResponse = {
+  /** `dec_…`. */
+  decisionId: string
+  /** Version of the policy that decided; null for spends by a person. */
+  policyVersion: number | null
+  /** False if the key has another policy since: then only the violated rules are listed. */
+  complete: boolean
+  /** Evaluated rules, in the order of the policy. */
+  rules: ExplainedRule[]
 }
 
 export type Allowance = {
@@ -2163,6 +2252,19 @@ export type EventsListResponse = {
 }
 
 export type EvmAddress = string
+
+export type ExplainedRule = {
+  /** Name of the rule, such as `daily_budget`; `approval`: the owner is asked above it. */
+  rule: string
+  /** Limit of the policy: USD, a number, a time, or allowed names; `not …`: denied names. */
+  limit: string | null
+  /** Amount or count that the period had used before the spend. */
+  used: string | null
+  /** Value of the spend that the rule compares. */
+  requested: string | null
+  /** `approved`: the owner let this spend pass; `asked`: the owner was asked. */
+  result: 'kept' | 'broken' | 'approved' | 'asked'
+}
 
 export type FoundAccount = {
   /** `acct_…` */
@@ -4091,6 +4193,16 @@ export interface Operations {
         direction?: 'in' | 'out'
         /** Key that spent: `key_…`. */
         agentId?: string
+        /** Its status. */
+        status?:
+          | 'pending'
+          | 'on_its_way'
+          | 'completed'
+          | 'undelivered'
+          | 'failed'
+          | 'denied'
+          | 'canceled'
+          | 'reversed'
         /** Part of payee or memo. */
         search?: string
         /** ISO 8601 UTC, inclusive. */
@@ -4148,6 +4260,8 @@ export interface Operations {
       /** List the wallets whose balance on the chain differs from the books. */
       readonly list: Call<Record<never, never>, AdminDriftListResponse>
     }
+    /** Read the volume of each rail, the refusals by rule, the card float and the age of every queue of this deployment. */
+    readonly figures: Call<Record<never, never>, AdminFiguresResponse>
     readonly kyc: {
       /** Decide whether an applicant is the person on the sanctions list. */
       readonly decide: Call<
@@ -4335,6 +4449,14 @@ export interface Operations {
       /** Ask an owner to register the caller’s new public key; the owner decides on a page. */
       readonly start: Call<AgentsRegistrationsStartRequest, AgentsRegistrationsStartResponse>
     }
+    /** List every rule that a decision evaluated, with its limit, what was used, and the result. */
+    readonly rules: Call<
+      {
+        /** Decision: `dec_…`. */
+        id: string
+      },
+      AgentsRulesResponse
+    >
   }
   readonly approvals: {
     /** Approve or reject the exact call that an agent requested. Approving runs it once. */
@@ -5068,6 +5190,7 @@ export const routes: Readonly<
   'admin.alarms.resolve': ['POST', '/api/admin/alarms/resolve', true, ''],
   'admin.debts.list': ['GET', '/api/admin/debts', false, ''],
   'admin.drift.list': ['GET', '/api/admin/drift', false, ''],
+  'admin.figures': ['GET', '/api/admin/figures', false, ''],
   'admin.kyc.decide': ['POST', '/api/admin/kyc/{id}', true, ''],
   'admin.kyc.list': ['GET', '/api/admin/kyc', false, 'applications cursor'],
   'admin.reviews.decide': ['POST', '/api/admin/reviews/{id}', true, ''],
@@ -5090,6 +5213,7 @@ export const routes: Readonly<
   'agents.registrations.outcome': ['POST', '/api/agents/registrations/{code}/outcome', true, ''],
   'agents.registrations.reject': ['POST', '/api/agents/registrations/{code}/reject', true, ''],
   'agents.registrations.start': ['POST', '/api/agents/registrations', true, ''],
+  'agents.rules': ['GET', '/api/agents/decisions/{id}/rules', false, ''],
   'approvals.decide': ['POST', '/api/approvals/{id}', true, ''],
   'approvals.get': ['GET', '/api/approvals/{id}', false, ''],
   'approvals.withdraw': ['DELETE', '/api/approvals/{id}', true, ''],

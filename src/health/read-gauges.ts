@@ -8,6 +8,7 @@ import { decimalOf, stablecoins } from '../money/money.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Gauge } from '../providers/metrics.ts'
 import type { Database, Statement } from '../storage/database.ts'
+import { readCardFloat } from './card-float.ts'
 
 export interface GaugeDependencies {
   readonly database: Pick<Database, 'call' | 'connections'>
@@ -45,15 +46,6 @@ const shortfall: Statement = {
   text: `select chain, token, sum(frozen + uncovered)::text as units from wallet_shortfall group by chain, token`,
 }
 
-/** What cards have promised of wallets that their owners can empty. */
-const cardFloat: Statement = {
-  name: 'gauge_card_float',
-  text: `select coalesce(sum(card_float_micros(w.account_id, w.chain)), 0)::bigint as micros
-    from wallet w where w.owner->>'kind' <> 'gateway' and (
-      exists (select from card_authorization a where a.account_id = w.account_id and a.status = 'pending')
-      or exists (select from card_settlement s where s.account_id = w.account_id and s.ended_at is null))`,
-}
-
 const alarms: Statement = {
   name: 'gauge_alarms',
   text: 'select domain, count(*) as count from alarm where resolved_at is null group by domain',
@@ -82,12 +74,12 @@ async function readStored(
   { database, chains }: Pick<GaugeDependencies, 'database' | 'chains'>,
   now: Date,
 ): Promise<Gauge[]> {
-  const [[depths], drifts, shortfalls, raised, [float]] = await Promise.all([
+  const [[depths], drifts, shortfalls, raised, float] = await Promise.all([
     database.call<Record<string, bigint>>(backlog, [now]),
     database.call<{ chain: string; token: string; wallets: bigint; units: string }>(drift, []),
     database.call<{ chain: string; token: string; units: string }>(shortfall, []),
     database.call<{ domain: string; count: bigint }>(alarms, []),
-    database.call<{ micros: bigint }>(cardFloat, []),
+    readCardFloat(database),
   ])
   const nameOf = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
   const missing = new Map(shortfalls.map((row) => [nameOf(row), BigInt(row.units)]))
@@ -105,7 +97,7 @@ async function readStored(
       name: 'card_float_usd',
       help: 'What cards have promised of wallets that their owners can empty, in US dollars: at most CARD_FLOAT for each account.',
       labels: {},
-      value: Number(decimalOf({ asset: 'USDC', units: float?.micros ?? 0n })),
+      value: Number(decimalOf({ asset: 'USDC', units: float.micros })),
     },
     ...alarmDomains.map((domain) => ({
       name: 'alarms',

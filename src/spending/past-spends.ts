@@ -38,6 +38,12 @@ const beside = z.object({
   resetsAt: text,
 })
 
+/** Reads the facts of a recorded spend. @throws when they are not those of a spend. */
+export function parseRecordedSpend(facts: unknown) {
+  const { amount, approvalId, seller, ...spend } = recorded.parse(facts)
+  return { amount, approvalId, spend: seller === undefined ? spend : { ...spend, seller } }
+}
+
 export interface RecordedSpend extends PastSpend {
   readonly operation: string
   readonly amount: string
@@ -71,14 +77,14 @@ export async function pastSpends(
     .limit(limit)
     .execute()
   return rows.reverse().map(({ id, at, operation, facts, verdict, violations, status }) => {
-    const { amount, approvalId, seller, ...spend } = recorded.parse(facts)
+    const { amount, approvalId, spend } = parseRecordedSpend(facts)
     const found = z.array(z.looseObject({ rule: z.string() })).parse(violations)
     return {
       id,
       at,
       operation,
       amount,
-      spend: seller === undefined ? spend : { ...spend, seller },
+      spend,
       was: verdict,
       isReturned: status === 'released',
       isApproved: approvalId !== null,

@@ -384,6 +384,15 @@ const objects: Readonly<
       'GET /api/agents/keys/{id}/usage',
     ].map((route) => [route, newAgentOf] as const),
   ),
+  'GET /api/agents/decisions/{id}/rules': async (owner) => {
+    const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
+    await owner.send('POST', '/api/wallets/transfer', transfer)
+    const { body } = await owner.send('GET', '/api/agents/decisions')
+    const [decision] = z.array(z.object({ decisionId: z.string() })).parse(body.decisions)
+    const id = decision?.decisionId ?? ''
+    const path = `/api/agents/decisions/${id}/rules`
+    return { id, isThere: async () => (await owner.send('GET', path)).status === 200 }
+  },
   'GET /api/wallets/transfers/{id}': async (owner) => {
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
     const { body } = await owner.send('POST', '/api/wallets/transfer', transfer)

@@ -8,6 +8,7 @@ import {
   activityEntry,
   activityKinds,
   activityRooms,
+  activityStatuses,
   listActivity,
 } from '../../src/activity/list-activity.ts'
 import { payoutReferences, searchPayoutTexts } from '../../src/banking/payout-texts.ts'
@@ -50,12 +51,14 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   csv: 'entries',
+  restOnly: ['status'],
   input: z.strictObject({
     limit: pageMembers.limit,
     cursor: position.optional().describe('From `nextCursor`.'),
     kind: z.enum(activityKinds).optional().describe('Its kind.'),
     direction: z.enum(activityDirections).optional().describe('Its direction.'),
     agentId: z.string().max(64).optional().describe('Key that spent: `key_…`.'),
+    status: z.enum(activityStatuses).optional().describe('Its status.'),
     search: z.string().trim().min(1).max(100).optional().describe('Part of payee or memo.'),
     from: moment.optional().describe('ISO 8601 UTC, inclusive.'),
     to: moment.optional().describe('Exclusive.'),
@@ -67,7 +70,7 @@ export default defineTool({
   }),
   failures: [],
   example: { kind: 'transfer', limit: 20 },
-  run: async (context, { limit = 50, cursor, kind, direction, agentId, search, from, to }) => {
+  run: async (context, { limit = 50, cursor, kind, direction, agentId, status, search, from, to }) => {
     const caller = callerOf(context)
     const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
     const accountId = caller.account.id
@@ -82,6 +85,7 @@ export default defineTool({
       to: to === undefined ? null : new Date(to),
       direction: direction ?? null,
       agentId: agentId ?? null,
+      statuses: status === undefined ? activityStatuses : [status],
       search: search ?? null,
       found,
       after: cursor ?? null,

@@ -1,0 +1,100 @@
+/** An operator's figures on both engines: what counts, since when, and in which rail. */
+import { expect, it } from 'vitest'
+import { newId } from '../../src/base/ids.ts'
+import { readFigures } from '../../src/health/read-figures.ts'
+import type { RateTable } from '../../src/money/rate-table.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon, openAccount, spendOf } from '../spending/scene.ts'
+
+const dollars: RateTable = {
+  source: 'ecb',
+  asOf: noon,
+  perEuro: new Map([
+    ['EUR', '1'],
+    ['USD', '1.1'],
+  ]),
+}
+const HOUR_MS = 3_600_000
+
+onBothEngines('the figures', (database) => {
+  const ago = (hours: number) => new Date(noon.getTime() - hours * HOUR_MS)
+  const spend = async (accountId: string, hours: number, category: string, changes = {}) => {
+    const at = ago(hours)
+    const request = spendOf({ accountId, keyId: null }, 2_000_000n, {
+      at,
+      decisionId: newId('dec', at),
+      facts: { category, amount: '2', asset: 'USDC' },
+      ...changes,
+    })
+    await reserveSpend(database(), request)
+    return request.decisionId
+  }
+
+  it('count each rail in a day and in seven days, without what came back or is older', async () => {
+    const accountId = await openAccount(database(), 1_000_000_000n)
+    await spend(accountId, 1, 'transfer')
+    await spend(accountId, 25, 'transfer')
+    await spend(accountId, 169, 'transfer')
+    await spend(accountId, 2, 'payout')
+    const back = await spend(accountId, 3, 'transfer')
+    await releaseSpend(database(), { decisionId: back, at: noon })
+    // Money that a card's settlement moves was counted when the card paid.
+    await spend(accountId, 1, 'transfer', { operation: 'cards.settle' })
+    const { volume } = await readFigures(database(), dollars, noon)
+    const of = (rail: string) => volume.find((one) => one.rail === rail)
+    expect(of('wallet-transfer')).toEqual({
+      rail: 'wallet-transfer',
+      day: { micros: 2_000_000n, count: 1 },
+      week: { micros: 4_000_000n, count: 2 },
+    })
+    expect(of('bank-payout')?.day).toEqual({ micros: 2_000_000n, count: 1 })
+    expect(of('investing')?.week).toEqual({ micros: 0n, count: 0 })
+  })
+
+  it('name each violated rule of a refusal, and missing money', async () => {
+    const accountId = await openAccount(database(), 0n)
+    const broken = (rule: string) => ({
+      rule,
+      limit: null,
+      used: null,
+      requested: null,
+      remaining: null,
+      resetsAt: null,
+    })
+    const violations = [broken('per_transaction'), broken('category')]
+    await spend(accountId, 1, 'transfer', { violations })
+    await spend(accountId, 30, 'transfer', { violations: violations.slice(0, 1) })
+    await spend(accountId, 1, 'transfer')
+    const { refusals } = await readFigures(database(), dollars, noon)
+    expect(refusals).toEqual([
+      { rule: 'per_transaction', day: 1, week: 2 },
+      { rule: 'category', day: 1, week: 1 },
+      { rule: 'insufficient_funds', day: 1, week: 1 },
+    ])
+  })
+
+  it('date the oldest item of a queue', async () => {
+    const waiting = { processor_token: 't', message: '{}' }
+    for (const [webhook_id, hours] of [
+      ['wh_1', 2],
+      ['wh_2', 5],
+    ] as const)
+      await database()
+        .kysely.insertInto('card_early')
+        .values({ ...waiting, webhook_id, received_at: ago(hours) })
+        .execute()
+    const { queues } = await readFigures(database(), dollars, noon)
+    expect(queues.find(({ queue }) => queue === 'card_messages')).toEqual({
+      queue: 'card_messages',
+      waiting: 2,
+      oldestAt: ago(5),
+    })
+    expect(queues.find(({ queue }) => queue === 'alarms')).toEqual({
+      queue: 'alarms',
+      waiting: 0,
+      oldestAt: null,
+    })
+  })
+})

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { usdOfMicros } from '../../policies/usd.ts'
+import {
+  type Figures,
+  MAX_COUNTED_DECISIONS,
+  queueNames,
+  readFigures,
+  type Volume,
+} from '../../src/health/read-figures.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { railIds } from '../../src/providers/rail-controls.ts'
+import { latestOrDollars } from '../../src/providers/rates.ts'
+
+const volume = z.strictObject({
+  usd: z.string().describe('Value of what moved or is held to move, in USD as a decimal string.'),
+  count: z.int().describe('Number of movements.'),
+})
+
+export default defineTool({
+  name: 'admin.figures',
+  title: 'Figures',
+  summary:
+    'Read the volume of each rail, the refusals by rule, the card float and the age of every queue of this deployment.',
+  description: `Spends that failed or came back are not counted. Volume and refusals count the newest ${MAX_COUNTED_DECISIONS.toLocaleString('en')} decisions at most.`,
+  route: 'GET /api/admin/figures',
+  who: 'admin',
+  scopes: [],
+  effect: 'read',
+  proof: 'step-up',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({
+    asOf: z.string().describe('Time of the figures, ISO 8601 UTC.'),
+    volume: z
+      .array(
+        z.strictObject({
+          rail: z.enum(railIds).describe('Rail.'),
+          day: volume.describe('The last 24 hours.'),
+          week: volume.describe('The last seven days.'),
+        }),
+      )
+      .describe('Every rail with what it moved.'),
+    refusals: z
+      .array(
+        z.strictObject({
+          rule: z.string().describe('Violated rule, such as `daily_budget`, or `insufficient_funds`.'),
+          day: z.int().describe('Spends that it refused in the last 24 hours.'),
+          week: z.int().describe('Spends that it refused in the last seven days.'),
+        }),
+      )
+      .describe('Rules that refused spends, the most first. A spend counts for every rule it violates.'),
+    cardFloat: z
+      .strictObject({
+        usd: z.string().describe('Total of all accounts, in USD as a decimal string.'),
+        largest: z.string().describe('Of the account with the most, in USD as a decimal string.'),
+        limit: z.string().describe('Limit of each account, in USD as a decimal string.'),
+        accounts: z.int().describe('Accounts with such a promise.'),
+      })
+      .describe('Promises of cards on wallets that their owners can empty: the money at risk.'),
+    queues: z
+      .array(
+        z.strictObject({
+          queue: z.enum(queueNames).describe('Kind of the items.'),
+          waiting: z.int().describe('Number of items that wait.'),
+          oldestAt: z
+            .string()
+            .nullable()
+            .describe('Start of the longest wait, ISO 8601 UTC; null if nothing waits.'),
+        }),
+      )
+      .describe('Every queue: first those that wait for a person, then those that jobs finish.'),
+  }),
+  failures: [],
+  example: {},
+  run: async ({ database, rates, settings, now }) => {
+    const figures = await readFigures(database, await latestOrDollars(rates, now), now)
+    return { asOf: now.toISOString(), ...viewOf(figures, settings.cardFloatMicros) }
+  },
+})
+
+function viewOf({ volume: moved, refusals, float, queues }: Figures, floatLimit: bigint) {
+  const shown = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
+  return {
+    volume: moved.map(({ rail, day, week }) => ({ rail, day: shown(day), week: shown(week) })),
+    refusals: [...refusals],
+    cardFloat: {
+      usd: usdOfMicros(float.micros),
+      largest: usdOfMicros(float.largest),
+      limit: usdOfMicros(floatLimit),
+      accounts: float.accounts,
+    },
+    queues: queues.map(({ queue, waiting, oldestAt }) => ({
+      queue,
+      waiting,
+      oldestAt: oldestAt?.toISOString() ?? null,
+    })),
+  }
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { explainDecision, explainedRule } from '../../src/spending/explain-decision.ts'
+
+export default defineTool({
+  name: 'agents.rules',
+  title: 'Rules of a decision',
+  summary: 'List every rule that a decision evaluated, with its limit, what was used, and the result.',
+  description:
+    'Use it to show why a spend was allowed. The numbers of violated rules are those of the decision. `used` counts the spends before it, without those whose money has come back since.',
+  route: 'GET /api/agents/decisions/{id}/rules',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('Decision: `dec_…`.') }),
+  output: z.strictObject({
+    decisionId: z.string().describe('`dec_…`.'),
+    policyVersion: z
+      .int()
+      .nullable()
+      .describe('Version of the policy that decided; null for spends by a person.'),
+    complete: z
+      .boolean()
+      .describe('False if the key has another policy since: then only the violated rules are listed.'),
+    rules: z.array(explainedRule).describe('Evaluated rules, in the order of the policy.'),
+  }),
+  failures: ['not_found'],
+  example: { id: 'dec_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const accountId = personOf(context).account.id
+    const { policyVersion, isComplete, rules } = await explainDecision(context.database, { id, accountId })
+    return { decisionId: id, policyVersion, complete: isComplete, rules: [...rules] }
+  },
+})
