@@ -4,6 +4,7 @@ import { moneyScopes, scopes } from '../../policies/scopes.ts'
 import {
   describeDenied,
   describePolicy,
+  describeRule,
   describeScope,
   describeScopeChange,
   describeScopes,
@@ -155,6 +156,35 @@ describe('words for a decision', () => {
       expect(words).not.toMatch(/_|null|undefined|NaN|it breaks the rule/)
       expect(words).not.toBe('')
     }
+  })
+
+  it('has the columns of every rule in words, without a raw name', () => {
+    const columns = (
+      rule: string,
+      limit: string | null,
+      requested: string | null,
+      used: string | null = null,
+    ) => Object.values(describeRule({ rule, limit, requested, used }))
+    expect(columns('per_transaction', '10', '3.5')).toEqual(['At a time', '$3.50', null, 'of $10.00'])
+    expect(columns('weekly_budget', '80', '3.5', '37.7')).toEqual(['A week', '$3.50', '$37.70', 'of $80.00'])
+    expect(columns('weekly_count', '50', '1', '9')).toEqual(['Payments a week', '1', '9', 'of 50'])
+    expect(columns('category', 'card,transfer', 'card')).toEqual([
+      'Pays by',
+      'Cards',
+      null,
+      'Cards and Transfers',
+    ])
+    expect(columns('mcc', 'not 7995', '5942')).toEqual([
+      'Kind of shop',
+      'shops of kind 5942',
+      null,
+      'not gambling (7995)',
+    ])
+    expect(columns('seller', '', 'https://a.example')).toEqual(['Seller', 'a.example', null, 'none'])
+    expect(columns('approval', '3', '3.5')).toEqual(['Ask me above', '$3.50', null, 'above $3.00'])
+    expect(columns('new_payee_cooldown', '3600', null)).toEqual(['New payee waits', '', null, '1 hour'])
+    expect(columns('symbol', null, '\u202EITV')).toEqual(['Trades', '\uFFFDITV', null, ''])
+    expect(columns('moon_phase', 'full', null)).toEqual(['Moon phase', '', null, 'full'])
   })
 
   it('shows an unknown rule as it is, and hostile values harmlessly', () => {

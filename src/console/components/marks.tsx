@@ -93,6 +93,11 @@ const statuses: Readonly<Record<string, { word: string; kind: ChipKind | 'quiet'
   returned: { word: 'Returned', kind: 'warn', icon: 'return' },
 }
 
+/** The product's word for a status. */
+export function wordOfStatus(status: string): string {
+  return statuses[status]?.word ?? status.replaceAll('_', ' ')
+}
+
 /** A status in the product's word: a chip for an exception, quiet text for what went as it should. */
 export function Status({ status }: { readonly status: string }) {
   const { word, kind, icon } = statuses[status] ?? {

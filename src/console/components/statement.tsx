@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact'
 import type { ActivityEntry } from '../../client/operations.ts'
 import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { shortAddress } from '../words/names.ts'
+import { nameOfPayee } from '../words/names.ts'
 import { formatWhen } from '../words/time.ts'
 import { Amount } from './amount.tsx'
 import type { IconName } from './icon.tsx'
@@ -51,10 +51,22 @@ export function useAgentName(agentId: string | null): string | null {
   return keys?.find((key) => key.agentId === agentId)?.name ?? 'An agent'
 }
 
+/** Payee or payer on one line; what has none is named by its kind. */
+export function titleOf({ counterparty, kind }: Pick<ActivityEntry, 'counterparty' | 'kind'>): string {
+  return counterparty === null ? wordOf(kind) : nameOfPayee(counterparty)
+}
+
+const currencies: ReadonlySet<string> = new Set(['USD', 'EUR', 'GBP', 'INR'])
+
+/** The kind; of a deposit, whose payer is unknown, where it went. */
+export function describeKind({ kind, counterparty, asset }: ActivityEntry): string {
+  if (kind !== 'deposit' || counterparty !== null) return wordOf(kind)
+  return currencies.has(asset) ? 'Into your cash' : 'Into your wallet'
+}
+
 /** A row of a short list. The whole statement is on the activity page. */
 export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
   const agent = useAgentName(entry.agentId)
-  const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
   const tone = isVoid(entry) ? 'bad' : entry.direction === 'in' ? 'in' : undefined
   const amount = shownAmount(entry)
   return (
@@ -64,7 +76,7 @@ export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
         <span class="item__main">
           <span class="item__name">
             <span class="trim">
-              <Untrusted>{title}</Untrusted>
+              <Untrusted>{titleOf(entry)}</Untrusted>
             </span>
           </span>
           <span class="item__sub trim">

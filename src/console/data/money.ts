@@ -61,6 +61,9 @@ export const decisionById = resourceById(
   ['decision.'],
 )
 
+/** The rules that a decision evaluated. */
+export const rulesById = resourceById((id) => bursar.agents.rules({ id }), ['decision.'])
+
 const noDecision = resource(async (): Promise<Decision | undefined> => undefined, [])
 
 /** The decision of an approval; a change has none. */

@@ -4,11 +4,13 @@ import type { ActivityEntry, Problem } from '../../client/operations.ts'
 import { BursarProblem, BursarUnreachable } from '../../client/problem.ts'
 import { bursar, isShutOut, signInAgain } from './gateway.ts'
 import { joinPages } from './join-pages.ts'
+import { saveFile } from './save-file.ts'
 import { onEvent } from './stream.ts'
 
 export interface StatementFilter {
   readonly kind?: ActivityEntry['kind']
   readonly direction?: ActivityEntry['direction']
+  readonly status?: ActivityEntry['status']
   readonly agentId?: string
   readonly search?: string
   /** Start, ISO 8601 UTC. */
@@ -105,11 +107,7 @@ export async function downloadCsv(filter: StatementFilter): Promise<number | nul
     parts.push(page === 0 ? text : text.slice(text.indexOf('\n') + 1))
     target = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
   }
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }))
-  link.download = `bursar-${new Date().toISOString().slice(0, 10)}.csv`
-  link.click()
-  URL.revokeObjectURL(link.href)
+  saveFile(`bursar-${new Date().toISOString().slice(0, 10)}.csv`, 'text/csv', parts)
   return target === undefined ? null : MAX_PAGES * PAGE_ENTRIES
 }
 

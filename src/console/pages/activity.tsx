@@ -1,23 +1,31 @@
 /** Everything that came in and went out, in one statement. */
 import { useRef, useState } from 'preact/hooks'
-import { Link, useSearchParams } from 'wouter-preact'
+import { useSearchParams } from 'wouter-preact'
 import type { ActivityEntry } from '../../client/operations.ts'
 import { Amount } from '../components/amount.tsx'
-import { ActionButton, Copy, Segments } from '../components/controls.tsx'
-import { DecisionView } from '../components/decision.tsx'
+import { ActionButton, Segments } from '../components/controls.tsx'
+import { EntryDetails } from '../components/entry-details.tsx'
 import { Icon } from '../components/icon.tsx'
-import { AgentGlyph, IconGlyph, Status } from '../components/marks.tsx'
+import { AgentGlyph, IconGlyph, Status, wordOfStatus } from '../components/marks.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
-import { iconOf, isVoid, kinds, shownAmount, useAgentName, wordOf } from '../components/statement.tsx'
+import {
+  describeKind,
+  iconOf,
+  isVoid,
+  kinds,
+  shownAmount,
+  titleOf,
+  useAgentName,
+} from '../components/statement.tsx'
 import { account } from '../data/account.ts'
-import { agents, decisionById } from '../data/money.ts'
+import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { downloadCsv, type StatementFilter, useStatement } from '../data/statement.ts'
 import { digits } from '../words/digits.ts'
 import { compareDecimals, formatDecimal, formatUsd, sumWorth } from '../words/money.ts'
-import { count, initialsOf, shortAddress } from '../words/names.ts'
+import { count, initialsOf } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 
 const periods = { week: 7, month: 30, year: 365 } as const
@@ -26,6 +34,17 @@ const directions = [
   ['in', 'In'],
   ['out', 'Out'],
 ] as const
+
+const statuses = [
+  'completed',
+  'pending',
+  'on_its_way',
+  'undelivered',
+  'denied',
+  'failed',
+  'canceled',
+  'reversed',
+] as const satisfies readonly ActivityEntry['status'][]
 
 const DAY_MS = 86_400_000
 const SEARCH_AFTER_MS = 300
@@ -116,6 +135,15 @@ export function ActivityPage() {
               ...Object.entries(kinds).map(([kind, { word }]) => [kind, word] as const),
             ]}
           />
+          <FilterSelect
+            label="Status"
+            value={filter.status ?? ''}
+            choose={(status) => set('status', status)}
+            options={[
+              ['', 'Every status'],
+              ...statuses.map((status) => [status, wordOfStatus(status)] as const),
+            ]}
+          />
         </div>
         <section class="panel" aria-label="Statement">
           {statement.status === 'loading' && <SkeletonRows rows={6} />}
@@ -165,11 +193,13 @@ function filterOf(params: URLSearchParams): StatementFilter {
   const [kind, direction, agentId] = [params.get('kind'), params.get('direction'), params.get('agentId')]
   const search = params.get('search')
   const since = params.get('since')
+  const status = statuses.find((one) => one === params.get('status'))
   const known = Object.keys(kinds).find((one): one is ActivityEntry['kind'] => one === kind)
   const days = since === 'week' || since === 'month' || since === 'year' ? periods[since] : null
   return {
     ...(known === undefined ? {} : { kind: known }),
     ...(direction === 'in' || direction === 'out' ? { direction } : {}),
+    ...(status === undefined ? {} : { status }),
     ...(agentId === null ? {} : { agentId }),
     ...(search === null ? {} : { search }),
     ...(days === null ? {} : { from: startOf(days) }),
@@ -196,7 +226,7 @@ function FilterSelect({
 }) {
   return (
     <select
-      class="input select"
+      class={value === '' ? 'input select' : 'input select select--on'}
       aria-label={label}
       value={value}
       onChange={(event) => choose(event.currentTarget.value)}
@@ -337,7 +367,6 @@ function nameOfDay(day: Date): string {
 function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly isOpened: boolean }) {
   const [isOpen, setOpen] = useState(isOpened)
   const agent = useAgentName(entry.agentId)
-  const title = entry.counterparty === null ? wordOf(entry.kind) : shortAddress(entry.counterparty)
   const amount = shownAmount(entry)
   const clock = new Date(entry.at).toLocaleTimeString(undefined, {
     ...digits,
@@ -355,11 +384,11 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
           <span class="item__main">
             <span class="item__name">
               <span class="trim">
-                <Untrusted>{title}</Untrusted>
+                <Untrusted>{titleOf(entry)}</Untrusted>
               </span>
             </span>
             <span class="item__sub trim">
-              {clock} · {wordOf(entry.kind)}
+              {clock} · {describeKind(entry)}
               {entry.memo !== null && (
                 <>
                   {' · “'}
@@ -393,7 +422,7 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
             <Icon name="down" small />
           </span>
         </summary>
-        {isOpen && <Details entry={entry} agent={agent} />}
+        {isOpen && <EntryDetails entry={entry} agent={agent} />}
       </details>
     </li>
   )
@@ -426,63 +455,4 @@ function By({
       You
     </>
   )
-}
-
-function Details({ entry, agent }: { readonly entry: ActivityEntry; readonly agent: string | null }) {
-  const { counterparty, transactionHash, decisionId, agentId, memo, object } = entry
-  return (
-    <div class="open">
-      <div class="stack">
-        <dl class="facts">
-          <dt>When</dt>
-          <dd>{formatMoment(entry.at)}</dd>
-          {counterparty !== null && (
-            <>
-              <dt>{entry.direction === 'in' ? 'From' : 'To'}</dt>
-              <dd class="wrap">
-                <Untrusted>{counterparty}</Untrusted>
-              </dd>
-            </>
-          )}
-          {memo !== null && (
-            <>
-              <dt>Memo</dt>
-              <dd class="wrap">
-                <Untrusted>{memo}</Untrusted>
-              </dd>
-            </>
-          )}
-          <dt>{wordOf(entry.kind)}</dt>
-          <dd class="mono small wrap">{object.id}</dd>
-        </dl>
-        {transactionHash !== null && (
-          <div class="stack stack--tight">
-            <span class="label">Transaction</span>
-            <Copy text={transactionHash} what="the transaction hash" />
-          </div>
-        )}
-      </div>
-      <div class="stack">
-        {agentId !== null && agent !== null && (
-          <Link class="btn btn--sm" href={`/agents/${agentId}`}>
-            <Untrusted>{agent}</Untrusted>
-          </Link>
-        )}
-        {decisionId === null ? (
-          <p class="small soft">Nothing was spent, so no rule applied.</p>
-        ) : (
-          <EntryDecision id={decisionId} />
-        )}
-      </div>
-    </div>
-  )
-}
-
-function EntryDecision({ id }: { readonly id: string }) {
-  const source = decisionById(id)
-  const state = useResource(source)
-  if (state.status === 'loading') return <span class="bone bone--w3" />
-  if (state.status === 'failed')
-    return <Failed subject="The decision" error={state.error} retry={source.reload} />
-  return state.value === undefined ? null : <DecisionView decision={state.value} />
 }

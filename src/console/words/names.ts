@@ -24,6 +24,11 @@ export function shortAddress(address: string): string {
   return isAddress(address) ? `${address.slice(0, 6)}…${address.slice(-4)}` : address
 }
 
+/** A payee on one line: the short form of an address, the host of a seller, otherwise the name as it is. */
+export function nameOfPayee(payee: string): string {
+  return shortAddress(payee.replace(/^https:\/\/(?=[^/]+$)/, ''))
+}
+
 export function isAddress(text: string): boolean {
   return /^0x[0-9a-fA-F]{40}$/.test(text)
 }

@@ -1,8 +1,8 @@
 /** A spend policy and its decisions in words. Pure; sentences are made from the policy's own values only. */
-import type { Policy, Violation } from '../../client/operations.ts'
+import type { ExplainedRule, Policy, Violation } from '../../client/operations.ts'
 import { digits } from './digits.ts'
 import { formatDecimal, formatUsdExactly } from './money.ts'
-import { nameOfChain, shortAddress } from './names.ts'
+import { nameOfChain, nameOfPayee, shortAddress } from './names.ts'
 import { plainText } from './plain-text.ts'
 import { formatSpan } from './time.ts'
 
@@ -301,6 +301,76 @@ function formatNumber(text: string | number): string {
 
 function usd(amount: string | number | null): string {
   return amount === null ? 'the limit' : formatUsdExactly(String(amount))
+}
+
+/** One rule of a decision, for the columns of a table. @property used null: the rule counts nothing. */
+export interface RuleWords {
+  readonly name: string
+  readonly requested: string
+  readonly used: string | null
+  readonly limit: string
+}
+
+type RuleRow = readonly [name: string, words: (text: string) => string]
+
+const usdRow = (name: string): RuleRow => [name, formatUsdExactly]
+const numberRow = (name: string): RuleRow => [name, formatNumber]
+
+const ruleRows: Readonly<Record<string, RuleRow>> = {
+  per_transaction: usdRow('At a time'),
+  daily_budget: usdRow('A day'),
+  weekly_budget: usdRow('A week'),
+  monthly_budget: usdRow('A month'),
+  owner_budget: usdRow('All agents together'),
+  daily_count: numberRow('Payments a day'),
+  weekly_count: numberRow('Payments a week'),
+  monthly_count: numberRow('Payments a month'),
+  category: ['Pays by', nameOfCategory],
+  asset: ['Spends', plainText],
+  chain: ['Pays on', nameOfChain],
+  counterparty: ['Payee', nameOfPayee],
+  seller: ['Seller', nameOfPayee],
+  payee_changed: ['Address as before', shortAddress],
+  // Prices are smallest units of any asset: the numbers alone would mislead.
+  price_changed: ['Price as before', () => ''],
+  new_payee_cooldown: ['New payee waits', shortAddress],
+  mcc: ['Kind of shop', nameOfShop],
+  symbol: ['Trades', plainText],
+  time_window: ['Hours', plainText],
+  not_yet_valid: ['Begins', formatLongDay],
+  expired: ['Ends', formatLongDay],
+  paused: ['Stopped', plainText],
+  aml_screening: ['Screening', plainText],
+  velocity: ['Pace', plainText],
+  structuring: ['Payments in parts', plainText],
+  approval: usdRow('Ask me above'),
+}
+
+/** `daily_budget` → `A day`. */
+export function nameOfRule(rule: string): string {
+  return ruleRows[rule]?.[0] ?? capital(plainText(rule.replaceAll('_', ' ')))
+}
+
+/** Names and numbers of an evaluated rule. */
+export function describeRule({ rule, limit, used, requested }: Omit<ExplainedRule, 'result'>): RuleWords {
+  const [, words] = ruleRows[rule] ?? ['', plainText]
+  return {
+    name: nameOfRule(rule),
+    requested: requested === null ? '' : plainText(words(requested)),
+    used: used === null ? null : words(used),
+    limit: limit === null ? '' : plainText(describeLimit(rule, limit, words)),
+  }
+}
+
+function describeLimit(rule: string, limit: string, words: (text: string) => string): string {
+  if (rule === 'approval') return `above ${words(limit)}`
+  if (rule === 'new_payee_cooldown') return /^\d+$/.test(limit) ? formatLongSpan(Number(limit)) : limit
+  if (/budget|count|per_transaction/.test(rule)) return `of ${words(limit)}`
+  if (rule === 'not_yet_valid' || rule === 'expired') return words(limit)
+  const [isDenied, names] = limit.startsWith('not ') ? [true, limit.slice(4)] : [false, limit]
+  const shown = some(names.split(',').map(words))
+  if (isDenied) return `not ${shown}`
+  return names === '' ? 'none' : shown
 }
 
 /** Verdict of a decision in words, with every violated rule: `Denied: $64.00 is above $10.00 a payment`. */
