@@ -1,6 +1,12 @@
 /** Amounts in words: nothing that was spent reads as nothing, and no limit is rounded. */
 import { describe, expect, it } from 'vitest'
-import { formatUsd, isAmount, sumWorth } from '../../src/console/words/money.ts'
+import {
+  formatSignedPercent,
+  formatSignedUsd,
+  formatUsd,
+  isAmount,
+  sumWorth,
+} from '../../src/console/words/money.ts'
 import { describeViolation } from '../../src/console/words/policy.ts'
 
 describe('amounts in words', () => {
@@ -12,6 +18,21 @@ describe('amounts in words', () => {
     ['10.004', '$10.00'],
     ['1234.5', '$1,234.50'],
   ])('shows %s USD as %s', (amount, words) => expect(formatUsd(amount)).toBe(words))
+
+  it.each([
+    ['3.5', '+$3.50'],
+    ['-3.5', '\u2212$3.50'],
+    ['0.00', '$0.00'],
+    ['-0.00', '$0.00'],
+  ])('shows a gain of %s USD as %s', (amount, words) => expect(formatSignedUsd(amount)).toBe(words))
+
+  it.each([
+    ['-0.6603', '\u22120.66%'],
+    ['6.7349', '+6.73%'],
+    ['0.0000', '0.00%'],
+  ])('shows a return of %s percent as %s', (percent, words) =>
+    expect(formatSignedPercent(percent)).toBe(words),
+  )
 
   it('names a limit and what breaks it with all their digits', () => {
     expect(describeViolation({ rule: 'per_transaction', requested: '10.001', limit: '10' })).toBe(

@@ -288,8 +288,16 @@ export function Copy({ text, what }: { readonly text: string; readonly what: str
   )
 }
 
-/** @property what such as `the command`. */
-export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+/** @property what such as `the command`. @property isNamed true for a button with a word. */
+export function CopyButton({
+  text,
+  what,
+  isNamed = false,
+}: {
+  readonly text: string
+  readonly what: string
+  readonly isNamed?: boolean
+}) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text)
@@ -299,8 +307,14 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
     }
   }
   return (
-    <button class="iconbtn iconbtn--sm" type="button" aria-label={`Copy ${what}`} onClick={() => void copy()}>
+    <button
+      class={isNamed ? 'btn btn--sm' : 'iconbtn iconbtn--sm'}
+      type="button"
+      aria-label={`Copy ${what}`}
+      onClick={() => void copy()}
+    >
       <Icon name="copy" small />
+      {isNamed && 'Copy all'}
     </button>
   )
 }

@@ -1,10 +1,11 @@
-/** A value over time, with its number under the pointer; a stretch is zoomed by drawing over it, a double click ends that. */
-import { useEffect, useRef } from 'preact/hooks'
+/** A gain over time, with its number under the pointer; a stretch is zoomed by drawing over it, a double click ends that. */
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { formatUsd } from '../words/money.ts'
-import { formatMoment } from '../words/time.ts'
+import { formatSignedUsd } from '../words/money.ts'
+import { formatMoment, labelTimes } from '../words/time.ts'
 
 const HEIGHT = 220
+const AXIS_WIDTH = 64
 
 /**
  * The library is loaded when a chart is first shown. @property values USD as decimal strings, as many as times.
@@ -20,6 +21,8 @@ export function LineChart({
   readonly values: readonly string[]
 }) {
   const place = useRef<HTMLDivElement>(null)
+  /** The stretch that is shown, in seconds; null: all. */
+  const [shown, show] = useState<readonly [from: number, to: number] | null>(null)
   useEffect(() => {
     let isCurrent = true
     let chart: uPlot | undefined
@@ -29,7 +32,7 @@ export function LineChart({
       if (!isCurrent || place.current === null) return
       chart?.destroy()
       const data: uPlot.AlignedData = [times.map((time) => Date.parse(time) / 1000), values.map(Number)]
-      chart = new UPlot(optionsFor(place.current, values), data, place.current)
+      chart = new UPlot(optionsFor(place.current, values, show), data, place.current)
     }
     const resize = new ResizeObserver(([entry]) => {
       if (entry !== undefined) chart?.setSize({ width: entry.contentRect.width, height: HEIGHT })
@@ -50,14 +53,34 @@ export function LineChart({
   }, [times, values])
   const [first = '', last = ''] = [values[0], values.at(-1)]
   return (
-    <figure class="plot" role="img" aria-label={`${label}: from ${formatUsd(first)} to ${formatUsd(last)}.`}>
+    <figure
+      class="plot"
+      role="img"
+      aria-label={`${label}: from ${formatSignedUsd(first)} to ${formatSignedUsd(last)}.`}
+    >
       <div ref={place} aria-hidden="true" />
+      <span class="plot__x" aria-hidden="true">
+        {labelTimes(shown?.[0] ?? secondsOf(times[0]), shown?.[1] ?? secondsOf(times.at(-1))).map((words) => (
+          <span key={words}>{words}</span>
+        ))}
+      </span>
     </figure>
   )
 }
 
-/** @param values as they are shown: the chart's own numbers are coordinates only */
-function optionsFor(place: HTMLElement, values: readonly string[]): uPlot.Options {
+function secondsOf(iso: string | undefined): number {
+  return iso === undefined ? 0 : Date.parse(iso) / 1000
+}
+
+/**
+ * @param values as they are shown: the chart's own numbers are coordinates only
+ * @param show is told the stretch whenever it changes
+ */
+function optionsFor(
+  place: HTMLElement,
+  values: readonly string[],
+  show: (stretch: readonly [from: number, to: number]) => void,
+): uPlot.Options {
   const style = getComputedStyle(place)
   // A colour of both themes is resolved by the browser where it is used, so it is read from elements that use it.
   const colour = (name: string) => resolveColour(place, style.getPropertyValue(name))
@@ -69,9 +92,22 @@ function optionsFor(place: HTMLElement, values: readonly string[]): uPlot.Option
     height: HEIGHT,
     cursor: { y: false, points: { size: 7 } },
     legend: { live: true },
+    hooks: {
+      setScale: [
+        ({ scales }, name) => {
+          const { min, max } = scales.x ?? {}
+          if (name === 'x' && min != null && max != null) show([min, max])
+        },
+      ],
+    },
     axes: [
-      { ...axis, grid: { show: false } },
-      { ...axis, side: 1, size: 64, values: (_, splits) => splits.map((split) => formatUsd(String(split))) },
+      { show: false },
+      {
+        ...axis,
+        side: 1,
+        size: AXIS_WIDTH,
+        values: (_, splits) => splits.map((split) => formatSignedUsd(String(split))),
+      },
     ],
     series: [
       {
@@ -80,12 +116,12 @@ function optionsFor(place: HTMLElement, values: readonly string[]): uPlot.Option
           seconds === null ? '–' : formatMoment(new Date(seconds * 1000).toISOString()),
       },
       {
-        label: 'Worth',
+        label: 'Gain',
         stroke: accent,
         width: 2,
         fill: `color-mix(in srgb, ${accent} 12%, transparent)`,
         points: { show: false },
-        value: (_, __, ___, position) => (position === null ? '–' : formatUsd(values[position] ?? '')),
+        value: (_, __, ___, position) => (position === null ? '–' : formatSignedUsd(values[position] ?? '')),
       },
     ],
   }

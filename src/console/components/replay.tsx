@@ -146,7 +146,7 @@ function Strip({ trial }: { readonly trial: Trial }) {
   return (
     <svg
       class="strip"
-      viewBox={`0 0 ${Math.max(past.length, 12) * BAR_WIDTH} ${STRIP_HEIGHT}`}
+      viewBox={`0 0 ${MAX_BARS * BAR_WIDTH} ${STRIP_HEIGHT}`}
       preserveAspectRatio="none"
       role="img"
       aria-label={`The last ${past.length} decisions as bars by amount; ${past.filter((one) => classOf(one) === 'dbad').length} would be denied that were not`}

@@ -9,3 +9,5 @@ export const rails = resource(() => bursar.rails.list())
 export const alarms = resource(() => bursar.admin.alarms.list())
 export const drifts = resource(() => bursar.admin.drift.list())
 export const debts = resource(() => bursar.admin.debts.list())
+/** Volume, refusals, the card float and the ages of all queues. */
+export const figures = resource(() => bursar.admin.figures())

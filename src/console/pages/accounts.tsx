@@ -7,12 +7,12 @@ import { ActionButton, Copy, CopyButton, Dialog, DialogButtons, Field } from '..
 import { Icon } from '../components/icon.tsx'
 import { Chip } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
-import { PageHead, Panel } from '../components/panel.tsx'
+import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Recipients } from '../components/recipients.tsx'
 import { bursar } from '../data/gateway.ts'
-import { accounts, wallet } from '../data/money.ts'
-import { useResource } from '../data/resource.ts'
-import { compareDecimals, formatDecimal, formatUsd } from '../words/money.ts'
+import { accounts, portfolio, wallet } from '../data/money.ts'
+import { loadedValue, useResource } from '../data/resource.ts'
+import { compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
 import { nameOfChain } from '../words/names.ts'
 
 const currencies = {
@@ -71,8 +71,7 @@ export function AccountsPage() {
             ))}
           </div>
         ))}
-      <Recipients />
-      <WalletPanel />
+      <Columns main={<WalletPanel />} side={<Recipients />} />
       {isOpening && <OpenAccount close={() => setOpening(false)} />}
     </>
   )
@@ -120,14 +119,10 @@ function BankAccount({ account }: { readonly account: VirtualAccount }) {
             </Chip>
           )}
         </div>
-        <CopyButton text={all} what={`all details of the account in ${name}`} />
+        <CopyButton text={all} what={`all details of the account in ${name}`} isNamed />
       </div>
       <div class="panel__body stack">
-        <p class="small soft">
-          {account.destination === null
-            ? 'What arrives stays cash.'
-            : `What arrives becomes ${account.destination.token} in your wallet.`}
-        </p>
+        <Balance account={account} />
         <dl class="copyrows">
           {rows.map(([row, value]) => (
             <div key={row}>
@@ -148,6 +143,37 @@ function BankAccount({ account }: { readonly account: VirtualAccount }) {
         </p>
       </div>
     </section>
+  )
+}
+
+/** What the account's deposits have become: cash, or a stablecoin in the wallet. */
+function Balance({ account: { destination, currency } }: { readonly account: VirtualAccount }) {
+  const cash = loadedValue(useResource(portfolio))
+  const balances = loadedValue(useResource(wallet))?.balances
+  if (destination !== null) {
+    const { token, chain } = destination
+    const balance = balances?.find((one) => one.token === token && one.chain === chain)
+    return (
+      <div class="stat">
+        {balance !== undefined && (
+          <span class="figure">
+            {formatDecimal(balance.amount)}
+            <span class="figure__minor"> {token}</span>
+          </span>
+        )}
+        <span class="small faint">What arrives becomes {token} in your wallet</span>
+      </div>
+    )
+  }
+  if (currency !== 'USD' || cash === undefined) return <p class="small soft">What arrives stays cash.</p>
+  const held = subtractDecimals(cash.cash, cash.buyingPower)
+  return (
+    <div class="stat">
+      <span class="figure">{formatUsd(cash.buyingPower)}</span>
+      <span class="small faint num">
+        What arrives stays cash{compareDecimals(held, '0') > 0 && ` · ${formatDecimal(held)} held`}
+      </span>
+    </div>
   )
 }
 

@@ -13,7 +13,15 @@ import { closedOrders, openOrders, performanceOf, type Timeframe } from '../data
 import { portfolio } from '../data/money.ts'
 import { payOnce } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { compareDecimals, formatDecimal, formatUsd, isAmount } from '../words/money.ts'
+import {
+  compareDecimals,
+  formatDecimal,
+  formatSignedPercent,
+  formatSignedUsd,
+  formatUsd,
+  isAmount,
+  subtractDecimals,
+} from '../words/money.ts'
 import { formatDay } from '../words/time.ts'
 
 const frames = [
@@ -74,10 +82,8 @@ export function InvestPage() {
             <Panel title="To invest">
               <div class="panel__body">
                 <div class="stat">
-                  <span class="stat__value">
-                    {current === undefined ? '–' : formatUsd(current.buyingPower)}
-                  </span>
-                  <span class="small faint num">USD cash that no order holds</span>
+                  <span class="figure">{current === undefined ? '–' : formatUsd(current.buyingPower)}</span>
+                  <span class="small faint num">{cashWords(current)}</span>
                 </div>
               </div>
             </Panel>
@@ -90,6 +96,12 @@ export function InvestPage() {
       {isOrdering && <OrderDialog holdings={current?.holdings ?? []} close={() => setOrdering(false)} />}
     </>
   )
+}
+
+/** `USD cash · 25.00 held`. */
+function cashWords(current: InvestingPortfolioResponse | undefined): string {
+  const held = current === undefined ? '0' : subtractDecimals(current.cash, current.buyingPower)
+  return compareDecimals(held, '0') > 0 ? `USD cash · ${formatDecimal(held)} held` : 'USD cash'
 }
 
 function Worth() {
@@ -114,12 +126,17 @@ function Worth() {
           </div>
           <Segments label="Time" options={frames} value={timeframe} choose={choose} />
         </div>
-        {value?.performance.series != null && value.performance.series.equity.length > 1 ? (
-          <LineChart
-            label={`Cash and holdings ${spans[timeframe]}`}
-            times={value.performance.series.timestamp}
-            values={value.performance.series.equity}
-          />
+        {value?.performance.series != null && value.performance.series.profitLoss.length > 1 ? (
+          <>
+            <LineChart
+              label={`Gain or loss ${spans[timeframe]}`}
+              times={value.performance.series.timestamp}
+              values={value.performance.series.profitLoss}
+            />
+            <p class="small faint">
+              The line is the gain or loss alone: money that came in or went out does not move it.
+            </p>
+          </>
         ) : (
           <p class="small faint">The chart begins with the second day.</p>
         )}
@@ -131,8 +148,7 @@ function Worth() {
 function Gain({ value, span }: { readonly value: InvestingPortfolioResponse; readonly span: string }) {
   const { profitLoss, profitLossPct } = value.performance
   const isUp = compareDecimals(profitLoss, '0') >= 0
-  const sign = isUp ? '+' : '\u2212'
-  const text = `${sign}${formatUsd(profitLoss.replace('-', ''))} (${sign}${profitLossPct.replace('-', '')}%)`
+  const text = `${formatSignedUsd(profitLoss)} (${formatSignedPercent(profitLossPct)})`
   return (
     <span class="small num">
       <span class={isUp ? 'amt amt--in' : 'amt'}>{text}</span>{' '}

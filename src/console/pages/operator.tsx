@@ -8,6 +8,13 @@ import { ActionButton, Dialog, DialogButtons, Field, Setting } from '../componen
 import { Icon, type IconName } from '../components/icon.tsx'
 import { Chip, IconGlyph } from '../components/marks.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import {
+  CardFloatPanel,
+  QueuesPanel,
+  RefusalsPanel,
+  railWords,
+  VolumePanel,
+} from '../components/operator-figures.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { account } from '../data/account.ts'
@@ -84,13 +91,17 @@ function Confirmed() {
             <Reviews />
             <Applications />
             <TravelRules />
+            <VolumePanel />
+            <RefusalsPanel />
             <Accounts />
           </>
         }
         side={
           <>
-            <Rails />
+            <QueuesPanel />
+            <CardFloatPanel />
             <Alarms />
+            <Rails />
             <Books />
           </>
         }
@@ -555,17 +566,6 @@ function AccountRow({
       )}
     </li>
   )
-}
-
-const railWords: Readonly<Record<Rail['id'], string>> = {
-  'wallet-transfer': 'Transfers',
-  'wallet-gasless': 'Payments relayed for others',
-  'x402-fx': 'FX quotes sold',
-  'x402-purchases': 'Purchases of web resources',
-  investing: 'Investing',
-  'card-payments': 'Card payments',
-  'bank-deposit': 'Bank deposits',
-  'bank-payout': 'Bank payouts',
 }
 
 function Rails() {

@@ -29,6 +29,25 @@ export function formatUsd(amount: string): string {
   return isBelowCent ? formatUsdExactly(amount) : new Intl.NumberFormat(undefined, usd).format(amount)
 }
 
+/** `-3.5` → `−$3.50`, `3.5` → `+$3.50`; nothing has no sign. */
+export function formatSignedUsd(amount: string): string {
+  const size = formatUsd(amount.replace(/^-/, ''))
+  if (!isDecimal(amount) || /^-?0*(\.0*)?$/.test(amount)) return size
+  return `${amount.startsWith('-') ? '\u2212' : '+'}${size}`
+}
+
+/** `-0.6603` → `−0.66%`, `6.7` → `+6.70%`, rounded half up to hundredths. */
+export function formatSignedPercent(percent: string): string {
+  if (!isDecimal(percent)) return percent
+  const format = {
+    ...digits,
+    signDisplay: 'exceptZero',
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 2,
+  } as const
+  return `${new Intl.NumberFormat(undefined, format).format(percent).replace('-', '\u2212')}%`
+}
+
 /** `10.001` → `$10.001`. Limits and what breaks them are never rounded, or both would read the same. */
 export function formatUsdExactly(amount: string): string {
   if (!isDecimal(amount)) return amount

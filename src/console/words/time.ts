@@ -44,3 +44,29 @@ export function formatSpan(seconds: number): string {
   const days = Math.floor(hours / 24)
   return days === 1 ? '1 day' : `${days} days`
 }
+
+const LABELS = 4
+const DAY_SECONDS = 86_400
+
+/**
+ * Labels of four moments at equal distances, for the line under a chart: clock times within two days, days within a year,
+ * otherwise months. The last is `Now` or `Today` where it is.
+ * @param from and to in seconds
+ */
+export function labelTimes(from: number, to: number, now = new Date()): readonly string[] {
+  const span = to - from
+  const words = Array.from({ length: LABELS }, (_, position) => {
+    const at = new Date((from + (span * position) / (LABELS - 1)) * 1000)
+    const isNow = position === LABELS - 1 && Math.abs(now.getTime() - at.getTime()) < 3_600_000
+    if (span < 2 * DAY_SECONDS)
+      return isNow
+        ? 'Now'
+        : at.toLocaleTimeString(undefined, { ...digits, hour: '2-digit', minute: '2-digit' })
+    if (isNow) return 'Today'
+    return span < 300 * DAY_SECONDS
+      ? formatDay(at.toISOString(), now)
+      : at.toLocaleDateString(undefined, { ...digits, month: 'short', year: 'numeric' })
+  })
+  // A short past has fewer different days than labels.
+  return words.filter((word, position) => words.indexOf(word) === position)
+}
