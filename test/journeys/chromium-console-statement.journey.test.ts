@@ -212,6 +212,9 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     expect(labels.at(-1)).toBe('Today')
     await chart.locator('canvas').waitFor()
     expect(await look(page, 'invest')).toEqual([])
+    // The statement names the saved recipient.
+    await page.goto('/activity?kind=payout')
+    await page.locator('summary', { hasText: 'Emmy Noether' }).waitFor()
     await context.close()
   }, 60_000)
 
