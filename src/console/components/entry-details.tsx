@@ -87,6 +87,13 @@ function Rules({ decision }: { readonly decision: Decision }) {
               <li key={violation.rule}>{capital(describeViolation(violation))}.</li>
             ))}
           </ul>
+          {decision.agentId !== null && (
+            <div class="row">
+              <Link class="btn btn--sm" href={`/agents/${decision.agentId}`}>
+                Change what it may do
+              </Link>
+            </div>
+          )}
         </div>
       )}
     </div>
