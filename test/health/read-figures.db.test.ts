@@ -6,7 +6,7 @@ import type { RateTable } from '../../src/money/rate-table.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { onBothEngines } from '../engines.ts'
-import { noon, openAccount, spendOf } from '../spending/scene.ts'
+import { noon, openAccount, place, spendOf } from '../spending/scene.ts'
 
 const dollars: RateTable = {
   source: 'ecb',
@@ -73,6 +73,112 @@ onBothEngines('the figures', (database) => {
       { rule: 'category', day: 1, week: 1 },
       { rule: 'insufficient_funds', day: 1, week: 1 },
     ])
+  })
+
+  it('add up what cards promise of wallets that their owners can empty, and name the largest account', async () => {
+    const { kysely } = database()
+    const promise = async (kind: 'gateway' | 'passkey', micros: bigint) => {
+      const accountId = await openAccount(database(), 0n)
+      const id = newId('tx', noon)
+      const address = `0x${accountId.slice(-20).padStart(40, '0')}`
+      await kysely
+        .insertInto('wallet')
+        .values({
+          account_id: accountId,
+          address,
+          chain: place,
+          created_at: noon,
+          origin: JSON.stringify({ kind }),
+          owner: JSON.stringify({ kind }),
+        })
+        .execute()
+      await kysely
+        .insertInto('card_authorization')
+        .values({
+          id,
+          processor_token: id,
+          webhook_id: null,
+          fingerprint: null,
+          card_id: 'card_1',
+          account_id: accountId,
+          key_id: null,
+          decision_id: null,
+          day: '2026-11-20',
+          reason: 'approved',
+          status: 'pending',
+          units: 500n,
+          approved: 500n,
+          about: '{}',
+          created_at: noon,
+          updated_at: noon,
+        })
+        .execute()
+      await kysely
+        .insertInto('card_hold')
+        .values({ authorization_id: id, ordinal: 1, place, asset: 'USDC', units: micros, micros })
+        .execute()
+    }
+    await promise('passkey', 5_000_000n)
+    await promise('passkey', 7_500_000n)
+    // The gateway's own wallets cannot be emptied by their owners.
+    await promise('gateway', 90_000_000n)
+    const { float, volume } = await readFigures(database(), dollars, noon)
+    expect(float).toEqual({ micros: 12_500_000n, largest: 7_500_000n, accounts: 2 })
+    expect(volume.find(({ rail }) => rail === 'card-payments')?.day).toEqual({
+      micros: 15_000_000n,
+      count: 3,
+    })
+  })
+
+  it('value deposits at the rates of the moment, and leave out reversed ones', async () => {
+    const { kysely } = database()
+    const accountId = await openAccount(database(), 0n)
+    await kysely
+      .insertInto('virtual_account')
+      .values({
+        id: 'va_1',
+        account_id: accountId,
+        currency: 'EUR',
+        ordinal: 1,
+        status: 'active',
+        provider_id: 'p_1',
+        provider_customer: null,
+        holder_name: 'Ada',
+        bank_name: 'Bank',
+        bank_address: 'Street',
+        instructions: '{}',
+        reference: 'R',
+        token: null,
+        chain: null,
+        address: null,
+        created_at: noon,
+      })
+      .execute()
+    const deposit = { virtual_account_id: 'va_1', account_id: accountId, said_units: null, place: 'bank' }
+    for (const [id, rank, units] of [
+      ['dep_1', 5, 10_000n],
+      ['dep_2', 6, 99_000n],
+      ['dep_3', 1, 99_000n],
+    ] as const)
+      await kysely
+        .insertInto('deposit')
+        .values({
+          ...deposit,
+          id,
+          rank,
+          units,
+          state: 'x',
+          asset: 'EUR',
+          created_at: noon,
+          updated_at: ago(1),
+        })
+        .execute()
+    const { volume } = await readFigures(database(), dollars, noon)
+    // 100 euros at 1.1 dollars; what was reversed or has not arrived does not count.
+    expect(volume.find(({ rail }) => rail === 'bank-deposit')?.day).toEqual({
+      micros: 110_000_000n,
+      count: 1,
+    })
   })
 
   it('date the oldest item of a queue', async () => {
