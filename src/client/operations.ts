@@ -228,16 +228,16 @@ export type AdminFiguresResponse = {
       | 'bank-payout'
     /** The last 24 hours. */
     day: {
-      /** Value of what moved or is held to move, in USD as a decimal string. */
+      /** USD that moved or is held to move. */
       usd: string
-      /** Number of movements. */
+      /** Movements. */
       count: number
     }
     /** The last seven days. */
     week: {
-      /** Value of what moved or is held to move, in USD as a decimal string. */
+      /** USD that moved or is held to move. */
       usd: string
-      /** Number of movements. */
+      /** Movements. */
       count: number
     }
   }[]
@@ -252,11 +252,11 @@ export type AdminFiguresResponse = {
   }[]
   /** Promises of cards on wallets that their owners can empty: the money at risk. */
   cardFloat: {
-    /** Total of all accounts, in USD as a decimal string. */
+    /** USD of all accounts. */
     usd: string
-    /** Of the account with the most, in USD as a decimal string. */
+    /** USD of the account with the most. */
     largest: string
-    /** Limit of each account, in USD as a decimal string. */
+    /** USD that each account may have. */
     limit: string
     /** Accounts with such a promise. */
     accounts: number
@@ -282,7 +282,7 @@ export type AdminFiguresResponse = {
       | 'events'
       | 'webhooks'
       | 'mails'
-    /** Number of items that wait. */
+    /** Items that wait. */
     waiting: number
     /** Start of the longest wait, ISO 8601 UTC; null if nothing waits. */
     oldestAt: string | null
@@ -451,7 +451,7 @@ export type Agent = {
   createdAt: string
   /** When the key expires, ISO 8601 UTC; null: never. */
   expiresAt: string | null
-  /** Time of the agent’s first call, ISO 8601 UTC, also of one that was denied; null before it. Connecting is no call. */
+  /** Time of its first call, ISO 8601 UTC; null before it. */
   firstUsedAt: string | null
 }
 

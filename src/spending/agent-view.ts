@@ -29,12 +29,7 @@ export const agentView = z.strictObject({
   usage: usageView.describe('Usage of the key today, this week and this month (UTC).'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
-  firstUsedAt: z
-    .string()
-    .nullable()
-    .describe(
-      'Time of the agent’s first call, ISO 8601 UTC, also of one that was denied; null before it. Connecting is no call.',
-    ),
+  firstUsedAt: z.string().nullable().describe('Time of its first call, ISO 8601 UTC; null before it.'),
 })
 agentView.register(z.globalRegistry, { id: 'Agent' })
 

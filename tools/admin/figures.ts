@@ -12,8 +12,8 @@ import { railIds } from '../../src/providers/rail-controls.ts'
 import { latestOrDollars } from '../../src/providers/rates.ts'
 
 const volume = z.strictObject({
-  usd: z.string().describe('Value of what moved or is held to move, in USD as a decimal string.'),
-  count: z.int().describe('Number of movements.'),
+  usd: z.string().describe('USD that moved or is held to move.'),
+  count: z.int().describe('Movements.'),
 })
 
 export default defineTool({
@@ -51,9 +51,9 @@ export default defineTool({
       .describe('Rules that refused spends, the most first. A spend counts for every rule it violates.'),
     cardFloat: z
       .strictObject({
-        usd: z.string().describe('Total of all accounts, in USD as a decimal string.'),
-        largest: z.string().describe('Of the account with the most, in USD as a decimal string.'),
-        limit: z.string().describe('Limit of each account, in USD as a decimal string.'),
+        usd: z.string().describe('USD of all accounts.'),
+        largest: z.string().describe('USD of the account with the most.'),
+        limit: z.string().describe('USD that each account may have.'),
         accounts: z.int().describe('Accounts with such a promise.'),
       })
       .describe('Promises of cards on wallets that their owners can empty: the money at risk.'),
@@ -61,7 +61,7 @@ export default defineTool({
       .array(
         z.strictObject({
           queue: z.enum(queueNames).describe('Kind of the items.'),
-          waiting: z.int().describe('Number of items that wait.'),
+          waiting: z.int().describe('Items that wait.'),
           oldestAt: z
             .string()
             .nullable()

@@ -8,7 +8,7 @@ export default defineTool({
   title: 'Rules of a decision',
   summary: 'List every rule that a decision evaluated, with its limit, what was used, and the result.',
   description:
-    'Use it to show why a spend was allowed. The numbers of violated rules are those of the decision. `used` counts the spends before it, without those whose money has come back since.',
+    'Use it to show why a spend was allowed. `used` counts the spends before it, without those whose money has come back since.',
   route: 'GET /api/agents/decisions/{id}/rules',
   who: 'person',
   scopes: [],

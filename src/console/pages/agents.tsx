@@ -8,6 +8,7 @@ import { ActionButton, Dialog, DialogButtons, Field, MoneyInput } from '../compo
 import { Icon } from '../components/icon.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
+import { StartAgain, stoppedAgents } from '../components/start-again.tsx'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agents, endedAgents, ownerCap } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
@@ -48,7 +49,8 @@ export function AgentsPage() {
 
 function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ended: readonly Agent[] }) {
   const active = keys.filter(({ status }) => status === 'active')
-  const stopped = keys.filter(({ status }) => status === 'paused')
+  const stopped = stoppedAgents(keys)
+  const [isStarting, start] = useState(false)
   const over = [...stopped, ...ended.filter(({ agentId }) => !keys.some((key) => key.agentId === agentId))]
   return (
     <>
@@ -76,6 +78,14 @@ function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ende
       {over.length > 0 && (
         <Panel
           title="Stopped and ended"
+          more={
+            stopped.length > 1 && (
+              <button class="btn btn--sm" type="button" onClick={() => start(true)}>
+                <Icon name="play" small />
+                Start again…
+              </button>
+            )
+          }
           foot="Revoked agents stay here with their name and history. A budget that was used stays used."
         >
           <ul class="rows">
@@ -85,6 +95,7 @@ function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ende
           </ul>
         </Panel>
       )}
+      {isStarting && <StartAgain close={() => start(false)} />}
     </>
   )
 }

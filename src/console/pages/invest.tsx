@@ -339,7 +339,7 @@ function OrderDialog({
         value={side}
         choose={setSide}
       />
-      <Field label="Ticker" hint="Such as AAPL or VTI.">
+      <Field label="Ticker" of="symbol" hint="Such as AAPL or VTI.">
         {(props) => (
           <input
             class="input"
@@ -352,7 +352,7 @@ function OrderDialog({
           />
         )}
       </Field>
-      <Field label="For">
+      <Field label="For" of="notional">
         {(props) => (
           <MoneyInput
             value={notional}
@@ -363,6 +363,7 @@ function OrderDialog({
       </Field>
       <Field
         label="Limit a share"
+        of="limitPrice"
         hint="Empty: at the market price. A limit waits until the end of the session."
       >
         {(props) => (

@@ -194,7 +194,7 @@ function Decide<Decision extends string>({
       ))}
       {chosen !== null && (
         <Dialog title={`${chosen.words}: ${subject}`} close={() => choose(null)}>
-          <Field label="Reason" hint="Kept in the journal, with your name.">
+          <Field label="Reason" of="reason" hint="Kept in the journal, with your name.">
             {(props) => (
               <input
                 class="input"

@@ -110,7 +110,6 @@ const responseHeaders = {
   'Retry-After': 'Whole seconds after which the same request may succeed.',
   RateLimit: 'What is left of the window (IETF draft): `"class";r=remaining;t=seconds`.',
   'RateLimit-Policy': 'The limit (IETF draft): `"class";q=count;w=seconds`.',
-  'Idempotency-Replayed': '`true`: the stored answer of an earlier call with this `Idempotency-Key`.',
   'Bursar-Hint': 'What could be done better: this call moved money without an `Idempotency-Key`.',
   'PAYMENT-REQUIRED': 'The x402 v2 challenge, base64 of its JSON.',
   'PAYMENT-RESPONSE': 'The receipt of an x402 v2 payment, base64 of its JSON.',

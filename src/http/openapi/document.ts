@@ -204,7 +204,6 @@ function methodOf({ route }: Tool): string {
 /** Headers of the answer that only some operations have. */
 function headersOf(tool: Tool, components: Components) {
   const names: HeaderName[] = [
-    ...(takesIdempotencyKey(tool) ? (['Idempotency-Replayed'] as const) : []),
     ...(takesIdempotencyKey(tool) && tool.effect === 'spend' ? (['Bursar-Hint'] as const) : []),
     ...(tool.isSold ? (['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'] as const) : []),
   ]
@@ -249,7 +248,7 @@ const idempotencyKey = {
   in: 'header',
   required: false,
   description:
-    'A repeated request with the same key and body returns the stored response. Kept for 24 hours.',
+    'A repeated request with the same key and body returns the stored response, with `Idempotency-Replayed: true`. Kept for 24 hours.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }
 
