@@ -368,6 +368,7 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
   const [isOpen, setOpen] = useState(isOpened)
   const agent = useAgentName(entry.agentId)
   const amount = shownAmount(entry)
+  const beneath = wordsBeneath(entry)
   const clock = new Date(entry.at).toLocaleTimeString(undefined, {
     ...digits,
     hour: '2-digit',
@@ -414,9 +415,7 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
                 isVoid={isVoid(entry)}
               />
             )}
-            {entry.usd !== null && entry.asset !== 'USD' && !isVoid(entry) && (
-              <small>{formatUsd(entry.usd)}</small>
-            )}
+            {beneath !== null && <small>{beneath}</small>}
           </span>
           <span class="stmt__mark">
             <Icon name="down" small />
@@ -426,6 +425,16 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
       </details>
     </li>
   )
+}
+
+/** Beneath the amount: its worth, that it is held until the outcome is known, or that it was not paid after all. */
+function wordsBeneath(entry: ActivityEntry): string | null {
+  const { status, direction, usd, asset } = entry
+  if (isVoid(entry)) return status === 'reversed' ? null : 'not paid'
+  if (usd === null) return null
+  const isHeld = direction === 'out' && status === 'pending'
+  if (asset === 'USD') return isHeld ? 'held' : null
+  return isHeld ? `${formatUsd(usd)} held` : formatUsd(usd)
 }
 
 function By({
