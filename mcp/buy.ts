@@ -35,12 +35,16 @@ export interface Buyer {
 export function createBuyer(services: Services, seller: Seller): Buyer {
   const preparePurchase = ({ tool, caller, input, idempotencyKey: key }: SoldCall) => {
     const { principal, now } = caller
-    const { database } = services
+    const { database, chains } = services
     requireScope(tool, principal)
     const call = tool.decode(input)
     const { sell } = call
     if (sell === null) throw new Error(`${tool.name} is not for sale`)
-    const { named: purchase, isOwners } = purchaseOf({ database, now }, { principal, key }, { tool, call })
+    const { named: purchase, isOwners } = purchaseOf(
+      { database, chains, now },
+      { principal, key },
+      { tool, call },
+    )
     const context = { ...services, ...caller, idempotencyKey: null, afterCommit: () => {} }
     const buying: McpPurchase = {
       route: tool.route,

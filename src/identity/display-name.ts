@@ -2,6 +2,9 @@
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
 
+/** Display name of a guest who has chosen none. */
+export const GUEST_NAME = 'Guest'
+
 export const displayNameInput = z
   .string()
   .trim()

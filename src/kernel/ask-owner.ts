@@ -44,7 +44,7 @@ async function askOwner(
   await requireRail(tool, context)
   const { idempotencyKey, input } = splitKey(request.input)
   const call = tool.decode(change === undefined ? input : change.inputOf(input, key))
-  const fingerprint = spendFingerprintOf(operation, call.input)
+  const fingerprint = spendFingerprintOf(context, operation, call.input)
   const own = { keyId: key.id, fingerprint, idempotencyKey, at }
   if (await isOfAnotherCall(database, own)) throw idempotencyKeyReused()
   const waits = (await findAskedApproval(database, own))?.status === 'pending'

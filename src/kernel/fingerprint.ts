@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../base/json.ts'
 import type { AccountPrincipal } from '../base/principal.ts'
+import type { Chains } from '../providers/chains.ts'
 
 /** Hex SHA-256 of the operation's name and canonical input; identical over REST and MCP. */
 export function fingerprintOf(name: string, input: unknown): string {
@@ -10,11 +11,29 @@ export function fingerprintOf(name: string, input: unknown): string {
     .digest('hex')
 }
 
-/** Fingerprint of a spend. Its reason is no part of it: the same payment may be explained later. */
-export function spendFingerprintOf(name: string, input: unknown): string {
-  if (typeof input !== 'object' || input === null || !('reason' in input)) return fingerprintOf(name, input)
-  const { reason: _reason, ...compared } = input
-  return fingerprintOf(name, compared)
+/**
+ * Fingerprint of a spend: equal for whatever means the same payment. Its reason is no part of it, since the same payment may be
+ * explained later; EVM addresses are compared without case, and the default chain is the same named or not.
+ */
+export function spendFingerprintOf(
+  { chains }: { readonly chains: Pick<Chains, 'all' | 'nameOf'> },
+  name: string,
+  input: unknown,
+): string {
+  if (typeof input !== 'object' || input === null) return fingerprintOf(name, input)
+  const compared = Object.entries(input).flatMap(([member, value]) => {
+    if (member === 'reason') return []
+    const isDefault = typeof value === 'string' && chains.nameOf(value) === chains.all[0].name
+    if (member === 'chain' && isDefault) return []
+    return [[member, withoutCase(value)] as const]
+  })
+  return fingerprintOf(name, Object.fromEntries(compared))
+}
+
+const EVM_ADDRESS = /^0x[0-9a-f]{40}$/i
+
+function withoutCase(value: unknown): unknown {
+  return typeof value === 'string' && EVM_ADDRESS.test(value) ? value.toLowerCase() : value
 }
 
 /** Owner of an idempotency key: the calling key, or the person's account. */

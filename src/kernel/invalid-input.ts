@@ -21,7 +21,8 @@ export function invalidInput(
 ): Failure {
   const issues = error.issues.flatMap((issue) => describeIssue(issue, [], { schema, raw }))
   const [first] = issues
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+  const others = issues.length - 1
+  const more = others === 0 ? '' : `; ${others} more ${others === 1 ? 'issue' : 'issues'}`
   const detail = first === undefined ? 'The input is not valid.' : formatIssue(first)
   return new Failure('invalid_request', `${detail}${more}`, {
     issues,
@@ -55,8 +56,24 @@ function describeIssue(
     const meant = findMeantAlternative(issue.errors)
     if (meant !== undefined) return meant.flatMap((one) => describeIssue(one, at, given))
   }
-  // The lossless number class is an internal detail.
-  return [{ path, message: issue.message.replace('LosslessNumber', 'number') }]
+  return [{ path, message: describeBound(issue) ?? issue.message.replace('LosslessNumber', 'number') }]
+}
+
+/** What is too small, too big or no time, in words; undefined for what has words of its own. */
+function describeBound(issue: Issue): string | undefined {
+  const isOwn = !/^(Too (small|big):|Invalid ISO)/.test(issue.message)
+  if (isOwn) return undefined
+  if (issue.code === 'invalid_format') return 'must be a time in ISO 8601, such as 2026-11-25T12:00:00Z'
+  if (issue.code === 'too_small')
+    return issue.minimum === 1 && issue.origin !== 'number' && issue.origin !== 'int'
+      ? 'must not be empty'
+      : `must ${countOf(issue.origin, 'at least', issue.minimum)}`
+  return issue.code === 'too_big' ? `must ${countOf(issue.origin, 'at most', issue.maximum)}` : undefined
+}
+
+function countOf(origin: string, side: 'at least' | 'at most', bound: number | bigint): string {
+  if (origin === 'string') return `have ${side} ${bound} characters`
+  return origin === 'array' || origin === 'set' ? `have ${side} ${bound} entries` : `be ${side} ${bound}`
 }
 
 /** The alternative that has the value's type, if there is one: its limits are what the value breaks. */

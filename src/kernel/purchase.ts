@@ -2,6 +2,7 @@
 import { isSpendDecided } from '../spending/decisions.ts'
 import type { IdempotentCall } from '../spending/idempotency.ts'
 import type { Connection } from '../storage/database.ts'
+import type { Services } from './context.ts'
 import { idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
 import type { Call, Tool } from './tool.ts'
 
@@ -15,14 +16,14 @@ export interface NamedPurchase {
 }
 
 export function purchaseOf(
-  { database, now }: { database: Connection; now: Date },
+  { database, chains, now }: { database: Connection; chains: Services['chains']; now: Date },
   { principal, key }: { principal: Parameters<typeof idempotencyOwner>[0]; key: string },
   { tool, call }: { tool: Pick<Tool, 'name'>; call: Pick<Call, 'input'> },
 ): NamedPurchase {
   const named = {
     principal: idempotencyOwner(principal),
     key,
-    fingerprint: spendFingerprintOf(tool.name, call.input),
+    fingerprint: spendFingerprintOf({ chains }, tool.name, call.input),
   }
   return { named, isOwners: () => isSpendDecided(database, named, now) }
 }

@@ -60,9 +60,17 @@ async function runApproved(
     if (!(error instanceof Failure)) throw error
     // Another gateway on the database may have the chain that was named when the approval was requested.
     const isElsewhere = error.code === 'chain_not_supported'
-    const mayBeRepeated = failures[error.code].retry || error.code === 'conflict' || isElsewhere
+    // A change that conflicts with what holds by now never becomes right again.
+    const isConflict = error.code === 'conflict'
+    const mayBeRepeated = failures[error.code].retry || (isConflict && change === undefined) || isElsewhere
     if (mayBeRepeated && error.members.isFinal !== true) throw error
-    return keep({ problem: toJson(error.toProblem()) })
+    const problem =
+      isConflict && change !== undefined
+        ? new Failure('conflict', error.message, {
+            hint: 'Read what holds now, and ask for the change again.',
+          })
+        : error
+    return keep({ problem: toJson(problem.toProblem()) })
   }
 }
 
@@ -108,7 +116,7 @@ async function runOnce(
   const raw = parseJson(approval.input)
   // Without a client key, the approval id is the idempotency key, so the call cannot run twice.
   const idempotencyKey = approval.idempotencyKey ?? approval.id
-  const fingerprint = spendFingerprintOf(tool.name, tool.decode(raw).input)
+  const fingerprint = spendFingerprintOf(context, tool.name, tool.decode(raw).input)
   const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
   const found = await findKey(database, { id: approval.keyId })
   const principal: Key = { kind: 'key', ...found }

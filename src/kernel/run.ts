@@ -186,7 +186,7 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
     const spent = {
       principal: idempotencyOwner(principal),
       key,
-      fingerprint: spendFingerprintOf(tool.name, call.input),
+      fingerprint: spendFingerprintOf(context, tool.name, call.input),
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error

@@ -214,7 +214,9 @@ onBothEngines('the escrow of cards', (database) => {
     const card = await issueCard(database(), accountId)
     const request = purchaseOf(card, '900')
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'approved' })
-    await expect(give(database(), accountId)).rejects.toMatchObject({ code: 'wallet_busy' })
+    // What was written before, such as the new signer, goes with it.
+    const busy = { code: 'wallet_busy', members: { isCommitted: false } }
+    await expect(give(database(), accountId)).rejects.toMatchObject(busy)
     const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
     expect(await beginPullsOfHolds({ ...cardDependencies(database()), chain }, accountId, noon)).toBe(1)
     await expect(give(database(), accountId)).rejects.toMatchObject({ code: 'wallet_busy' })

@@ -3,6 +3,7 @@ import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-
 import { demoCard, issueCard } from '../../src/cards/issue-card.ts'
 import { orderCard } from '../../src/cards/order-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
+import { GUEST_NAME } from '../../src/identity/display-name.ts'
 import { sessionAnswer, signIn } from '../../src/identity/sessions/session-answer.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Context } from '../../src/kernel/context.ts'
@@ -59,7 +60,7 @@ type SetupStep = (context: Context) => Promise<unknown>
  */
 async function openGuest(context: Context) {
   const { chain, now: at, settings } = context
-  const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
+  const account = await createAccount(context, { displayName: GUEST_NAME, guest: true, at })
   const safeAddress = await openWallet(context, { accountId: account.id, at })
   const furnish: SetupStep[] = []
   if (settings.mode === 'sandbox') {

@@ -283,7 +283,7 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
   return findAllowedDecision(context.database, {
     principal,
     key,
-    fingerprint: spendFingerprintOf(NAME, input),
+    fingerprint: spendFingerprintOf(context, NAME, input),
   })
 }
 

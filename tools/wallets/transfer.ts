@@ -131,7 +131,7 @@ export default defineTool({
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     if (key === null) requireSignature(input)
-    const fingerprint = spendFingerprintOf(NAME, input)
+    const fingerprint = spendFingerprintOf(context, NAME, input)
     const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
     const known = await loadTransferFacts(context, request)
     const { authorized, intent } = await authorizeTransfer(

@@ -27,7 +27,7 @@ function checksumOf(text: string): string {
   return createHash('sha256').update(text).digest().subarray(0, 4).toString('base64url')
 }
 
-/** True if a text cannot be a key that was ever issued, whatever the gateway. */
+/** True if a text has no checksum of a key. Keys of before have none, and are found by their hash. */
 function isMistyped(secret: string): boolean {
   return checksumOf(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)
 }
@@ -74,11 +74,11 @@ export async function authenticateApiKey(
   secret: string,
   now: Date,
 ): Promise<Principal> {
-  if (isMistyped(secret))
+  const found = await authenticateKey(database, { secretHash: hashApiKey(secret) }, now)
+  if (found === undefined && isMistyped(secret))
     throw new Failure('unknown_key', 'The API key is mistyped or cut: its checksum does not match.', {
       hint: 'Copy the whole key again, or create another one: it is shown once.',
     })
-  const found = await authenticateKey(database, { secretHash: hashApiKey(secret) }, now)
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
     throw new Failure('unknown_key', 'The API key is unknown, revoked or expired.', {
       hint: 'Use an active key of the owner.',

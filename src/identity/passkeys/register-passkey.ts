@@ -9,6 +9,7 @@ import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { createAccount, settleGuest } from '../accounts.ts'
 import { type Challenge, openChallenge, takeChallenge } from '../challenges.ts'
+import { GUEST_NAME } from '../display-name.ts'
 import { endGuestLifetime } from '../sessions/sessions.ts'
 import { type P256Point, pointOf } from './passkey-point.ts'
 import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
@@ -33,20 +34,23 @@ interface Parts {
   readonly settings: RelyingParty
 }
 
+/** The name that an account has, or gets with its first passkey. */
+function nameOf(account: Account | null, given: string | undefined): string {
+  if (account !== null && !account.guest) return account.displayName
+  const chosen = account === null || account.displayName === GUEST_NAME ? undefined : account.displayName
+  return given ?? chosen ?? DEFAULT_NAME
+}
+
 /** Creates a registration challenge. @param account existing account; null for a new one. */
 export async function registrationOptions(
   parts: Parts,
-  {
-    account,
-    displayName = DEFAULT_NAME,
-    at,
-  }: { account: Account | null; displayName?: string | undefined; at: Date },
+  { account, displayName, at }: { account: Account | null; displayName?: string | undefined; at: Date },
 ): Promise<PasskeyChallenge> {
   const { generateRegistrationOptions } = await webauthn()
   const known = account === null ? [] : await findPasskeys(parts.database, { accountId: account.id })
   const facts = {
     accountId: account?.id ?? parts.newId('acct', at),
-    displayName: account === null || account.guest ? displayName : account.displayName,
+    displayName: nameOf(account, displayName),
   }
   const options = await generateRegistrationOptions({
     rpName: 'Bursar',

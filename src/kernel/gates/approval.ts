@@ -36,7 +36,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     decisionId,
     operation,
     input: writeJson(call.raw),
-    fingerprint: spendFingerprintOf(operation, call.input),
+    fingerprint: spendFingerprintOf(context, operation, call.input),
     idempotencyKey: context.idempotencyKey,
     reason: noteOf(call.input).reason,
     violations: [],
@@ -59,13 +59,18 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
   })
 }
 
+/** "A spend of 8 USDC" within a sentence. */
+function withinSentence(what: string): string {
+  return what.charAt(0).toLowerCase() + what.slice(1)
+}
+
 /** Failure of a call that its owner rejected. @param what description of the call. */
 export function rejectedByOwner(
   { id, decisionId, note }: Pick<Approval, 'id' | 'decisionId' | 'note'>,
   what: string,
 ): Failure {
   const words = note === null ? '.' : `: “${visibleText(note)}”`
-  return new Failure('approval_rejected', `The owner rejected ${what}${words}`, {
+  return new Failure('approval_rejected', `The owner rejected ${withinSentence(what)}${words}`, {
     ...(decisionId === null ? {} : { decisionId }),
     approvalId: id,
     ...(note === null ? {} : { note }),
@@ -111,12 +116,12 @@ const statusTexts: Readonly<Record<Exclude<Approval['status'], 'rejected'>, (wha
     reason: 'running',
   }),
   withdrawn: (what) => ({
-    detail: `The request for approval of ${what} was withdrawn.`,
+    detail: `The request for approval of ${withinSentence(what)} was withdrawn.`,
     hint: 'Do not repeat the call unless the owner asks for it; a new call requires a new idempotency key.',
     reason: 'withdrawn',
   }),
   expired: (what) => ({
-    detail: `The owner did not approve ${what} in time.`,
+    detail: `The owner did not approve ${withinSentence(what)} in time.`,
     hint: 'Send the call again with a new idempotency key.',
     reason: 'expired',
   }),

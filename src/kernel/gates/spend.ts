@@ -59,7 +59,7 @@ export async function reserve(
       : {
           principal: idempotencyOwner(caller),
           key: context.idempotencyKey,
-          fingerprint: spendFingerprintOf(tool.name, call.input),
+          fingerprint: spendFingerprintOf(context, tool.name, call.input),
         }
   const request = await buildRequest(tool.name, { spending, idempotency, context })
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
@@ -105,7 +105,7 @@ async function requireUnasked(
 ): Promise<void> {
   if (decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule))) return
   const { database, idempotencyKey, now: at } = context
-  const fingerprint = spendFingerprintOf(tool.name, call.input)
+  const fingerprint = spendFingerprintOf(context, tool.name, call.input)
   const asked = await findAskedApproval(database, { keyId, fingerprint, idempotencyKey, at })
   if (asked?.status === 'rejected') throw rejectedByOwner(asked, describeSpend(spending))
   if (asked?.status !== 'pending') return

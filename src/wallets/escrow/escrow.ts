@@ -356,5 +356,5 @@ export async function requireIdleWallet(
 ): Promise<void> {
   if (!(await isWalletBusy(parts.database, accountId))) return
   await beginPullsOfHolds(parts, accountId, parts.now)
-  throw walletBusy()
+  throw walletBusy({ isCommitted: true })
 }

@@ -76,7 +76,8 @@ export async function transferOwnership(
     { name: 'wallets_give', text: 'select verdict from wallet_give($1, $2::jsonb)' },
     [accountId, JSON.stringify(owner)],
   )
-  if (verdict === 'busy') throw walletBusy()
+  // A purchase came in between: the signer that was just written must not stay without its wallet.
+  if (verdict === 'busy') throw walletBusy({ isCommitted: false })
 }
 
 /** Whether the gateway owns an account's wallet and has promised money in it that it has not moved yet. */
@@ -91,13 +92,16 @@ export async function isWalletBusy(database: Connection, accountId: string): Pro
   return rows[0]?.busy ?? false
 }
 
-/** A hand-over that has to wait. What was begun for it is kept. */
-export function walletBusy(): Failure {
+/**
+ * A hand-over that has to wait.
+ * @param isCommitted keeps what was begun for it: a credential that was shown, a code that was used.
+ */
+export function walletBusy({ isCommitted }: { isCommitted: boolean }): Failure {
   return new Failure(
     'wallet_busy',
     'The wallet cannot change hands yet: card purchases hold money in it, or the account owes a debt.',
     {
-      isCommitted: true,
+      isCommitted,
       retryAfter: 5,
       hint: 'What cards hold is being moved to the account’s escrow, which takes a few seconds; a debt is paid from the next money that arrives. Then send the request again.',
     },
