@@ -48,13 +48,15 @@ export function ConsentPage(props: ConsentProps) {
           <label class="choice">
             <input type="checkbox" name="keep-earlier" /> Keep earlier access of this application
           </label>
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" disabled>
             Allow
           </button>
         </div>
       </form>
       <form id="refuse" method="post" data-account={accountId}>
-        <button type="submit">Do not allow</button>
+        <button type="submit" disabled>
+          Do not allow
+        </button>
       </form>
       <StepUpForms />
       <details>

@@ -87,6 +87,7 @@ function PolicyFields() {
         {policyPresets.map(({ name, title, perTransaction, daily, weekly, monthly, approvalAbove }) => (
           <button
             type="button"
+            disabled
             aria-pressed={name === first?.name ? 'true' : 'false'}
             data-preset={name}
             data-per-transaction={perTransaction}

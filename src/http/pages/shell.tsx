@@ -37,6 +37,9 @@ export function Document({
  * Layout of a page. @property script absent: the page needs none. @property page variant for scripts that serve several pages.
  * @property news initial status text. @property isWide for pages on which much is chosen. @property wayOut for pages on which a request
  * may have ended: a link to the console. @property person who is signed in and may sign out here.
+ *
+ * Scripts submit the forms, and a form that the browser posts by itself ends on an error. Buttons that are shown before their script
+ * runs are disabled until then.
  */
 export function Shell({
   title,
@@ -85,7 +88,9 @@ export function Shell({
           )}
           {person !== undefined && (
             <form id="sign-out" method="post">
-              <button type="submit">Sign out of {person}</button>
+              <button type="submit" disabled>
+                Sign out of {person}
+              </button>
             </form>
           )}
         </main>

@@ -13,7 +13,9 @@ export function onRefusal(code: string, remedy: Remedy): void {
   remedies.set(code, remedy)
 }
 
+/** Runs work when a form is submitted. Its buttons, disabled until now where they are shown at once, work from here on. */
 export function onSubmit(form: HTMLFormElement | null, work: (form: HTMLFormElement) => Promise<void>): void {
+  for (const button of form?.querySelectorAll('button') ?? []) button.disabled = false
   form?.addEventListener('submit', (event) => {
     event.preventDefault()
     void attempt(() => work(form))
