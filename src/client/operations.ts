@@ -241,16 +241,16 @@ export type AdminFiguresResponse = {
       count: number
     }
   }[]
-  /** Rules that refused spends, the most first. A spend counts for every rule it violates. */
+  /** Rules that refused spends, the most first. */
   refusals: {
     /** Violated rule, such as `daily_budget`, or `insufficient_funds`. */
     rule: string
-    /** Spends that it refused in the last 24 hours. */
+    /** In the last 24 hours. */
     day: number
-    /** Spends that it refused in the last seven days. */
+    /** In the last seven days. */
     week: number
   }[]
-  /** Promises of cards on wallets that their owners can empty: the money at risk. */
+  /** Promises of cards on wallets that their owners can empty. */
   cardFloat: {
     /** USD of all accounts. */
     usd: string
@@ -261,7 +261,7 @@ export type AdminFiguresResponse = {
     /** Accounts with such a promise. */
     accounts: number
   }
-  /** Every queue: first those that wait for a person, then those that jobs finish. */
+  /** Queues: first those that wait for a person. */
   queues: {
     /** Kind of the items. */
     queue:
@@ -284,7 +284,7 @@ export type AdminFiguresResponse = {
       | 'mails'
     /** Items that wait. */
     waiting: number
-    /** Start of the longest wait, ISO 8601 UTC; null if nothing waits. */
+    /** Start of the longest wait; null if nothing waits. */
     oldestAt: string | null
   }[]
 }
@@ -702,9 +702,9 @@ export type AgentsRegistrationsStartResponse = {
 export type AgentsRulesResponse = {
   /** `dec_…`. */
   decisionId: string
-  /** Version of the policy that decided; null for spends by a person. */
+  /** Version of the policy; null for a person. */
   policyVersion: number | null
-  /** False if the key has another policy since: then only the violated rules are listed. */
+  /** False if the policy is another since: only violated rules are listed. */
   complete: boolean
   /** Evaluated rules, in the order of the policy. */
   rules: ExplainedRule[]
@@ -4260,7 +4260,7 @@ export interface Operations {
       /** List the wallets whose balance on the chain differs from the books. */
       readonly list: Call<Record<never, never>, AdminDriftListResponse>
     }
-    /** Read the volume of each rail, the refusals by rule, the card float and the age of every queue of this deployment. */
+    /** Read the volume of each rail, refusals by rule, the card float and the age of every queue. */
     readonly figures: Call<Record<never, never>, AdminFiguresResponse>
     readonly kyc: {
       /** Decide whether an applicant is the person on the sanctions list. */

@@ -53,6 +53,10 @@ describe('a refusal', () => {
   it('names the bounds', async () => {
     expect((await ask('GET', '/api/activity?limit=500')).detail).toBe('limit: must be from 1 to 100')
     expect((await ask('GET', '/api/activity?limit=1000')).detail).toBe('limit: must be from 1 to 100')
+    expect((await ask('GET', '/api/activity?search=')).detail).toBe('search: must not be empty')
+    expect((await ask('GET', '/api/activity?from=yesterday')).detail).toMatch(
+      /^from: must be a time in ISO 8601/,
+    )
     expect((await ask('GET', '/api/activity?limit=ten')).detail).toBe('limit: must be a whole number')
   })
 

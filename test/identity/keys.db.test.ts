@@ -110,6 +110,13 @@ onBothEngines('keys', (database) => {
       })
     })
 
+    it('works without a checksum, as issued before keys had one', async () => {
+      const secret = `bsk_sandbox_${'a'.repeat(43)}`
+      const { key } = keyOf(person.account, { kind: 'developer' })
+      await insertKey(database(), person.account.id, { ...key, secretHash: hashApiKey(secret) })
+      await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key', key: { id: key.id } })
+    })
+
     it('is told as mistyped where it differs slightly from one that was', async () => {
       const secret = await secretOf()
       const swapped = secret.replace(/(.)(.)(.{20})$/, '$2$1$3')

@@ -2,6 +2,7 @@
  * One payment, one approval, over REST and both eras of MCP: a call that waits is asked for once, with its reason; a no is told
  * with its note; and what a key may not change it asks its owner to change.
  */
+import { getAddress } from 'viem'
 import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { approvableOperations } from '../../src/spending/approvable-operations.ts'
@@ -97,6 +98,42 @@ overBothEngines('an approval', {}, (world) => {
     const next = await ways.rest('wallets_transfer', input, 'another')
     expect(next.body.approvalId).not.toBe(asked.body.approvalId)
     await ways.rest('approvals_withdraw', { id: next.body.approvalId })
+  })
+
+  it('is one for a payment, however its payee and its chain are written', async () => {
+    const written = { destination: getAddress(`0x${'ab'.repeat(20)}`), amount: '41' }
+    const inputs = [
+      { ...written, token: 'USDC' },
+      { ...written, destination: written.destination.toLowerCase(), amount: '41.00' },
+      { ...written, chain: 'base-sepolia' },
+    ]
+    const asked = []
+    for (const input of inputs)
+      asked.push(
+        await ways.rest('approvals_request', { operation: 'wallets.transfer', input, reason: 'Rent.' }),
+      )
+    const [first] = asked
+    expect(asked.map(({ body }) => body.approvalId)).toEqual(asked.map(() => first?.body.approvalId))
+    expect(await pending()).toHaveLength(1)
+    await ways.rest('approvals_withdraw', { id: first?.body.approvalId })
+  })
+
+  it('of a change that conflicts with what holds by now ends with the reason', async () => {
+    const before = z
+      .looseObject({ policy: z.looseObject({}) })
+      .parse((await owner.send('GET', `/api/agents/keys/${keyId}`)).body).policy
+    const asked = await ways.rest('approvals_request', {
+      operation: 'agents.policy',
+      input: { policy: { ...before, dailyBudget: { max: '90' } } },
+      reason: 'More to pay this week.',
+    })
+    const tighter = { ...before, perTransaction: { max: '39' } }
+    expect((await owner.send('PATCH', `/api/agents/keys/${keyId}`, { policy: tighter })).status).toBe(200)
+    const ended = { status: 'approved', answer: null, problem: { code: 'conflict' } }
+    const decided = await decide(asked.body.approvalId, { decision: 'approve' })
+    expect(decided).toMatchObject({ status: 200, body: ended })
+    expect(await read(asked.body.approvalId)).toMatchObject(ended)
+    expect((await owner.send('PATCH', `/api/agents/keys/${keyId}`, { policy: before })).status).toBe(200)
   })
 
   it('says what uses up a budget, to the agent and to its owner, and is rejected with a note', async () => {

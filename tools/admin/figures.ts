@@ -19,8 +19,7 @@ const volume = z.strictObject({
 export default defineTool({
   name: 'admin.figures',
   title: 'Figures',
-  summary:
-    'Read the volume of each rail, the refusals by rule, the card float and the age of every queue of this deployment.',
+  summary: 'Read the volume of each rail, refusals by rule, the card float and the age of every queue.',
   description: `Spends that failed or came back are not counted. Volume and refusals count the newest ${MAX_COUNTED_DECISIONS.toLocaleString('en')} decisions at most.`,
   route: 'GET /api/admin/figures',
   who: 'admin',
@@ -44,11 +43,11 @@ export default defineTool({
       .array(
         z.strictObject({
           rule: z.string().describe('Violated rule, such as `daily_budget`, or `insufficient_funds`.'),
-          day: z.int().describe('Spends that it refused in the last 24 hours.'),
-          week: z.int().describe('Spends that it refused in the last seven days.'),
+          day: z.int().describe('In the last 24 hours.'),
+          week: z.int().describe('In the last seven days.'),
         }),
       )
-      .describe('Rules that refused spends, the most first. A spend counts for every rule it violates.'),
+      .describe('Rules that refused spends, the most first.'),
     cardFloat: z
       .strictObject({
         usd: z.string().describe('USD of all accounts.'),
@@ -56,19 +55,16 @@ export default defineTool({
         limit: z.string().describe('USD that each account may have.'),
         accounts: z.int().describe('Accounts with such a promise.'),
       })
-      .describe('Promises of cards on wallets that their owners can empty: the money at risk.'),
+      .describe('Promises of cards on wallets that their owners can empty.'),
     queues: z
       .array(
         z.strictObject({
           queue: z.enum(queueNames).describe('Kind of the items.'),
           waiting: z.int().describe('Items that wait.'),
-          oldestAt: z
-            .string()
-            .nullable()
-            .describe('Start of the longest wait, ISO 8601 UTC; null if nothing waits.'),
+          oldestAt: z.string().nullable().describe('Start of the longest wait; null if nothing waits.'),
         }),
       )
-      .describe('Every queue: first those that wait for a person, then those that jobs finish.'),
+      .describe('Queues: first those that wait for a person.'),
   }),
   failures: [],
   example: {},

@@ -7,8 +7,7 @@ export default defineTool({
   name: 'agents.rules',
   title: 'Rules of a decision',
   summary: 'List every rule that a decision evaluated, with its limit, what was used, and the result.',
-  description:
-    'Use it to show why a spend was allowed. `used` counts the spends before it, without those whose money has come back since.',
+  description: 'Use it to show why a spend was allowed. `used` leaves out spends that came back since.',
   route: 'GET /api/agents/decisions/{id}/rules',
   who: 'person',
   scopes: [],
@@ -17,13 +16,8 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('Decision: `dec_…`.') }),
   output: z.strictObject({
     decisionId: z.string().describe('`dec_…`.'),
-    policyVersion: z
-      .int()
-      .nullable()
-      .describe('Version of the policy that decided; null for spends by a person.'),
-    complete: z
-      .boolean()
-      .describe('False if the key has another policy since: then only the violated rules are listed.'),
+    policyVersion: z.int().nullable().describe('Version of the policy; null for a person.'),
+    complete: z.boolean().describe('False if the policy is another since: only violated rules are listed.'),
     rules: z.array(explainedRule).describe('Evaluated rules, in the order of the policy.'),
   }),
   failures: ['not_found'],
