@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { parseJson } from '../src/base/json.ts'
-import { createPoller } from '../src/base/poller.ts'
+import { parseJson } from '../src/core/base/json.ts'
+import { createPoller } from '../src/core/base/poller.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { findDecidedApprovals } from '../src/kernel/decided-approvals.ts'
 import type { McpCaller } from './caller.ts'

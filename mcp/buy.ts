@@ -4,13 +4,13 @@
  */
 
 import { violationOf } from '../policies/decision.ts'
-import { Failure } from '../src/failures/failure.ts'
+import { Failure } from '../src/core/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
 import { requireScope } from '../src/kernel/gates/scope.ts'
 import { purchaseOf } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
-import type { Seller } from '../src/x402/sale.ts'
+import type { Seller } from '../src/rails/selling/x402/sale.ts'
 import type { McpCaller } from './caller.ts'
 import type { ToolResult } from './result.ts'
 import { findEarlierPurchase, type McpPurchase, requiredPayment, sellThroughMcp } from './x402.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../src/base/principal.ts'
+import type { Principal } from '../src/core/base/principal.ts'
 
 export interface McpCaller {
   readonly principal: Extract<Principal, { kind: 'key' }>

@@ -1,5 +1,5 @@
 /** Reloads the principal for work that outlives its request. */
-import { findKey } from '../src/identity/store.ts'
+import { findKey } from '../src/people/identity/store.ts'
 import type { Connection } from '../src/storage/database.ts'
 import type { McpCaller } from './caller.ts'
 

@@ -2,7 +2,7 @@
  * The idempotency_key argument, equivalent to the REST header Idempotency-Key. Required for spends, optional for
  * writes.
  */
-import { Failure, type FailureMembers } from '../src/failures/failure.ts'
+import { Failure, type FailureMembers } from '../src/core/failures/failure.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 
 /** Schema of the argument, 1 to 255 visible ASCII characters; null for reads. */

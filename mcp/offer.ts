@@ -3,17 +3,17 @@
  * JSON Schemas are converted once, when they are first needed.
  */
 
-import { showDecisions } from '../src/audit/show-decisions.ts'
-import { lazy } from '../src/base/lazy.ts'
-import { nearestTo } from '../src/base/nearest.ts'
-import { Failure } from '../src/failures/failure.ts'
+import { lazy } from '../src/core/base/lazy.ts'
+import { nearestTo } from '../src/core/base/nearest.ts'
+import { Failure } from '../src/core/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../src/kernel/gates/rate.ts'
 import { missingScopes, requireScope } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
-import type { Seller } from '../src/x402/sale.ts'
+import type { Seller } from '../src/rails/selling/x402/sale.ts'
+import { showDecisions } from '../src/records/decisions/show-decisions.ts'
 import { type Buyer, createBuyer } from './buy.ts'
 import type { McpCaller } from './caller.ts'
 import { splitArguments } from './idempotency-key.ts'

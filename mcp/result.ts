@@ -1,7 +1,7 @@
 /** Builds tool results for successes and failures. */
 
-import type { Log } from '../src/base/log.ts'
-import { Failure } from '../src/failures/failure.ts'
+import type { Log } from '../src/core/base/log.ts'
+import { Failure } from '../src/core/failures/failure.ts'
 import { advisedInToolTerms } from './tool-terms.ts'
 
 /** The result of a call in both protocol eras. */

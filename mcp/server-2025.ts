@@ -18,7 +18,7 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import { VERSION } from '../src/base/version.ts'
+import { VERSION } from '../src/core/base/version.ts'
 import { type Approvals, type PendingApproval, reportWaiting } from './approval.ts'
 import type { McpCaller } from './caller.ts'
 import type { ElicitationClient } from './exchange.ts'

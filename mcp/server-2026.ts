@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
-import { VERSION } from '../src/base/version.ts'
+import { VERSION } from '../src/core/base/version.ts'
 import { type Approvals, reportWaiting } from './approval.ts'
 import type { McpCaller } from './caller.ts'
 import { instructions } from './instructions.ts'

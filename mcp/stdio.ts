@@ -5,9 +5,9 @@
  */
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../src/base/clock.ts'
-import { rootCause } from '../src/failures/root-cause.ts'
-import { type SigningKey, signRequest } from '../src/identity/keys/sign-request.ts'
+import { systemClock } from '../src/core/base/clock.ts'
+import { rootCause } from '../src/core/failures/root-cause.ts'
+import { type SigningKey, signRequest } from '../src/people/identity/keys/sign-request.ts'
 import { standardHeaders } from './standard-headers.ts'
 
 /** Longer than the gateway's 15-second keep-alive interval. */

@@ -11,7 +11,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
-import { Failure } from '../src/failures/failure.ts'
+import { Failure } from '../src/core/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import {
   answerQuestion,
@@ -20,13 +20,13 @@ import {
   cancelAsking,
   closeQuestion,
   openQuestion,
-} from '../src/mcp-sessions/questions.ts'
+} from '../src/people/mcp-sessions/questions.ts'
 import {
   endMcpSession,
   findMcpSession,
   type McpSession,
   openMcpSession,
-} from '../src/mcp-sessions/sessions.ts'
+} from '../src/people/mcp-sessions/sessions.ts'
 import type { McpCaller } from './caller.ts'
 import { answer2025, type IncomingMessage2025, type Server2025Options } from './server-2025.ts'
 import { createWatch } from './watch.ts'

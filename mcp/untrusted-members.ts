@@ -1,6 +1,6 @@
 /** Finds the members of a tool's result that third parties wrote; models must treat them as data. */
 
-import { UNTRUSTED_TEXT_KEY } from '../src/base/untrusted-text.ts'
+import { UNTRUSTED_TEXT_KEY } from '../src/core/base/untrusted-text.ts'
 import type { JsonSchema } from '../src/kernel/catalogue.ts'
 
 /** Paths of untrusted members in an output schema, such as `failed[].reason`. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Services } from '../src/kernel/context.ts'
-import { findMcpSession, type McpSession } from '../src/mcp-sessions/sessions.ts'
+import { findMcpSession, type McpSession } from '../src/people/mcp-sessions/sessions.ts'
 import type { McpCaller } from './caller.ts'
 import { currentPrincipal } from './current-principal.ts'
 import { openEventStream } from './event-stream.ts'

@@ -3,8 +3,14 @@
  * `_meta["x402/payment-response"]`.
  * @see https://github.com/coinbase/x402/blob/main/specs/transports-v2/mcp.md
  */
-import { Failure } from '../src/failures/failure.ts'
-import type { ChallengeOutcome, PaidOutcome, SaleRequest, Seller, SentPayment } from '../src/x402/sale.ts'
+import { Failure } from '../src/core/failures/failure.ts'
+import type {
+  ChallengeOutcome,
+  PaidOutcome,
+  SaleRequest,
+  Seller,
+  SentPayment,
+} from '../src/rails/selling/x402/sale.ts'
 import { resultOf, type ToolResult } from './result.ts'
 
 /** A purchase by an MCP caller, without its payment. */

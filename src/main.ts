@@ -3,9 +3,9 @@
  * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.
  */
 import { parseArgs } from 'node:util'
-import { VERSION } from './base/version.ts'
 import { helpOf, helpText } from './commands/help.ts'
 import { options } from './commands/table.ts'
+import { VERSION } from './core/base/version.ts'
 
 /** @returns the exit code. @throws Error with a user-facing message. */
 async function main(argv: readonly string[]): Promise<number> {

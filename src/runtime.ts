@@ -6,62 +6,62 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
-import { claimDeployment } from './audit/deployment.ts'
-import { type Clock, systemClock } from './base/clock.ts'
-import { newId } from './base/ids.ts'
-import type { Log } from './base/log.ts'
-import { describeVariable, startTogether, withVariableName } from './base/start-together.ts'
-import { VERSION } from './base/version.ts'
-import type { Config } from './config/read-config.ts'
-import { createEventWatches } from './events/watch-events.ts'
-import { createJournal } from './journal/write.ts'
+import {
+  authenticatedReserve,
+  createDecisionAuthenticator,
+  storeCodes,
+  type UnstoredCodes,
+} from './books/spending/authenticate.ts'
+import { observedReserve } from './books/spending/observed-reserve.ts'
+import { createReserveQueue } from './books/spending/reserve-queue.ts'
+import { chainOwnerOf, type StartedChains, startConfiguredChains } from './chain/configured.ts'
+import { type Clock, systemClock } from './core/base/clock.ts'
+import { newId } from './core/base/ids.ts'
+import type { Log } from './core/base/log.ts'
+import { describeVariable, startTogether, withVariableName } from './core/base/start-together.ts'
+import { VERSION } from './core/base/version.ts'
+import type { Config } from './core/config/read-config.ts'
 import { createAskOwner } from './kernel/ask-owner.ts'
 import type { Services } from './kernel/context.ts'
-import { countRefusals, observed } from './kernel/observed.ts'
 import { createRunApproved } from './kernel/run-approved.ts'
 import type { Tool } from './kernel/tool.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
-import { chainOwnerOf, type StartedChains, startConfiguredChains } from './providers/chain/configured.ts'
-import type { Chain } from './providers/chain.ts'
-import { createChains } from './providers/chains.ts'
+import { createChains } from './providers/chain/chains.ts'
+import type { Chain } from './providers/chain/port.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
+import { countRefusals, observed } from './providers/observed.ts'
 import { createConfiguredPegs } from './providers/pegs/configured.ts'
 import { fetchPublic } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'
 import { createConfiguredRailControls } from './providers/rail-controls/configured.ts'
 import { createConfiguredRateLimiter } from './providers/rate-limiter/configured.ts'
 import { createConfiguredRates } from './providers/rates/configured.ts'
-import { withPegs } from './providers/rates.ts'
+import { withPegs } from './providers/rates/port.ts'
 import { createConfiguredSanctions } from './providers/sanctions/configured.ts'
 import { createConfiguredScreening } from './providers/screening/configured.ts'
 import { createConfiguredAggregators } from './providers/swap-aggregator/configured.ts'
 import { createConfiguredTracing } from './providers/tracing/configured.ts'
 import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
+import { hasSigner } from './rails/wallets/signing/signer-store.ts'
+import { claimDeployment } from './records/decisions/deployment.ts'
+import { createEventWatches } from './records/events/watch-events.ts'
+import { createJournal } from './records/journal/write.ts'
 import {
   prepareSandbox,
   SANDBOX_OPENID_PATH,
   sandboxClientId,
   sandboxClientSecret,
   sandboxWebhookSecrets,
-} from './sandbox.ts'
+} from './sandbox/sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
-import {
-  authenticatedReserve,
-  createDecisionAuthenticator,
-  storeCodes,
-  type UnstoredCodes,
-} from './spending/authenticate.ts'
-import { observedReserve } from './spending/observed-reserve.ts'
-import { createReserveQueue } from './spending/reserve-queue.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
-import { hasSigner } from './wallets/signing/signer-store.ts'
 
 export interface Runtime {
   readonly services: Services
@@ -241,9 +241,9 @@ async function connectLate(
 }
 
 /** Parts of adapters for read-only commands; no other file may import an adapter. */
-export { chainOwnerOf } from './providers/chain/configured.ts'
-export const loadChainInspection = () => import('./providers/chain/node/inspect.ts')
-export const loadChainContracts = () => import('./providers/chain/node/contracts-on-node.ts')
+export { chainOwnerOf } from './chain/configured.ts'
+export const loadChainInspection = () => import('./chain/node/inspect.ts')
+export const loadChainContracts = () => import('./chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
 export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis.ts')
 export const loadBackup = () => import('./storage/backup.ts')

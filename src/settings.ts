@@ -9,12 +9,12 @@ import {
 } from '../policies/aml/limits.ts'
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
-import { openDataKey } from './audit/data-key.ts'
-import { namesOfOrigin } from './base/origins.ts'
-import type { Config } from './config/read-config.ts'
+import { namesOfOrigin } from './core/base/origins.ts'
+import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
-import type { RateLimit } from './providers/rate-limiter.ts'
-import { sandboxSecret } from './sandbox.ts'
+import type { RateLimit } from './providers/rate-limiter/port.ts'
+import { openDataKey } from './records/decisions/data-key.ts'
+import { sandboxSecret } from './sandbox/sandbox.ts'
 import type { Database } from './storage/database.ts'
 
 /** @param origin public origin. */

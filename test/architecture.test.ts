@@ -214,7 +214,7 @@ describe('the import table', () => {
     const callers = files.filter(
       (file) => /^src\/(base|providers)\//.test(file) && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
     )
-    expect(callers).toEqual(['src/base/fetch-within.ts'])
+    expect(callers).toEqual(['src/core/base/fetch-within.ts'])
   })
 
   it('requests URLs of strangers through one fetch', () => {

@@ -4,9 +4,9 @@
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { systemClock } from '../src/base/clock.ts'
-import { randomToken } from '../src/base/ids.ts'
-import { silentLog } from '../src/base/log.ts'
+import { systemClock } from '../src/core/base/clock.ts'
+import { randomToken } from '../src/core/base/ids.ts'
+import { silentLog } from '../src/core/base/log.ts'
 import type { Database } from '../src/storage/database.ts'
 import { openPglite } from '../src/storage/pglite.ts'
 import { openPostgres } from '../src/storage/postgres.ts'

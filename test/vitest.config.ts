@@ -14,7 +14,7 @@ const firstJourneys = [
   'test/journeys/{approvals,banking,cards,compliance,gasless,investing,money-path,passkeys}.journey.test.ts',
   'test/journeys/{signed-transfers,swaps,x402}.journey.test.ts',
   'test/mcp/{parity,x402}.journey.test.ts',
-  'test/http/http.journey.test.ts',
+  'test/server/http/http.journey.test.ts',
 ]
 
 /** Tests without a process that take many seconds: storms of faults, and models with many random steps. */
@@ -22,16 +22,16 @@ const slow = [
   'test/mcp/watch.db.test.ts',
   'test/faults/providers.test.ts',
   'test/contracts/identity-review.test.ts',
-  'test/investing/{books.property,false-reports}.db.test.ts',
-  'test/spending/{model.property,races}.db.test.ts',
-  'test/audit/seal-decisions.db.test.ts',
+  'test/rails/investing/{books.property,false-reports}.db.test.ts',
+  'test/books/spending/{model.property,races}.db.test.ts',
+  'test/records/decisions/seal-decisions.db.test.ts',
 ]
 
 /** Journeys of people and agents, not of processes: repeated with several gateways behind a balancer (TEST_GATEWAYS). */
 const balanced = [
   'test/journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}.journey.test.ts',
   'test/mcp/{eras,http,parity,sessions,x402}.journey.test.ts',
-  'test/http/{http,limits}.journey.test.ts',
+  'test/server/http/{http,limits}.journey.test.ts',
   'test/surface/bad-input.journey.test.ts',
 ]
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { type CallerFacts, readCallerFacts } from '../src/books/spending/caller-facts.ts'
+import { categoryUsageView, usageView, viewUsage } from '../src/books/spending/usage.ts'
 import { callerOf } from '../src/kernel/context.ts'
 import { policyOf } from '../src/kernel/gates/policy.ts'
 import { defineTool } from '../src/kernel/tool.ts'
-import { type CallerFacts, readCallerFacts } from '../src/spending/caller-facts.ts'
-import { categoryUsageView, usageView, viewUsage } from '../src/spending/usage.ts'
-import { signerView, viewEoa } from '../src/wallets/signing/signer-view.ts'
+import { signerView, viewEoa } from '../src/rails/wallets/signing/signer-view.ts'
 
 export default defineTool({
   name: 'context',

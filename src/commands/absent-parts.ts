@@ -1,5 +1,5 @@
 /** Optional parts that production runs without, and what follows from it. */
-import type { Config } from '../config/read-config.ts'
+import type { Config } from '../core/config/read-config.ts'
 
 export interface AbsentPart {
   readonly part: string

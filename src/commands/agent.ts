@@ -1,7 +1,7 @@
 /** `bursar agent new | register | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
-import { systemClock } from '../base/clock.ts'
-import { rootCause } from '../failures/root-cause.ts'
-import { signRequest } from '../identity/keys/sign-request.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { rootCause } from '../core/failures/root-cause.ts'
+import { signRequest } from '../people/identity/keys/sign-request.ts'
 import { newKey, readKeyFile, writeKeyFile } from './key-file.ts'
 import { registerAgent } from './register-agent.ts'
 import { urlOf } from './url-of.ts'

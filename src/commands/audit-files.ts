@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import type { z } from 'zod'
-import { type exportHeader, parseHeader, parseLine } from '../audit/export-lines.ts'
-import { type KeySet, keySet } from '../audit/signing-key.ts'
-import type { SealedDecision } from '../audit/store.ts'
-import type { ChainedEntry } from '../journal/entry.ts'
-import { isJournalLine, parseJournalLine } from '../journal/export-lines.ts'
+import { type exportHeader, parseHeader, parseLine } from '../records/decisions/export-lines.ts'
+import { type KeySet, keySet } from '../records/decisions/signing-key.ts'
+import type { SealedDecision } from '../records/decisions/store.ts'
+import type { ChainedEntry } from '../records/journal/entry.ts'
+import { isJournalLine, parseJournalLine } from '../records/journal/export-lines.ts'
 
 const PAGE = 500
 

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { createPublicClient, http, parseAbi, parseEventLogs } from 'viem'
 import { z } from 'zod'
-import { isSignedDocument } from '../audit/signed-document.ts'
-import { keySet } from '../audit/signing-key.ts'
 import {
   EVIDENCE_TYPE,
   type EvidenceDocument,
   evidenceDocument,
   judgeEvidence,
-} from '../purchases/evidence-document.ts'
+} from '../rails/buying/evidence-document.ts'
+import { isSignedDocument } from '../records/decisions/signed-document.ts'
+import { keySet } from '../records/decisions/signing-key.ts'
 import { readKeySet } from './audit-files.ts'
 
 const file = z.object({ evidence: evidenceDocument, jws: z.string(), jwks: keySet.optional() })

@@ -1,8 +1,8 @@
 /** `bursar backup --out FILE` and `bursar restore FILE`: the whole database as one file. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { deploymentFaults } from '../audit/deployment.ts'
-import { readConfig } from '../config/read-config.ts'
+import { readConfig } from '../core/config/read-config.ts'
+import { deploymentFaults } from '../records/decisions/deployment.ts'
 import { loadBackup } from '../runtime.ts'
 import { dataKeyOf, onAuditDatabase } from './audit-database.ts'
 

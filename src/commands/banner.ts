@@ -1,6 +1,6 @@
 /** Startup banner. */
 import type { Services } from '../kernel/context.ts'
-import type { Chain } from '../providers/chain.ts'
+import type { Chain } from '../providers/chain/port.ts'
 import type { AbsentPart } from './absent-parts.ts'
 
 const named = ({ name, rpcUrl }: Chain) => (rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`)

@@ -1,9 +1,9 @@
 /** `bursar chain check | deploy`: the contracts on a configured chain. */
-import { systemClock } from '../base/clock.ts'
-import { createLog } from '../base/log.ts'
-import type { ChainConfig, ConfiguredChain } from '../config/chains.ts'
-import { readChainConfig } from '../config/read-config.ts'
-import { chainFacts } from '../money/chains.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { createLog } from '../core/base/log.ts'
+import type { ChainConfig, ConfiguredChain } from '../core/config/chains.ts'
+import { readChainConfig } from '../core/config/read-config.ts'
+import { chainFacts } from '../core/money/chains.ts'
 import { loadChainContracts } from '../runtime.ts'
 
 const usage = 'Usage: bursar chain check [CHAIN] [--json] | chain deploy [CHAIN] [--json]'

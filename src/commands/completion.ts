@@ -1,5 +1,5 @@
 /** `bursar completion bash|zsh|fish`: scripts that complete commands, options and types, written from the table of commands. */
-import { eventTypes } from '../events/catalogue.ts'
+import { eventTypes } from '../records/events/catalogue.ts'
 import { type Command, commands, type OptionName, options, shells } from './table.ts'
 
 /** Options whose value is a file. */

@@ -1,7 +1,8 @@
 /** Connects commands to a gateway, as a person or an agent, with the published client. */
-import { namesOfOrigin } from '../base/origins.ts'
-import { visibleText } from '../base/untrusted-text.ts'
+
 import { type AgentKey, type BursarOptions, BursarProblem } from '../client/index.ts'
+import { namesOfOrigin } from '../core/base/origins.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
 import { readKeyFile } from './key-file.ts'
 import { findStoredSession } from './sessions-file.ts'
 import { urlOf } from './url-of.ts'

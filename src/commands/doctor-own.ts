@@ -3,8 +3,8 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
-import { findSharedPaths } from '../base/private-directory.ts'
-import type { Config } from '../config/read-config.ts'
+import { findSharedPaths } from '../core/base/private-directory.ts'
+import type { Config } from '../core/config/read-config.ts'
 import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
 const MIN_NODE_VERSION = [20, 12] as const

@@ -1,9 +1,9 @@
 /** Doctor checks of vendors: one read each that needs the configured credentials and costs nothing. */
-import { systemClock } from '../base/clock.ts'
-import type { Config } from '../config/read-config.ts'
-import { rootCause } from '../failures/root-cause.ts'
+import { systemClock } from '../core/base/clock.ts'
+import type { Config } from '../core/config/read-config.ts'
+import { rootCause } from '../core/failures/root-cause.ts'
+import { createFacilitatorHeaders } from '../rails/selling/x402/facilitator-token.ts'
 import { sumsubHeaders } from '../runtime.ts'
-import { createFacilitatorHeaders } from '../x402/facilitator-token.ts'
 import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
 /** A vendor's cheapest read. @property headers credentials: never shown. */

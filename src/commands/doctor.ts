@@ -1,6 +1,6 @@
 /** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
-import { systemClock } from '../base/clock.ts'
-import { type Config, readConfig, unknownVariables } from '../config/read-config.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
 import { rateLimitsOf, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {

@@ -1,6 +1,6 @@
 /** Graceful shutdown within ten seconds, the usual grace period of orchestrators. */
 import type { Server, ServerResponse } from 'node:http'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../core/base/log.ts'
 
 /** Time for pending requests to finish. */
 const DRAIN_MS = 8_000

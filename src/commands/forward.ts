@@ -1,8 +1,8 @@
 /** Sends events to a local program as signed webhooks, in order. A slow or dead target delays only itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../base/clock.ts'
 import type { Event } from '../client/index.ts'
-import { rootCause } from '../failures/root-cause.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { rootCause } from '../core/failures/root-cause.ts'
 import { signWebhook } from '../providers/standard-webhooks.ts'
 
 const TIMEOUT_MS = 10_000

@@ -5,8 +5,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { SigningKey } from '../identity/keys/sign-request.ts'
-import { thumbprintOf } from '../identity/keys/thumbprint.ts'
+import type { SigningKey } from '../people/identity/keys/sign-request.ts'
+import { thumbprintOf } from '../people/identity/keys/thumbprint.ts'
 
 /** @throws Error naming the file when it is not usable. */
 export function readKeyFile(path: string): SigningKey {

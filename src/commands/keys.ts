@@ -1,8 +1,9 @@
 /** `bursar keys rotate`: seals everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed. */
-import { openDataKey, storeRoot } from '../audit/data-key.ts'
-import { claimDeployment } from '../audit/deployment.ts'
-import { reseal, sealedColumns } from '../audit/reseal.ts'
-import { systemClock } from '../base/clock.ts'
+
+import { systemClock } from '../core/base/clock.ts'
+import { openDataKey, storeRoot } from '../records/decisions/data-key.ts'
+import { claimDeployment } from '../records/decisions/deployment.ts'
+import { reseal, sealedColumns } from '../records/decisions/reseal.ts'
 import { onAuditDatabase } from './audit-database.ts'
 
 /** @returns the exit code: 1 if no key opens some value. @throws Error whose message is for a person. */

@@ -1,8 +1,9 @@
 /** `bursar listen`: prints events as they happen, and forwards them to a local program. */
-import { randomToken } from '../base/ids.ts'
-import { visibleText } from '../base/untrusted-text.ts'
+
 import type { Event } from '../client/index.ts'
-import { eventTypes } from '../events/catalogue.ts'
+import { randomToken } from '../core/base/ids.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
+import { eventTypes } from '../records/events/catalogue.ts'
 import { credentialOf, type Env, gatewayOf, reasonOf } from './connect.ts'
 import { type Forwarder, startForwarding } from './forward.ts'
 import { streamEvents } from './stream.ts'

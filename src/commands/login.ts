@@ -3,9 +3,9 @@
  * @see https://www.rfc-editor.org/rfc/rfc8628
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../base/clock.ts'
-import { visibleText } from '../base/untrusted-text.ts'
 import { Bursar, BursarProblem } from '../client/index.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
 import { type Env, gatewayOf, reasonOf, requirePrivate } from './connect.ts'
 import { findStoredSession, sessionsPath, storeSession } from './sessions-file.ts'
 

@@ -1,7 +1,7 @@
 /** `bursar migrate`: applies missing migrations. Commands may import the base, the runtime and identity. */
 
-import { createLog } from '../base/log.ts'
-import { readConfig } from '../config/read-config.ts'
+import { createLog } from '../core/base/log.ts'
+import { readConfig } from '../core/config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 
 export async function migrate(env: Readonly<Record<string, string | undefined>>): Promise<number> {

@@ -5,10 +5,10 @@
 import { sign } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { systemClock } from '../base/clock.ts'
-import { visibleText } from '../base/untrusted-text.ts'
-import { rootCause } from '../failures/root-cause.ts'
-import { registrationText } from '../identity/keys/registration-proof.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
+import { rootCause } from '../core/failures/root-cause.ts'
+import { registrationText } from '../people/identity/keys/registration-proof.ts'
 import { newKey, requireNewFile, writeKeyFile } from './key-file.ts'
 
 const MINUTE_MS = 60_000

@@ -1,9 +1,9 @@
 /** Scenes of `bursar trigger`: by type of event, the calls that cause it in the sandbox, or why it cannot be played. */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { systemClock } from '../base/clock.ts'
-import { randomToken } from '../base/ids.ts'
 import { Bursar, BursarProblem, type SandboxCredentialsResponse } from '../client/index.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { randomToken } from '../core/base/ids.ts'
 import { signWebhook } from '../providers/standard-webhooks.ts'
 
 export interface Stage {

@@ -6,8 +6,8 @@ import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { z } from 'zod'
-import { randomToken } from '../base/ids.ts'
-import { namesOfOrigin } from '../base/origins.ts'
+import { randomToken } from '../core/base/ids.ts'
+import { namesOfOrigin } from '../core/base/origins.ts'
 
 const DIRECTORY_MODE = 0o700
 const FILE_MODE = 0o600

@@ -1,8 +1,8 @@
 /** `bursar trigger`: plays what causes an event in the sandbox. Nothing is faked: the event is that of the effect. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { visibleText } from '../base/untrusted-text.ts'
 import { Bursar, BursarProblem, type Event } from '../client/index.ts'
-import { eventTypes } from '../events/catalogue.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
+import { eventTypes } from '../records/events/catalogue.ts'
 import { credentialOf, type Env, gatewayOf, reasonOf } from './connect.ts'
 import { reasons, scenes } from './scenes.ts'
 import { streamEvents } from './stream.ts'

@@ -1,15 +1,16 @@
 /** Requests for exceptions: a key asks its owner for exactly one call that its policy denies. Nothing is held or counted. */
-import { writeJson } from '../base/json.ts'
-import { visibleText } from '../base/untrusted-text.ts'
-import { Failure } from '../failures/failure.ts'
-import { idempotencyKeyReused } from '../failures/idempotency-failures.ts'
+
 import {
   type Approval,
   findAskedApproval,
   hasTooManyOpen,
   isOfAnotherCall,
   requestApproval,
-} from '../spending/approvals.ts'
+} from '../books/approvals/approvals.ts'
+import { writeJson } from '../core/base/json.ts'
+import { visibleText } from '../core/base/untrusted-text.ts'
+import { Failure } from '../core/failures/failure.ts'
+import { idempotencyKeyReused } from '../core/failures/idempotency-failures.ts'
 import type { AskOwner, Context, ExceptionRequest } from './context.ts'
 import { spendFingerprintOf } from './fingerprint.ts'
 import { DEFAULT_TTL_SECONDS, rejectedByOwner, tooManyOpen } from './gates/approval.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../base/principal.ts'
+import type { Principal } from '../core/base/principal.ts'
 
 /** A request for a mounted transport, such as MCP, after the shared checks and authentication. */
 export interface AuthenticatedRequest {

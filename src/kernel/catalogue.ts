@@ -1,6 +1,6 @@
 /** The tools with their JSON Schemas for OpenAPI and MCP, each converted once, when it is first asked for. */
 import { z } from 'zod'
-import { lazy } from '../base/lazy.ts'
+import { lazy } from '../core/base/lazy.ts'
 import type { Settings } from './context.ts'
 import type { Tool } from './tool.ts'
 

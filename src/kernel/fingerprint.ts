@@ -1,8 +1,8 @@
 /** Fingerprints of calls. */
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../base/json.ts'
-import type { AccountPrincipal } from '../base/principal.ts'
-import type { Chains } from '../providers/chains.ts'
+import { canonicalJson } from '../core/base/json.ts'
+import type { AccountPrincipal } from '../core/base/principal.ts'
+import type { Chains } from '../providers/chain/chains.ts'
 
 /** Hex SHA-256 of the operation's name and canonical input; identical over REST and MCP. */
 export function fingerprintOf(name: string, input: unknown): string {

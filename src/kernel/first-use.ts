@@ -1,6 +1,6 @@
 /** Keeps when a key made its first call, so that its owner sees that an agent really works. */
 import { LRUCache } from 'lru-cache'
-import type { Principal } from '../base/principal.ts'
+import type { Principal } from '../core/base/principal.ts'
 import type { Database } from '../storage/database.ts'
 
 /** Keys that this process knows to have made a call. A forgotten one costs one statement that changes nothing. */

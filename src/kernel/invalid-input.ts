@@ -1,7 +1,7 @@
 /** Tells what is wrong with an input in words, naming members and bounds, and never the values. */
 import { z } from 'zod'
-import { nearestTo } from '../base/nearest.ts'
-import { Failure } from '../failures/failure.ts'
+import { nearestTo } from '../core/base/nearest.ts'
+import { Failure } from '../core/failures/failure.ts'
 
 /** Unknown members that are named, and how much of each name: callers send what they like. */
 const MAX_UNKNOWN = 8

@@ -1,7 +1,7 @@
 /** Changes that a key may not make itself. It asks for one, and its owner makes it by approving: never the key. */
 import { spendPolicy } from '../../policies/policy.ts'
-import type { AccessKey } from '../base/principal.ts'
-import { Failure } from '../failures/failure.ts'
+import type { AccessKey } from '../core/base/principal.ts'
+import { Failure } from '../core/failures/failure.ts'
 
 type Input = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 /** Identifies a purchase by its idempotency key, whichever money pays. */
-import { isSpendDecided } from '../spending/decisions.ts'
-import type { IdempotentCall } from '../spending/idempotency.ts'
+import { isSpendDecided } from '../books/spending/decisions.ts'
+import type { IdempotentCall } from '../books/spending/idempotency.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Services } from './context.ts'
 import { idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'

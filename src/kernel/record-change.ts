@@ -1,6 +1,6 @@
 /** Writes callers' changes to the journal. */
 import { judgeStepUp } from '../../policies/step-up.ts'
-import type { Change } from '../journal/write.ts'
+import type { Change } from '../records/journal/write.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { requireValidCredential } from './standing.ts'

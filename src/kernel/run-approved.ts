@@ -1,16 +1,16 @@
 /** Runs an approved call and stores its outcome. Idempotent: the call runs once. A card purchase is left to its card. A change is its owner's. */
 
-import { parseJson, toJson } from '../base/json.ts'
-import type { AccountPrincipal } from '../base/principal.ts'
-import { Failure, failures } from '../failures/failure.ts'
 import {
   type Approval,
   PURCHASE_RETRY_MS,
   storeApprovalOutcome,
   unfinishedApprovals,
-} from '../spending/approvals.ts'
-import { findAllowedDecision } from '../spending/decisions.ts'
-import { findStoredAnswer } from '../spending/idempotency.ts'
+} from '../books/approvals/approvals.ts'
+import { findAllowedDecision } from '../books/spending/decisions.ts'
+import { findStoredAnswer } from '../books/spending/idempotency.ts'
+import { parseJson, toJson } from '../core/base/json.ts'
+import type { AccountPrincipal } from '../core/base/principal.ts'
+import { Failure, failures } from '../core/failures/failure.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
 import { spendFingerprintOf } from './fingerprint.ts'
 import { findOwnerChange } from './owner-changes.ts'

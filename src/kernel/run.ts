@@ -3,12 +3,12 @@
  * reads, writes once or spends once. May import base, ports, ledger, spending and policies.
  */
 
-import { type Json, toJson } from '../base/json.ts'
-import { Failure } from '../failures/failure.ts'
-import { idempotencyInProgress } from '../failures/idempotency-failures.ts'
-import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
-import { withClaimedIdempotency, withIdempotency } from '../spending/idempotency.ts'
-import { insertNote, noteOf } from '../spending/spend-note.ts'
+import { findAllowedDecision, findDecisionFacts } from '../books/spending/decisions.ts'
+import { withClaimedIdempotency, withIdempotency } from '../books/spending/idempotency.ts'
+import { insertNote, noteOf } from '../books/spending/spend-note.ts'
+import { type Json, toJson } from '../core/base/json.ts'
+import { Failure } from '../core/failures/failure.ts'
+import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { type Context, callerOf } from './context.ts'
 import { fingerprintOf, idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'

@@ -3,8 +3,8 @@
  * account may be locked or recovered.
  */
 
-import type { Principal } from '../base/principal.ts'
-import { Failure } from '../failures/failure.ts'
+import type { Principal } from '../core/base/principal.ts'
+import { Failure } from '../core/failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnpaused } from './gates/scope.ts'
 

@@ -6,10 +6,10 @@ import type { z } from 'zod'
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { Directions } from '../../policies/directions.ts'
 import type { Scope } from '../../policies/scopes.ts'
-import type { Json } from '../base/json.ts'
-import type { Failure, FailureCode, FailureMembers } from '../failures/failure.ts'
-import type { RailId } from '../providers/rail-controls.ts'
-import type { PlannedSpend } from '../spending/build-spend-request.ts'
+import type { PlannedSpend } from '../books/spending/build-spend-request.ts'
+import type { Json } from '../core/base/json.ts'
+import type { Failure, FailureCode, FailureMembers } from '../core/failures/failure.ts'
+import type { RailId } from '../providers/rail-controls/port.ts'
 import type { Context, Services } from './context.ts'
 import { invalidInput } from './invalid-input.ts'
 
@@ -121,7 +121,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly verbatim?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string
-  /** REST also serves it as text/event-stream: `src/http/event-stream.ts`. */
+  /** REST also serves it as text/event-stream: `src/server/http/event-stream.ts`. */
   readonly stream?: true
   /** The tool calls providers or counts limits, so it opens its own transactions. */
   readonly ownTransactions?: true

@@ -2,7 +2,7 @@
  * The only client for providers' HTTP APIs. Every call has a checked URL, a time limit that covers the body, and a
  * size limit. A redirect is an error, because it would send our credentials elsewhere.
  */
-import { fetchWithin } from '../base/fetch-within.ts'
+import { fetchWithin } from '../core/base/fetch-within.ts'
 
 /** Default size limit. */
 const MAX_ANSWER_BYTES = 1024 * 1024

@@ -4,8 +4,8 @@
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Failure } from '../failures/failure.ts'
-import type { WebhookDelivery } from './card-processor.ts'
+import { Failure } from '../core/failures/failure.ts'
+import type { WebhookDelivery } from './card-processor/port.ts'
 
 /** Maximum difference between a webhook's timestamp and our clock. */
 const TOLERANCE_SECONDS = 300

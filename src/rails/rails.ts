@@ -2,11 +2,11 @@
  * Rails: public descriptions of how money moves, and their status. May import the base and ports. The description is
  * static; the status comes only from the rail's control.
  */
-import { Failure } from '../failures/failure.ts'
-import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
-import type { PayoutFee } from '../providers/banking.ts'
-import type { Chain } from '../providers/chain.ts'
-import type { RailControls, RailId } from '../providers/rail-controls.ts'
+import { Failure } from '../core/failures/failure.ts'
+import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../core/money/money.ts'
+import type { PayoutFee } from '../providers/banking/port.ts'
+import type { Chain } from '../providers/chain/port.ts'
+import type { RailControls, RailId } from '../providers/rail-controls/port.ts'
 
 /**
  * A fee of a payment. @property currency currency that arrives, if the fee depends on it. @property spreadBps what the

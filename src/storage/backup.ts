@@ -4,8 +4,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
-import { systemClock } from '../base/clock.ts'
-import { makePrivate } from '../base/private-directory.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { makePrivate } from '../core/base/private-directory.ts'
 import { lockDirectory } from './directory-lock.ts'
 
 /** @param file is written; it must not exist. @throws Error naming what is missing or in use. */

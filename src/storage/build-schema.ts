@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
-import { systemClock } from '../base/clock.ts'
-import { silentLog } from '../base/log.ts'
+import { systemClock } from '../core/base/clock.ts'
+import { silentLog } from '../core/base/log.ts'
 import type { Connection } from './database.ts'
 import { openPglite } from './pglite.ts'
 import { columnTypes, statedColumns } from './schema-overrides.ts'
@@ -77,7 +77,7 @@ const head = `/**
  * \`schema-overrides.ts\`. Do not edit.
  */
 import type { ColumnType, Generated } from 'kysely'
-import type { Json } from '../base/json.ts'
+import type { Json } from '../core/base/json.ts'
 
 /** json and jsonb: read parsed, written as JSON text. */
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>

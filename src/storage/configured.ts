@@ -1,6 +1,6 @@
-import { systemClock } from '../base/clock.ts'
-import type { Log } from '../base/log.ts'
-import type { Config } from '../config/read-config.ts'
+import { systemClock } from '../core/base/clock.ts'
+import type { Log } from '../core/base/log.ts'
+import type { Config } from '../core/config/read-config.ts'
 import type { Database, Doorbell } from './database.ts'
 
 type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolerUrl' | 'dataDirectory'>

@@ -6,7 +6,7 @@
  */
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomToken } from '../base/ids.ts'
+import { randomToken } from '../core/base/ids.ts'
 import { isRunning, ownIdentity, type ProcessIdentity } from './process-identity.ts'
 
 /** Number of earlier owner files to keep, for processes that are reading the directory. */

@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { urlsOfHosts } from '../base/host-urls.ts'
-import { randomToken } from '../base/ids.ts'
-import type { Log } from '../base/log.ts'
+import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { randomToken } from '../core/base/ids.ts'
+import type { Log } from '../core/base/log.ts'
 import type { Doorbell } from './database.ts'
 import { findWritableHost } from './postgres-hosts.ts'
 

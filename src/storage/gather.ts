@@ -1,5 +1,5 @@
 /** Statements on a JSON array, so that calls at the same time share a round trip and a commit. */
-import { createBatches } from '../base/batches.ts'
+import { createBatches } from '../core/base/batches.ts'
 import type { Connection, Database, Gathered, Statement } from './database.ts'
 
 /** One batch that waits for a lock leaves the other. More make the batches smaller. */

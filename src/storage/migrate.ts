@@ -12,7 +12,7 @@ import {
   PostgresAdapter,
   sql,
 } from 'kysely'
-import { VERSION } from '../base/version.ts'
+import { VERSION } from '../core/base/version.ts'
 import { applyFunctions, changedFunctions } from './apply-functions.ts'
 import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'

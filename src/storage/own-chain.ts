@@ -1,7 +1,7 @@
 /** Detects several gateways with their own local chains on one database: each would miss the other's transfers. */
 import pg from 'pg'
-import { urlsOfHosts } from '../base/host-urls.ts'
-import type { Log } from '../base/log.ts'
+import { urlsOfHosts } from '../core/base/host-urls.ts'
+import type { Log } from '../core/base/log.ts'
 import { findWritableHost } from './postgres-hosts.ts'
 import { asUnavailable } from './unavailable.ts'
 

@@ -1,6 +1,6 @@
 /** Shares PGlite's single session: callers wait in a queue. */
 import type { PGlite } from '@electric-sql/pglite'
-import { Failure } from '../failures/failure.ts'
+import { Failure } from '../core/failures/failure.ts'
 import { createStatements } from './pglite-statements.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
 import { asUnavailable } from './unavailable.ts'

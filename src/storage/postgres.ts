@@ -3,8 +3,8 @@
  * are bounded; a lost connection fails only the calls on it.
  */
 import pg from 'pg'
-import { urlsOfHosts } from '../base/host-urls.ts'
-import { Failure } from '../failures/failure.ts'
+import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { Failure } from '../core/failures/failure.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { findWritableHost } from './postgres-hosts.ts'

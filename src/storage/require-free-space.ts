@@ -1,6 +1,6 @@
 /** Guards the embedded database against a full disk, which would crash the whole process. */
 import { statfsSync } from 'node:fs'
-import { Failure } from '../failures/failure.ts'
+import { Failure } from '../core/failures/failure.ts'
 
 /** Three log segments; far more than can be written between two checks. */
 const MIN_FREE_BYTES = 48 * 1024 * 1024

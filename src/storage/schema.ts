@@ -3,7 +3,7 @@
  * `schema-overrides.ts`. Do not edit.
  */
 import type { ColumnType, Generated } from 'kysely'
-import type { Json } from '../base/json.ts'
+import type { Json } from '../core/base/json.ts'
 
 /** json and jsonb: read parsed, written as JSON text. */
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>

@@ -3,8 +3,8 @@
  * different budget days, and one would drop nonces that the other still accepts. Between synchronizations, time
  * advances monotonically, independent of steps of the machine clock.
  */
-import type { Clock } from '../base/clock.ts'
-import type { Log } from '../base/log.ts'
+import type { Clock } from '../core/base/clock.ts'
+import type { Log } from '../core/base/log.ts'
 import type { Connection } from './database.ts'
 
 /** Larger offsets of the machine clock are logged. */

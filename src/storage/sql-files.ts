@@ -1,6 +1,6 @@
 /** Reads SQL files from `src/storage/sql`; its README describes how they are applied. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { projectRoot } from '../base/project-root.ts'
+import { projectRoot } from '../core/base/project-root.ts'
 
 const folder = new URL('src/storage/sql/', projectRoot())
 

@@ -1,5 +1,5 @@
 /** Distinguishes an unreachable or overloaded database from an invalid statement. */
-import { Failure } from '../failures/failure.ts'
+import { Failure } from '../core/failures/failure.ts'
 
 /** SQLSTATEs of transactions rolled back for concurrency: deadlock, serialization. */
 const CONFLICT_STATES = ['40P01', '40001']

@@ -3,20 +3,20 @@
  * does not delay the next request, and then at saturation. `npx tsx test/bench/cards.ts`, about 20 seconds.
  */
 import { pathToFileURL } from 'node:url'
-import { newId } from '../../src/base/ids.ts'
-import { authorizeCard, type CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
-import type { Card } from '../../src/cards/store.ts'
+import { reserveSpend } from '../../src/books/spending/reserve.ts'
+import { newId } from '../../src/core/base/ids.ts'
 import { readMessage } from '../../src/providers/card-processor/lithic-messages.ts'
-import type { CardAuthorization } from '../../src/providers/card-processor.ts'
+import type { CardAuthorization } from '../../src/providers/card-processor/port.ts'
 import { cachedRailControls } from '../../src/providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { signWebhook, verifyWebhook } from '../../src/providers/standard-webhooks.ts'
-import { reserveSpend } from '../../src/spending/reserve.ts'
+import { authorizeCard, type CardAuthorizationDependencies } from '../../src/rails/cards/authorize.ts'
+import type { Card } from '../../src/rails/cards/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { cardDependencies, issueCard, newKey, newOwner, noon } from '../cards/scene.ts'
+import { spendOf, unlimited } from '../books/spending/scene.ts'
 import { createTestDatabase } from '../engines.ts'
-import { spendOf, unlimited } from '../spending/scene.ts'
+import { cardDependencies, issueCard, newKey, newOwner, noon } from '../rails/cards/scene.ts'
 
 const CARDS = 500
 const PER_SECOND = 500

@@ -5,15 +5,15 @@
 import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
-import { createWatchChain } from '../../src/jobs/watch-chain.ts'
-import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
+import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
+import { signedCall } from '../../src/rails/wallets/relays/payment-call.ts'
+import { createWatchChain } from '../../src/server/jobs/watch-chain.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { signedCall } from '../../src/wallets/relays/payment-call.ts'
 import { createTestDatabase } from '../engines.ts'
+import { openFundedAccount, sendingDependencies, usdcBalance } from '../rails/wallets/scene.ts'
 import { signAuthorization } from '../tools/transfers/signed-payments.ts'
-import { openFundedAccount, sendingDependencies, usdcBalance } from '../wallets/scene.ts'
 
 const WALLETS = [100, 100_000]
 const WARM_UP = 30

@@ -1,9 +1,9 @@
 /** Cost of counting one request: in memory, and in Redis next to a bare `INCR` on a connection of the same kind. */
 import { Redis } from 'ioredis'
-import { systemClock } from '../../src/base/clock.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
+import type { RateLimiter } from '../../src/providers/rate-limiter/port.ts'
 import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
-import type { RateLimiter } from '../../src/providers/rate-limiter.ts'
 
 const REQUESTS = 20_000
 const CALLERS = 16

@@ -1,10 +1,10 @@
 /** Cost of metrics per request: `npx tsx test/bench/metrics.ts`. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { VERSION } from '../../src/base/version.ts'
-import { observed } from '../../src/kernel/observed.ts'
+import { VERSION } from '../../src/core/base/version.ts'
 import { createPrometheusMetrics } from '../../src/providers/metrics/prometheus.ts'
-import { noTracing } from '../../src/providers/tracing.ts'
+import { observed } from '../../src/providers/observed.ts'
+import { noTracing } from '../../src/providers/tracing/port.ts'
 
 const ROUNDS = 200_000
 const metrics = createPrometheusMetrics({ version: VERSION })

@@ -2,12 +2,13 @@
  * Buying: a purchase through the gateway against the stock x402 client, which knows neither policy nor ledger, from the
  * same stock seller on the same chain. Both pay in turns, so that both are measured on the same machine load.
  */
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
-import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
+
+import { connectRpcChain } from '../../src/chain/rpc.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
-import { newCustomer } from '../x402/scene.ts'
+import { newCustomer } from '../rails/selling/x402/scene.ts'
 import { median, originOf, rpcUrlOf, startStock } from './x402.ts'
 
 const PURCHASES = 120

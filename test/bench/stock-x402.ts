@@ -10,9 +10,9 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { paymentMiddleware as paymentMiddlewareV2, x402ResourceServer } from '@x402/hono'
 import { Hono } from 'hono'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
-import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
+import { connectRpcChain } from '../../src/chain/rpc.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 
 const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const chain = await connectRpcChain({

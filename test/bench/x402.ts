@@ -6,11 +6,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import autocannon from 'autocannon'
 import { z } from 'zod'
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
-import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
+import { connectRpcChain } from '../../src/chain/rpc.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { type Customer, newCustomer } from '../x402/scene.ts'
+import { type Customer, newCustomer } from '../rails/selling/x402/scene.ts'
 
 const CHALLENGES = 4_000
 const PAYMENTS = 120

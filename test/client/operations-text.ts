@@ -1,8 +1,8 @@
 /** The text of `src/client/operations.ts`, from the catalogue of a sandbox, which has every operation. */
 import { execFileSync } from 'node:child_process'
-import { clientText, type DescribedApi } from '../../src/http/openapi/client-text.ts'
-import { openApiDocument } from '../../src/http/openapi/document.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { clientText, type DescribedApi } from '../../src/server/http/openapi/client-text.ts'
+import { openApiDocument } from '../../src/server/http/openapi/document.ts'
 import { tools } from '../../tools/index.ts'
 
 const settings = { mode: 'sandbox', origin: 'https://bursar.example' } as const

@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSealRound } from '../../src/audit/seal-decisions.ts'
+import { createSealRound } from '../../src/records/decisions/seal-decisions.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { insertDecisions, never, sealingDependencies, settings } from '../audit/scene.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { insertDecisions, never, sealingDependencies, settings } from '../records/decisions/scene.ts'
 import { bursar } from './bursar.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'bursar-audit-command-'))

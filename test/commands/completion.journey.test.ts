@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commands } from '../../src/commands/table.ts'
-import { eventTypes } from '../../src/events/catalogue.ts'
+import { eventTypes } from '../../src/records/events/catalogue.ts'
 import { bursar } from './bursar.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const

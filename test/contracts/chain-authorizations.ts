@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { parseAbi, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Address, type Chain, type Hex, tokenAddress } from '../../src/providers/chain.ts'
+import { type Address, type Chain, type Hex, tokenAddress } from '../../src/providers/chain/port.ts'
 
 const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',

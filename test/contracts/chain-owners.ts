@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
-import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
+import { operationOutcome } from '../../src/books/evidence/operation-outcome.ts'
 import type {
   Address,
   Authorization,
@@ -13,8 +13,8 @@ import type {
   Hex,
   Wallet,
   WalletOwner,
-} from '../../src/providers/chain.ts'
-import { newAuthenticator } from '../identity/authenticator.ts'
+} from '../../src/providers/chain/port.ts'
+import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { newAddress, transferOf, walletOf } from './chain.ts'
 import { parseAttestation } from './passkey-key.ts'
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
+import { operationOutcome } from '../../src/books/evidence/operation-outcome.ts'
 import type {
   Address,
   AuthorizedOperation,
@@ -10,7 +10,7 @@ import type {
   Hex,
   Submission,
   Wallet,
-} from '../../src/providers/chain.ts'
+} from '../../src/providers/chain/port.ts'
 import { testAuthorizations } from './chain-authorizations.ts'
 import { testOwners } from './chain-owners.ts'
 

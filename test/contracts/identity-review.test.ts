@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import type { Application } from '../../src/providers/identity-review/port.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createSumsubReview } from '../../src/providers/identity-review/sumsub.ts'
-import type { Application } from '../../src/providers/identity-review.ts'
 import { newApplicant } from './sumsub-server.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')

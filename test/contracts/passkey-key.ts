@@ -6,8 +6,8 @@ import {
   parseAuthenticatorData,
 } from '@simplewebauthn/server/helpers'
 import { z } from 'zod'
-import type { Hex } from '../../src/providers/chain.ts'
-import type { Credential } from '../identity/authenticator.ts'
+import type { Hex } from '../../src/providers/chain/port.ts'
+import type { Credential } from '../people/identity/authenticator.ts'
 
 const registration = z.looseObject({ response: z.looseObject({ attestationObject: z.string() }) })
 

@@ -4,13 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type SwapChain, type SwapToken, swapTokenOf } from '../../src/money/swap-tokens.ts'
+import { type SwapChain, type SwapToken, swapTokenOf } from '../../src/core/money/swap-tokens.ts'
 import { createAcross } from '../../src/providers/swap-aggregator/across.ts'
 import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
+import type { SwapAggregator, SwapRequest } from '../../src/providers/swap-aggregator/port.ts'
 import { createRelay } from '../../src/providers/swap-aggregator/relay.ts'
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { createZeroEx } from '../../src/providers/swap-aggregator/zeroex.ts'
-import type { SwapAggregator, SwapRequest } from '../../src/providers/swap-aggregator.ts'
 
 const sender = `0x${'1'.repeat(40)}`
 function token(chain: SwapChain, symbol: string): SwapToken {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { eventTypes, eventView } from '../../src/events/catalogue.ts'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
+import { eventTypes, eventView } from '../../src/records/events/catalogue.ts'
 
 const page = readFileSync('docs/events.md', 'utf8')
 const block = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? ''

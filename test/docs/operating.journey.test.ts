@@ -1,7 +1,7 @@
 /** The files for operators name metrics, labels and settings that exist. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { readConfig, unknownVariables } from '../../src/config/read-config.ts'
+import { readConfig, unknownVariables } from '../../src/core/config/read-config.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 
 const textOf = (name: string) => readFileSync(`docs/operating/${name}`, 'utf8')

@@ -1,7 +1,7 @@
 /** Timed requests with a time limit, and the required form of a refusal for an unavailable part. */
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { failures, isFailureCode } from '../../src/failures/failure.ts'
+import { failures, isFailureCode } from '../../src/core/failures/failure.ts'
 
 /** Limit for any answer, during any fault, in milliseconds. */
 export const MAX_ANSWER_MS = 10_000

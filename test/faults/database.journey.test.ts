@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { trialBalance } from '../../src/books/ledger/trial-balance.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'

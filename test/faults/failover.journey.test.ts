@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { trialBalance } from '../../src/books/ledger/trial-balance.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { canReplicate, type ReplicatedPostgres, startReplicatedPostgres } from './replicated-postgres.ts'

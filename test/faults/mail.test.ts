@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { silentLog as log } from '../../src/base/log.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { silentLog as log } from '../../src/core/base/log.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { createSmtpMessages } from '../../src/providers/messages/smtp.ts'
 
 const every = (socket: Socket, ms: number, text: string) => {

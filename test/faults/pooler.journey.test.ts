@@ -1,7 +1,7 @@
 /** Two gateways on one database behind a pooler in transaction mode, which gives each transaction any of its connections. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { trialBalance } from '../../src/books/ledger/trial-balance.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'

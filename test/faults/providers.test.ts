@@ -3,11 +3,11 @@
  * its port promises, reads a bounded number of bytes, and never throws what would be answered as `internal`.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/base/clock.ts'
-import { newId } from '../../src/base/ids.ts'
-import { silentLog as log } from '../../src/base/log.ts'
-import { Failure } from '../../src/failures/failure.ts'
-import { swapTokenOf } from '../../src/money/swap-tokens.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { newId } from '../../src/core/base/ids.ts'
+import { silentLog as log } from '../../src/core/base/log.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { swapTokenOf } from '../../src/core/money/swap-tokens.ts'
 import { createBridgeBanking } from '../../src/providers/banking/bridge.ts'
 import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
 import { createLithicProcessor } from '../../src/providers/card-processor/lithic.ts'
@@ -19,9 +19,9 @@ import { createEcbRates } from '../../src/providers/rates/ecb.ts'
 import { createChainalysisScreening } from '../../src/providers/screening/chainalysis.ts'
 import { createAcross } from '../../src/providers/swap-aggregator/across.ts'
 import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
+import type { SwapAggregator } from '../../src/providers/swap-aggregator/port.ts'
 import { createRelay } from '../../src/providers/swap-aggregator/relay.ts'
 import { createZeroEx } from '../../src/providers/swap-aggregator/zeroex.ts'
-import type { SwapAggregator } from '../../src/providers/swap-aggregator.ts'
 import {
   allMisbehaviours,
   type MisbehavingServer,

@@ -1,7 +1,7 @@
 /** Checks an answer against the document. Returns nothing, or a short description of the error. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
-import { type FailureCode, failures } from '../../src/failures/failure.ts'
+import { type FailureCode, failures } from '../../src/core/failures/failure.ts'
 import type { Answer } from './send.ts'
 import type { Operation, Shot } from './shots.ts'
 import type { Schema } from './values.ts'

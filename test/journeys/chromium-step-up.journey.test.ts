@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { secretOf, totpOf } from '../identity/signed-in.ts'
+import { secretOf, totpOf } from '../people/identity/signed-in.ts'
 import { findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 

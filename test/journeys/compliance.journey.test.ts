@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { randomToken } from '../../src/base/ids.ts'
+import { randomToken } from '../../src/core/base/ids.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newGuest, type Person } from './people.ts'
 

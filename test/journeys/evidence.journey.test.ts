@@ -17,7 +17,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Address, type Hex, MINT_MARK } from '../../src/providers/chain.ts'
+import { type Address, type Hex, MINT_MARK } from '../../src/providers/chain/port.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
 

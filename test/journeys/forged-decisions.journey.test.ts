@@ -3,7 +3,7 @@
  * start.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { newId } from '../../src/base/ids.ts'
+import { newId } from '../../src/core/base/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { bursar } from '../commands/bursar.ts'

@@ -12,8 +12,8 @@ import {
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { z } from 'zod'
-import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
-import type { Address, Hex } from '../../src/providers/chain.ts'
+import { sandboxTokens } from '../../src/chain/rpc/networks.ts'
+import type { Address, Hex } from '../../src/providers/chain/port.ts'
 import { type Person, requestJson, signInByEmail } from './people.ts'
 
 /** Addresses that receive the sandbox's own income: x402 sales and card settlements. */

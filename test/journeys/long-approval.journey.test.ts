@@ -1,7 +1,7 @@
 /** An approval that stays open for more than a day: the agent's idempotency key still refers to it. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { sweepIdempotency } from '../../src/spending/idempotency.ts'
+import { sweepIdempotency } from '../../src/books/spending/idempotency.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { overBothEngines } from './both-engines.ts'
 import { newGuest, requestJson } from './people.ts'

@@ -4,20 +4,20 @@
  */
 import { createWalletClient, erc20Abi, http, keccak256, stringToHex, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import type { ChainName } from '../../src/money/chains.ts'
-import { mintTokens } from '../../src/providers/chain/mint.ts'
-import { findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
-import { deployMissing } from '../../src/providers/chain/node/deploy.ts'
-import { createLanes } from '../../src/providers/chain/relay/lanes.ts'
-import { createNodeClient, localNodeOptions, type NodeClient } from '../../src/providers/chain/rpc/client.ts'
-import { placeCode } from '../../src/providers/chain/rpc/development-node.ts'
+import { mintTokens } from '../../src/chain/mint.ts'
+import { findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
+import { deployMissing } from '../../src/chain/node/deploy.ts'
+import { createLanes } from '../../src/chain/relay/lanes.ts'
+import { createNodeClient, localNodeOptions, type NodeClient } from '../../src/chain/rpc/client.ts'
+import { placeCode } from '../../src/chain/rpc/development-node.ts'
 import {
   addressesOf,
   canonicalContracts,
   issuedTokensOn,
   ownContracts,
-} from '../../src/providers/chain/rpc/networks.ts'
-import type { Address, Hex } from '../../src/providers/chain.ts'
+} from '../../src/chain/rpc/networks.ts'
+import type { ChainName } from '../../src/core/money/chains.ts'
+import type { Address, Hex } from '../../src/providers/chain/port.ts'
 
 /** @property payer a person outside, with 10,000 USDC. */
 export interface Mainnet {

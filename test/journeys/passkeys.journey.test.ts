@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { newAuthenticator } from '../identity/authenticator.ts'
+import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { sharedGateway } from './gateway.ts'
 
 const challenge = z.strictObject({

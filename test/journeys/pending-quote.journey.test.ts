@@ -1,7 +1,7 @@
 /** A quote that an agent buys over MCP on a slow chain: nothing is delivered before it is paid. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { httpClient, problemOf } from '../mcp/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { stableTokens, tokenBalance } from './keyed-owners.ts'

@@ -1,7 +1,7 @@
 /** Test persons over real HTTP: guests, and persons who signed in by a code from the sandbox's outbox. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { secretOf, totpOf } from '../identity/signed-in.ts'
+import { secretOf, totpOf } from '../people/identity/signed-in.ts'
 
 const session = z.object({ sessionToken: z.string(), account: z.looseObject({ id: z.string() }) })
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })

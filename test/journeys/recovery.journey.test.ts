@@ -1,8 +1,8 @@
 /** Account recovery over HTTP: what it revokes, what it lists, and the locks that only an administrator lifts. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { newAuthenticator } from '../identity/authenticator.ts'
-import { totpOf } from '../identity/signed-in.ts'
+import { newAuthenticator } from '../people/identity/authenticator.ts'
+import { totpOf } from '../people/identity/signed-in.ts'
 import { newAgent } from './agent.ts'
 import { overSharedAndPostgres } from './both-engines.ts'
 import {

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { addressOf, newOutsider, tokenBalance } from './keyed-owners.ts'
 import { newGuest, type Person } from './people.ts'

@@ -2,7 +2,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Chain } from '../../src/providers/chain.ts'
+import type { Chain } from '../../src/providers/chain/port.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { signAuthorization } from '../tools/transfers/signed-payments.ts'
 import { type Gateway, startGateway } from './gateway.ts'

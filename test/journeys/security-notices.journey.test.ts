@@ -2,8 +2,8 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { newAuthenticator } from '../identity/authenticator.ts'
-import { secretOf, totpOf } from '../identity/signed-in.ts'
+import { newAuthenticator } from '../people/identity/authenticator.ts'
+import { secretOf, totpOf } from '../people/identity/signed-in.ts'
 import { overBothEngines } from './both-engines.ts'
 import { enrollMfa, requestJson, signInByEmail } from './people.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { silentLog } from '../../src/base/log.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import {
   countRequest,
   type RateReading,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { parseJson } from '../../src/base/json.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { parseJson } from '../../src/core/base/json.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { decimalAmount } from '../../src/core/money/money.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { defineTool, type Tool } from '../../src/kernel/tool.ts'
-import { decimalAmount } from '../../src/money/money.ts'
 import { tools } from '../../tools/index.ts'
 
 const common = {

@@ -5,7 +5,7 @@
 import { getAddress } from 'viem'
 import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { approvableOperations } from '../../src/spending/approvable-operations.ts'
+import { approvableOperations } from '../../src/books/approvals/approvable-operations.ts'
 import { tools } from '../../tools/index.ts'
 import { overBothEngines } from '../journeys/both-engines.ts'
 import { enrollMfa, newGuest, type Person } from '../journeys/people.ts'

@@ -1,9 +1,9 @@
 /** The stream of a session: its notifications, and its end. */
 import { expect, it } from 'vitest'
 import { mcpHandler } from '../../mcp/http.ts'
-import { insertKey } from '../../src/identity/store.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
-import { openMcpSession } from '../../src/mcp-sessions/sessions.ts'
+import { insertKey } from '../../src/people/identity/store.ts'
+import { openMcpSession } from '../../src/people/mcp-sessions/sessions.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { policyAssets, spendPolicy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
-import { assetDecimals } from '../../src/money/money.ts'
+import { assetDecimals } from '../../src/core/money/money.ts'
 import { dereferenced } from '../dereferenced.ts'
 
 const plain = {

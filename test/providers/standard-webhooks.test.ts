@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { webhookSecretsOf } from '../../src/config/cards.ts'
+import { webhookSecretsOf } from '../../src/core/config/cards.ts'
 import { signWebhook, verifyWebhook } from '../../src/providers/standard-webhooks.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { silentLog } from '../../src/base/log.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import { openDoorbell } from '../../src/storage/doorbell.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { VERSION } from '../../src/base/version.ts'
+import { VERSION } from '../../src/core/base/version.ts'
 import { applyFunctions, changedFunctions } from '../../src/storage/apply-functions.ts'
 import { type DatabaseFunction, functions, readFunction } from '../../src/storage/functions.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'

@@ -2,8 +2,8 @@
  * A process that owns an embedded database: opens it, writes rows, prints the committed ones on standard output, and
  * runs until it is killed or standard input ends.
  */
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 
 const directory = process.argv[2] ?? ''

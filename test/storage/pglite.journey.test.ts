@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
+import { systemClock } from '../../src/core/base/clock.ts'
+import { silentLog } from '../../src/core/base/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'bursar-pglite-'))

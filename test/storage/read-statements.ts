@@ -1,6 +1,6 @@
 /** The raw statements of the program, read from its source: most are private to their file. */
 import { readFileSync } from 'node:fs'
-import { parameterNames } from '../../src/spending/reserve-parameters.ts'
+import { parameterNames } from '../../src/books/spending/reserve-parameters.ts'
 import type { Statement } from '../../src/storage/database.ts'
 import { filesBelow } from '../files.ts'
 

@@ -23,7 +23,7 @@ export type Kinds = ReadonlySet<string>
 
 /** One call. */
 export interface StatementCall {
-  /** `src/ledger/post.ts:53`. */
+  /** `src/books/ledger/post.ts:53`. */
   readonly place: string
   /** The statement's name; undefined where the call does not show it. */
   readonly statement: string | undefined

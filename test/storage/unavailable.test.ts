@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { asUnavailable, isConnectionLost } from '../../src/storage/unavailable.ts'
 
 const withCode = (code: string) => Object.assign(new Error('no'), { code })

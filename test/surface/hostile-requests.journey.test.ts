@@ -1,9 +1,9 @@
 /** Malformed requests, byte by byte: each is rejected with a problem, and the gateway continues. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { answerIn, sendRaw } from '../http/raw.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
+import { answerIn, sendRaw } from '../server/http/raw.ts'
 
 const problem = z.looseObject({
   code: z.string(),

@@ -38,7 +38,7 @@ describe('the registry', () => {
       'compliance.kyc',
       'compliance.personal_data.erase',
       'compliance.travel_rule',
-      // Journaled where the card is created, possibly by a job: src/cards/issue-card.ts.
+      // Journaled where the card is created, possibly by a job: src/rails/cards/issue-card.ts.
       'cards.issue',
       // A text to sign or a question, which grants nothing yet: its use or the decision is journaled.
       'agents.keys.challenge',

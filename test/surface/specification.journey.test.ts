@@ -9,9 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { wrapFetchWithPayment } from 'x402-fetch'
 import { z } from 'zod'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
-import type { Chain } from '../../src/providers/chain.ts'
+import type { Chain } from '../../src/providers/chain/port.ts'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
-import { newAuthenticator } from '../identity/authenticator.ts'
 import { newAgent } from '../journeys/agent.ts'
 import { type Gateway, sharedGateway, startGateway } from '../journeys/gateway.ts'
 import {
@@ -24,6 +23,7 @@ import {
   signInByEmail,
 } from '../journeys/people.ts'
 import { connectMcp } from '../mcp/client.ts'
+import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { signAuthorization } from '../tools/transfers/signed-payments.ts'
 import {
   errors,

@@ -1,5 +1,11 @@
 import { z } from 'zod'
 import type { Scope } from '../../policies/scopes.ts'
+import { nextCursor, pageMembers } from '../../src/core/base/page.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { latestOrDollars } from '../../src/providers/rates/port.ts'
+import { payoutReferences, searchPayoutTexts } from '../../src/rails/banking/payout-texts.ts'
+import { recipientNames } from '../../src/rails/banking/recipients.ts'
 import {
   type ActivityEntry,
   type ActivityPosition,
@@ -10,13 +16,7 @@ import {
   activityRooms,
   activityStatuses,
   listActivity,
-} from '../../src/activity/list-activity.ts'
-import { payoutReferences, searchPayoutTexts } from '../../src/banking/payout-texts.ts'
-import { recipientNames } from '../../src/banking/recipients.ts'
-import { nextCursor, pageMembers } from '../../src/base/page.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { latestOrDollars } from '../../src/providers/rates.ts'
+} from '../../src/records/activity/list-activity.ts'
 
 const scopeOf = {
   wallet: 'wallets:read',

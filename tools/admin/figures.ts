@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { railIds } from '../../src/providers/rail-controls/port.ts'
+import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import {
   type Figures,
   MAX_COUNTED_DECISIONS,
   queueNames,
   readFigures,
   type Volume,
-} from '../../src/health/read-figures.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { railIds } from '../../src/providers/rail-controls.ts'
-import { latestOrDollars } from '../../src/providers/rates.ts'
+} from '../../src/records/gauges/read-figures.ts'
 
 const volume = z.strictObject({
   usd: z.string().describe('USD that moved or is held to move.'),

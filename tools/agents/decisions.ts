@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { decisionView, isKeyOf, showDecisions } from '../../src/audit/show-decisions.ts'
-import { nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { decisionView, isKeyOf, showDecisions } from '../../src/records/decisions/show-decisions.ts'
 
 export default defineTool({
   name: 'agents.decisions',

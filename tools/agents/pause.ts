@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { keyState } from '../../src/identity/keys/key-state.ts'
-import { pauseKeys } from '../../src/identity/keys/owned-keys.ts'
-import { cancelStoppedOrders } from '../../src/investing/stopped-orders.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { keyState } from '../../src/people/identity/keys/key-state.ts'
+import { pauseKeys } from '../../src/people/identity/keys/owned-keys.ts'
+import { cancelStoppedOrders } from '../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
   name: 'agents.pause',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { explainDecision, explainedRule } from '../../src/books/spending/explain-decision.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { explainDecision, explainedRule } from '../../src/spending/explain-decision.ts'
 
 export default defineTool({
   name: 'agents.rules',

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
-import { findIssuedKey } from '../../src/identity/store.ts'
+import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { type Approval, decideApproval, findApproval } from '../../src/books/approvals/approvals.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
-import { type Approval, decideApproval, findApproval } from '../../src/spending/approvals.ts'
+import { findIssuedKey } from '../../src/people/identity/store.ts'
 
 export default defineTool({
   name: 'approvals.decide',

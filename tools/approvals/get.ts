@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { findApproval } from '../../src/books/approvals/approvals.ts'
+import { findUsedUp } from '../../src/books/approvals/used-up.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
-import { findApproval } from '../../src/spending/approvals.ts'
-import { findUsedUp } from '../../src/spending/used-up.ts'
 
 export default defineTool({
   name: 'approvals.get',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
+import { approvalStatus, approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { listApprovals } from '../../src/books/approvals/approvals.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { approvalStatus, approvalView, viewApproval } from '../../src/spending/approval-view.ts'
-import { listApprovals } from '../../src/spending/approvals.ts'
 
 export default defineTool({
   name: 'approvals.list',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { visibleText } from '../../src/base/untrusted-text.ts'
+import { approvableOperations } from '../../src/books/approvals/approvable-operations.ts'
+import { approvalStatus } from '../../src/books/approvals/approval-view.ts'
+import { findUsedUp, usedUpView } from '../../src/books/approvals/used-up.ts'
+import { violationView } from '../../src/books/spending/violation-view.ts'
+import { visibleText } from '../../src/core/base/untrusted-text.ts'
 import { approvalUrl } from '../../src/kernel/gates/approval.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { approvableOperations } from '../../src/spending/approvable-operations.ts'
-import { approvalStatus } from '../../src/spending/approval-view.ts'
-import { findUsedUp, usedUpView } from '../../src/spending/used-up.ts'
-import { violationView } from '../../src/spending/violation-view.ts'
 
 export default defineTool({
   name: 'approvals.request',

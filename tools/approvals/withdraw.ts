@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { recordChange } from '../../src/kernel/record-change.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
 import {
   type Approval,
   type ApprovalOwner,
   decideApproval,
   findApproval,
-} from '../../src/spending/approvals.ts'
+} from '../../src/books/approvals/approvals.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
   name: 'approvals.withdraw',

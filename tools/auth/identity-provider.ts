@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
 import {
   accountOfIdentity,
   identifyReturned,
   redirectUriOf,
   startFederatedSignIn,
-} from '../../src/identity/oauth/federation.ts'
-import { sessionAnswer, signIn } from '../../src/identity/sessions/session-answer.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { openWallet } from '../../src/wallets/open-wallet.ts'
+} from '../../src/people/identity/oauth/federation.ts'
+import { sessionAnswer, signIn } from '../../src/people/identity/sessions/session-answer.ts'
+import { openWallet } from '../../src/rails/wallets/open-wallet.ts'
 
 const input = z
   .strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { revokeSessions } from '../../src/identity/store.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { revokeSessions } from '../../src/people/identity/store.ts'
 
 export default defineTool({
   name: 'auth.logout',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { changeDisplayName, displayNameInput } from '../../src/identity/display-name.ts'
-import { accountView, viewAccount } from '../../src/identity/sessions/session-answer.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { changeDisplayName, displayNameInput } from '../../src/people/identity/display-name.ts'
+import { accountView, viewAccount } from '../../src/people/identity/sessions/session-answer.ts'
 
 export default defineTool({
   name: 'auth.profile',

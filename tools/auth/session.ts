@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { continueSession, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { continueSession, unchangedSessionAnswer } from '../../src/people/identity/sessions/session-answer.ts'
 
 export default defineTool({
   name: 'auth.session',

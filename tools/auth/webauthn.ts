@@ -1,27 +1,27 @@
 import { z } from 'zod'
-import { displayNameInput } from '../../src/identity/display-name.ts'
-import {
-  authenticationResponse,
-  passkeyResponse,
-  registrationResponse,
-} from '../../src/identity/passkeys/passkey-response.ts'
-import { assertPasskey, loginOptions } from '../../src/identity/passkeys/passkeys.ts'
-import { registerPasskey, registrationOptions } from '../../src/identity/passkeys/register-passkey.ts'
-import { sendSecurityNotice } from '../../src/identity/security-notices.ts'
-import {
-  continueSession,
-  signIn,
-  unchangedSessionAnswer,
-} from '../../src/identity/sessions/session-answer.ts'
-import { findAccount } from '../../src/identity/store.ts'
 import { type Context, findPerson } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import type { WalletOwner } from '../../src/providers/chain.ts'
-import { requireIdleWallet } from '../../src/wallets/escrow/escrow.ts'
-import { openWallet } from '../../src/wallets/open-wallet.ts'
-import { transferOwnership } from '../../src/wallets/signing/signer-store.ts'
+import { displayNameInput } from '../../src/people/identity/display-name.ts'
+import {
+  authenticationResponse,
+  passkeyResponse,
+  registrationResponse,
+} from '../../src/people/identity/passkeys/passkey-response.ts'
+import { assertPasskey, loginOptions } from '../../src/people/identity/passkeys/passkeys.ts'
+import { registerPasskey, registrationOptions } from '../../src/people/identity/passkeys/register-passkey.ts'
+import { sendSecurityNotice } from '../../src/people/identity/security-notices.ts'
+import {
+  continueSession,
+  signIn,
+  unchangedSessionAnswer,
+} from '../../src/people/identity/sessions/session-answer.ts'
+import { findAccount } from '../../src/people/identity/store.ts'
+import type { WalletOwner } from '../../src/providers/chain/port.ts'
+import { requireIdleWallet } from '../../src/rails/wallets/escrow/escrow.ts'
+import { openWallet } from '../../src/rails/wallets/open-wallet.ts'
+import { transferOwnership } from '../../src/rails/wallets/signing/signer-store.ts'
 
 const request = z
   .strictObject({

@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { requireBankCustomer } from '../../src/banking/bank-customer.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { type Stablecoin, stablecoins } from '../../src/core/money/money.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { loadHolderName } from '../../src/people/compliance/verified-person.ts'
+import { bankCurrencies } from '../../src/providers/banking/port.ts'
+import { requireBankCustomer } from '../../src/rails/banking/bank-customer.ts'
 import {
   type OrderedAccount,
   openVirtualAccount,
   orderVirtualAccount,
   viewVirtualAccount,
   virtualAccountView,
-} from '../../src/banking/open-account.ts'
-import { loadHolderName } from '../../src/compliance/verified-person.ts'
-import { Failure } from '../../src/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { type Stablecoin, stablecoins } from '../../src/money/money.ts'
-import { bankCurrencies } from '../../src/providers/banking.ts'
-import { findWallet } from '../../src/wallets/store.ts'
+} from '../../src/rails/banking/open-account.ts'
+import { findWallet } from '../../src/rails/wallets/store.ts'
 
 export default defineTool({
   name: 'banking.create',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
-import { listVirtualAccounts } from '../../src/banking/store.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { viewVirtualAccount, virtualAccountView } from '../../src/rails/banking/open-account.ts'
+import { listVirtualAccounts } from '../../src/rails/banking/store.ts'
 
 export default defineTool({
   name: 'banking.list',

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { bindToKey, listLooseParts } from '../../src/cards/agent-card.ts'
-import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
-import { resolveBinding } from '../../src/cards/change-card.ts'
-import { issueCard, newCard } from '../../src/cards/issue-card.ts'
-import { type NewCard, orderCard } from '../../src/cards/order-card.ts'
-import { loadHolderName } from '../../src/compliance/verified-person.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { requireValidCredential } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { loadHolderName } from '../../src/people/compliance/verified-person.ts'
+import { bindToKey, listLooseParts } from '../../src/rails/cards/agent-card.ts'
+import { cardView, controlMembers, viewCard, withControls } from '../../src/rails/cards/card-view.ts'
+import { resolveBinding } from '../../src/rails/cards/change-card.ts'
+import { issueCard, newCard } from '../../src/rails/cards/issue-card.ts'
+import { type NewCard, orderCard } from '../../src/rails/cards/order-card.ts'
 
 export default defineTool({
   name: 'cards.issue',

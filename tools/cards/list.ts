@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
-import { cardView, viewCard } from '../../src/cards/card-view.ts'
-import { listCards } from '../../src/cards/store.ts'
+import { sumOpenDebts } from '../../src/books/debts/debts.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { decimalOf, type Stablecoin } from '../../src/core/money/money.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, type Stablecoin } from '../../src/money/money.ts'
-import { sumOpenDebts } from '../../src/spending/debts.ts'
-import { readEscrow } from '../../src/wallets/escrow/escrow.ts'
+import { cardView, viewCard } from '../../src/rails/cards/card-view.ts'
+import { listCards } from '../../src/rails/cards/store.ts'
+import { readEscrow } from '../../src/rails/wallets/escrow/escrow.ts'
 
 const moneyView = z.strictObject({
   asset: z.string().describe('Its symbol.'),

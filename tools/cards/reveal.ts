@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { findCardToChange } from '../../src/cards/change-card.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { findCardToChange } from '../../src/rails/cards/change-card.ts'
 
 /** The number is shown that long, in seconds. */
 const SHOWN_SECONDS = 60

@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { listLoosenedParts } from '../../src/cards/agent-card.ts'
-import { cardState } from '../../src/cards/card-state.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { listLoosenedParts } from '../../src/rails/cards/agent-card.ts'
+import { cardState } from '../../src/rails/cards/card-state.ts'
 import {
   cardView,
   controlMembers,
   memberDirections,
   viewCard,
   withControls,
-} from '../../src/cards/card-view.ts'
-import { changeCard, findCardToChange } from '../../src/cards/change-card.ts'
-import { callerOf } from '../../src/kernel/context.ts'
-import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
-import { recordChange } from '../../src/kernel/record-change.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+} from '../../src/rails/cards/card-view.ts'
+import { changeCard, findCardToChange } from '../../src/rails/cards/change-card.ts'
 
 const { limits, priority, channels } = controlMembers
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
-import { listTransactions, transactionView } from '../../src/cards/list-transactions.ts'
-import { findOwnCard } from '../../src/cards/store.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { listTransactions, transactionView } from '../../src/rails/cards/list-transactions.ts'
+import { findOwnCard } from '../../src/rails/cards/store.ts'
 
 export default defineTool({
   name: 'cards.transactions',

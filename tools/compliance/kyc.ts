@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { birthDateError } from '../../policies/kyc.ts'
-import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
-import { applyForKyc } from '../../src/compliance/kyc.ts'
-import { kycView, viewKyc } from '../../src/compliance/kyc-view.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { countryCode, personName } from '../../src/people/compliance/identity-fields.ts'
+import { applyForKyc } from '../../src/people/compliance/kyc.ts'
+import { kycView, viewKyc } from '../../src/people/compliance/kyc-view.ts'
 
 const country = countryCode.describe('ISO 3166-1 alpha-2.')
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { findApplication } from '../../src/compliance/kyc-store.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { findApplication } from '../../src/people/compliance/kyc-store.ts'
 
 export default defineTool({
   name: 'compliance.verification_page',

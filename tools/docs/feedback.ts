@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { countVote, votes } from '../../src/docs/feedback.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { countVote, votes } from '../../src/records/feedback/feedback.ts'
 
 export default defineTool({
   name: 'docs.feedback',

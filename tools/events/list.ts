@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { eventView, viewEvent } from '../../src/events/catalogue.ts'
-import { publishEvents } from '../../src/events/publish.ts'
-import { eventQuery, findSequence, readEvents } from '../../src/events/read-events.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { eventView, viewEvent } from '../../src/records/events/catalogue.ts'
+import { publishEvents } from '../../src/records/events/publish.ts'
+import { eventQuery, findSequence, readEvents } from '../../src/records/events/read-events.ts'
 
 export default defineTool({
   name: 'events.list',

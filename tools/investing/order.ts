@@ -1,16 +1,22 @@
 import { z } from 'zod'
-import { canonicalJson } from '../../src/base/json.ts'
-import { admitOrder } from '../../src/investing/admit-order.ts'
-import { findRepeatedOrder } from '../../src/investing/find-repeated-order.ts'
-import { BANK, BROKER, type Order } from '../../src/investing/order.ts'
-import { orderView, viewOrder } from '../../src/investing/order-view.ts'
-import { orderConflict, placeWritten } from '../../src/investing/place-order.ts'
-import { findOrder, insertOrder, type OrderOwner } from '../../src/investing/store.ts'
+import { reasonMember } from '../../src/books/spending/spend-note.ts'
+import { canonicalJson } from '../../src/core/base/json.ts'
+import {
+  amountMismatch,
+  decimalAmount,
+  decimalOf,
+  decimalOfUnits,
+  moneyOf,
+} from '../../src/core/money/money.ts'
+import { priceOf, priceText, sharesOf } from '../../src/core/money/shares.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, decimalOfUnits, moneyOf } from '../../src/money/money.ts'
-import { priceOf, priceText, sharesOf } from '../../src/money/shares.ts'
-import { reasonMember } from '../../src/spending/spend-note.ts'
+import { admitOrder } from '../../src/rails/investing/admit-order.ts'
+import { findRepeatedOrder } from '../../src/rails/investing/find-repeated-order.ts'
+import { BANK, BROKER, type Order } from '../../src/rails/investing/order.ts'
+import { orderView, viewOrder } from '../../src/rails/investing/order-view.ts'
+import { orderConflict, placeWritten } from '../../src/rails/investing/place-order.ts'
+import { findOrder, insertOrder, type OrderOwner } from '../../src/rails/investing/store.ts'
 
 /** 0.01 and 1,000,000 USD per share. */
 const MIN_PRICE = priceOf('0.01')

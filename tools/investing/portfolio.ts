@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { untrustedText } from '../../src/base/untrusted-text.ts'
-import { PERCENT_DIGITS, timeframes } from '../../src/investing/performance.ts'
-import { type Holding, showPortfolio } from '../../src/investing/show-portfolio.ts'
+import { untrustedText } from '../../src/core/base/untrusted-text.ts'
+import { decimalOf, decimalOfUnits } from '../../src/core/money/money.ts'
+import { averageCost, priceText, quantityText } from '../../src/core/money/shares.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, decimalOfUnits } from '../../src/money/money.ts'
-import { averageCost, priceText, quantityText } from '../../src/money/shares.ts'
+import { PERCENT_DIGITS, timeframes } from '../../src/rails/investing/performance.ts'
+import { type Holding, showPortfolio } from '../../src/rails/investing/show-portfolio.ts'
 
 const usd = (units: bigint) => decimalOf({ asset: 'USD', units })
 const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)

@@ -8,18 +8,11 @@ import {
 } from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
-import { agreeTerms } from '../../src/banking/payout-quote.ts'
-import { payoutAssets } from '../../src/banking/payout-request.ts'
-import { requireRecipient } from '../../src/banking/recipients.ts'
-import type { AccessKey } from '../../src/base/principal.ts'
-import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
-import { Failure } from '../../src/failures/failure.ts'
-import { policyHashOf } from '../../src/identity/keys/agent-keys.ts'
-import { agentKinds, developerKinds, findOwnKey } from '../../src/identity/keys/owned-keys.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { simulateSpends } from '../../src/kernel/simulate.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { chainInput } from '../../src/money/chains.ts'
+import { pastSpends } from '../../src/books/spending/past-spends.ts'
+import { violationView } from '../../src/books/spending/violation-view.ts'
+import type { AccessKey } from '../../src/core/base/principal.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { chainInput } from '../../src/core/money/chains.ts'
 import {
   type Asset,
   amountMismatch,
@@ -29,13 +22,20 @@ import {
   type Money,
   moneyOf,
   stablecoins,
-} from '../../src/money/money.ts'
-import { onChain } from '../../src/providers/chains.ts'
-import { pastSpends } from '../../src/spending/past-spends.ts'
-import { violationView } from '../../src/spending/violation-view.ts'
-import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
-import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
-import { evmAddress } from '../../src/wallets/transfers/transfer-members.ts'
+} from '../../src/core/money/money.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { simulateSpends } from '../../src/kernel/simulate.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
+import { policyHashOf } from '../../src/people/identity/keys/agent-keys.ts'
+import { agentKinds, developerKinds, findOwnKey } from '../../src/people/identity/keys/owned-keys.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
+import { agreeTerms } from '../../src/rails/banking/payout-quote.ts'
+import { payoutAssets } from '../../src/rails/banking/payout-request.ts'
+import { requireRecipient } from '../../src/rails/banking/recipients.ts'
+import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
+import { loadTransferFacts } from '../../src/rails/wallets/transfers/load-transfer-facts.ts'
+import { evmAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
 
 /** Maximum number of a key's decisions to replay. */
 const MAX_REPLAYED = 1000

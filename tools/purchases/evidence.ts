@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { signDocument } from '../../src/audit/signed-document.ts'
-import { keySet, signingKeyOf } from '../../src/audit/signing-key.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/purchases/evidence-document.ts'
-import { findOwnPurchase } from '../../src/purchases/store.ts'
+import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
+import { findOwnPurchase } from '../../src/rails/buying/store.ts'
+import { signDocument } from '../../src/records/decisions/signed-document.ts'
+import { keySet, signingKeyOf } from '../../src/records/decisions/signing-key.ts'
 
 export default defineTool({
   name: 'purchases.evidence',

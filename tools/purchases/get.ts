@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { findOwnPurchase } from '../../src/purchases/store.ts'
-import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/purchases/view.ts'
+import { findOwnPurchase } from '../../src/rails/buying/store.ts'
+import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
   name: 'purchases.get',

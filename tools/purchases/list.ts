@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
+import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { listPurchases } from '../../src/purchases/store.ts'
-import { purchaseView, viewPurchase } from '../../src/purchases/view.ts'
+import { listPurchases } from '../../src/rails/buying/store.ts'
+import { purchaseView, viewPurchase } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
   name: 'purchases.list',

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { ageOf } from '../../src/payments/fx-quote.ts'
-import { railIds } from '../../src/providers/rail-controls.ts'
-import type { Rates } from '../../src/providers/rates.ts'
+import { railIds } from '../../src/providers/rail-controls/port.ts'
+import type { Rates } from '../../src/providers/rates/port.ts'
 import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
+import { ageOf } from '../../src/rails/selling/payments/fx-quote.ts'
 
 const rail = z.strictObject({
   id: z.enum(railIds).describe('Id of the rail.'),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
-import { setSandboxRole } from '../../src/identity/accounts.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { setSandboxRole } from '../../src/people/identity/accounts.ts'
 
 export default defineTool({
   name: 'sandbox.admin',

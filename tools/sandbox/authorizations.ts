@@ -1,12 +1,18 @@
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
-import { findAnyCard } from '../../src/cards/store.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { convertRoundingUp, crossRateUp } from '../../src/core/money/cross-rate.ts'
+import { currencyOf } from '../../src/core/money/currencies.ts'
+import {
+  amountMismatch,
+  assetDecimals,
+  decimalAmount,
+  decimalOf,
+  moneyOf,
+} from '../../src/core/money/money.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { convertRoundingUp, crossRateUp } from '../../src/money/cross-rate.ts'
-import { currencyOf } from '../../src/money/currencies.ts'
-import { amountMismatch, assetDecimals, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
+import { findAnyCard } from '../../src/rails/cards/store.ts'
 
 /** One million US dollars. */
 const MAX_CENTS = 100_000_000n

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { stablecoins } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { stablecoins } from '../../src/money/money.ts'
-import type { Chain } from '../../src/providers/chain.ts'
+import type { Chain } from '../../src/providers/chain/port.ts'
 
 const chainMembers = {
   rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null if it is simulated.'),

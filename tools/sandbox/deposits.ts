@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { findVirtualAccount } from '../../src/banking/store.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
+import { findVirtualAccount } from '../../src/rails/banking/store.ts'
 
 /** Maximum deposit in whole units of the currency. */
 const MAX_AMOUNT = 1_000_000n

@@ -1,9 +1,6 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
-import { type Context, personOf } from '../../src/kernel/context.ts'
-import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
-import { chainInput } from '../../src/money/chains.ts'
+import { chainInput } from '../../src/core/money/chains.ts'
 import {
   amountMismatch,
   decimalAmount,
@@ -11,12 +8,15 @@ import {
   type Money,
   moneyOf,
   stablecoins,
-} from '../../src/money/money.ts'
-import { type Address, type Mint, tokenAddress } from '../../src/providers/chain.ts'
-import { onChain } from '../../src/providers/chains.ts'
-import { bookDeposit, demoFunds } from '../../src/wallets/open-wallet.ts'
-import { mintOwed, type OwedMint, recordOwedMints } from '../../src/wallets/reconcile/owed-mints.ts'
-import { findWallet, findWalletOwner } from '../../src/wallets/store.ts'
+} from '../../src/core/money/money.ts'
+import { type Context, personOf } from '../../src/kernel/context.ts'
+import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
+import { type Address, type Mint, tokenAddress } from '../../src/providers/chain/port.ts'
+import { bookDeposit, demoFunds } from '../../src/rails/wallets/open-wallet.ts'
+import { mintOwed, type OwedMint, recordOwedMints } from '../../src/rails/wallets/reconcile/owed-mints.ts'
+import { findWallet, findWalletOwner } from '../../src/rails/wallets/store.ts'
 
 /** Maximum amount in whole tokens, far below what a database column holds. */
 const MAX_AMOUNT = 1_000_000n

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { readOutbox } from '../../src/identity/codes/outbox.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { channels } from '../../src/providers/messages.ts'
+import { readOutbox } from '../../src/people/identity/codes/outbox.ts'
+import { channels } from '../../src/providers/messages/port.ts'
 
 const MAX_MESSAGES = 100
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { findAnyPayout } from '../../src/banking/payout.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { decimalOf } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf } from '../../src/money/money.ts'
+import { findAnyPayout } from '../../src/rails/banking/payout.ts'
 
 /** The provider's words for each outcome. */
 const states = { paid: 'payment_processed', returned: 'returned', failed: 'error' } as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money/money.ts'
 
 const MAX_MICROS = 9_999_999n
 

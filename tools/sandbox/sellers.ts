@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { sandboxSellers, sellerProtocols, sellerUrl } from '../../src/sandbox-sellers/sellers.ts'
+import { sandboxSellers, sellerProtocols, sellerUrl } from '../../src/sandbox/sellers/sellers.ts'
 
 export default defineTool({
   name: 'sandbox.sellers',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { destinationChannels } from '../../src/identity/codes/login-destinations.ts'
-import { lockAccount } from '../../src/identity/locks.ts'
-import { countPasskeys } from '../../src/identity/passkeys/passkeys.ts'
-import { cancelStoppedOrders } from '../../src/investing/stopped-orders.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { destinationChannels } from '../../src/people/identity/codes/login-destinations.ts'
+import { lockAccount } from '../../src/people/identity/locks.ts'
+import { countPasskeys } from '../../src/people/identity/passkeys/passkeys.ts'
+import { cancelStoppedOrders } from '../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
   name: 'security.lock',

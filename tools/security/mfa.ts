@@ -1,8 +1,12 @@
 import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
-import { Failure } from '../../src/failures/failure.ts'
-import { lockAccountRow, recordFailedFactor } from '../../src/identity/locks.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { type Context, personOf } from '../../src/kernel/context.ts'
+import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { lockAccountRow, recordFailedFactor } from '../../src/people/identity/locks.ts'
 import {
   activate,
   beginEnrollment,
@@ -11,13 +15,9 @@ import {
   mfaStatus,
   useRecoveryCode,
   useTotp,
-} from '../../src/identity/mfa.ts'
-import { sendSecurityNotice } from '../../src/identity/security-notices.ts'
-import { endStepUps, stepUpSession } from '../../src/identity/store.ts'
-import { type Context, personOf } from '../../src/kernel/context.ts'
-import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
-import { recordChange } from '../../src/kernel/record-change.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+} from '../../src/people/identity/mfa.ts'
+import { sendSecurityNotice } from '../../src/people/identity/security-notices.ts'
+import { endStepUps, stepUpSession } from '../../src/people/identity/store.ts'
 
 const needs = {
   status: [],

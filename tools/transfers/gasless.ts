@@ -1,31 +1,36 @@
 import { getAddress, isAddressEqual } from 'viem'
 import { z } from 'zod'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import {
+  applyReview,
+  findReviewVerdict,
+  REVIEW_HINT,
+  reviewSubject,
+} from '../../src/books/spending/reviews.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { decimalOf, type Money } from '../../src/core/money/money.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, type Money } from '../../src/money/money.ts'
-import type { Address } from '../../src/providers/chain.ts'
-import { onChain } from '../../src/providers/chains.ts'
-import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../src/spending/reviews.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
+import type { Address } from '../../src/providers/chain/port.ts'
 import {
   type AuthorizedPayment,
   gaslessRequest,
   paymentOf,
-} from '../../src/wallets/relays/gasless-request.ts'
+} from '../../src/rails/wallets/relays/gasless-request.ts'
 import {
   findRepeatedRelay,
   relayPayment,
   type SubmittedRelay,
-} from '../../src/wallets/relays/relay-payment.ts'
-import { isRelayed } from '../../src/wallets/relays/relay-store.ts'
+} from '../../src/rails/wallets/relays/relay-payment.ts'
+import { isRelayed } from '../../src/rails/wallets/relays/relay-store.ts'
 import {
   authorizingTokens,
   judgePayment,
   permitsOf,
   rejected,
-} from '../../src/wallets/relays/token-authorization.ts'
-import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
+} from '../../src/rails/wallets/relays/token-authorization.ts'
+import { findWalletOwner, lowerCase } from '../../src/rails/wallets/store.ts'
 
 const screening = z.strictObject({
   result: z.enum(['clear', 'review', 'blocked']).describe('AML screening result of payer and payee.'),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, stablecoins } from '../../src/money/money.ts'
-import { latestOrDollars } from '../../src/providers/rates.ts'
-import { readPurseBalances } from '../../src/purchases/purse-books.ts'
-import { showWallet, worthOf } from '../../src/wallets/show-wallet.ts'
+import { latestOrDollars } from '../../src/providers/rates/port.ts'
+import { readPurseBalances } from '../../src/rails/buying/purse-books.ts'
+import { showWallet, worthOf } from '../../src/rails/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
   name: z.string().describe('Name of the module.'),

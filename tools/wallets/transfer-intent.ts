@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { onChain } from '../../src/providers/chains.ts'
-import { intentView, makeTransferIntent } from '../../src/wallets/signing/make-intent.ts'
-import { lowerCase } from '../../src/wallets/store.ts'
-import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
-import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
+import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
+import { intentView, makeTransferIntent } from '../../src/rails/wallets/signing/make-intent.ts'
+import { lowerCase } from '../../src/rails/wallets/store.ts'
+import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
+import { loadTransferFacts } from '../../src/rails/wallets/transfers/load-transfer-facts.ts'
 import {
   refineAmount,
   transferMembers,
   withParsedAmount,
-} from '../../src/wallets/transfers/transfer-members.ts'
+} from '../../src/rails/wallets/transfers/transfer-members.ts'
 
 export default defineTool({
   name: 'wallets.transfer_intent',

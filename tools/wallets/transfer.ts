@@ -1,35 +1,39 @@
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
-import { complianceFactsFrom } from '../../src/compliance/transfer-facts.ts'
-import { Failure } from '../../src/failures/failure.ts'
-import { countSignature } from '../../src/identity/passkeys/count-signature.ts'
-import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
-import { passkeySigners } from '../../src/identity/passkeys/passkey-signature.ts'
+import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
+import { noteMembers } from '../../src/books/spending/spend-note.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
+import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { spendFingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, stablecoins } from '../../src/money/money.ts'
-import { onChain } from '../../src/providers/chains.ts'
-import { findApprovalRequestedAt } from '../../src/spending/approvals.ts'
-import { noteMembers } from '../../src/spending/spend-note.ts'
-import { rejected } from '../../src/wallets/signing/verify-signature.ts'
-import { insertTransfer, lowerCase, walletWritten } from '../../src/wallets/store.ts'
-import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
+import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
+import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
+import { countSignature } from '../../src/people/identity/passkeys/count-signature.ts'
+import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
+import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
+import { rejected } from '../../src/rails/wallets/signing/verify-signature.ts'
+import { insertTransfer, lowerCase, walletWritten } from '../../src/rails/wallets/store.ts'
+import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
   authorizedTransfer,
   authorizeTransfer,
   buildAuthorization,
   sandboxAuthorization,
-} from '../../src/wallets/transfers/authorize-transfer.ts'
-import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
-import { loadTransferFacts } from '../../src/wallets/transfers/load-transfer-facts.ts'
-import { planTransfer, type SentTransfer, sendWritten } from '../../src/wallets/transfers/send-transfer.ts'
+} from '../../src/rails/wallets/transfers/authorize-transfer.ts'
+import { findRepeatedTransfer } from '../../src/rails/wallets/transfers/find-repeated-transfer.ts'
+import { loadTransferFacts } from '../../src/rails/wallets/transfers/load-transfer-facts.ts'
+import {
+  planTransfer,
+  type SentTransfer,
+  sendWritten,
+} from '../../src/rails/wallets/transfers/send-transfer.ts'
 import {
   refineAmount,
   transferMembers,
   withParsedAmount,
-} from '../../src/wallets/transfers/transfer-members.ts'
+} from '../../src/rails/wallets/transfers/transfer-members.ts'
 
 const NAME = 'wallets.transfer'
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
 import {
   endpointId,
   endpointView,
   requireEndpoint,
   viewEndpoint,
-} from '../../src/events/webhooks/endpoints.ts'
-import { personOf } from '../../src/kernel/context.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+} from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.get',

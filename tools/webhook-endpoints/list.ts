@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { endpointView, listEndpoints, viewEndpoint } from '../../src/events/webhooks/endpoints.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { endpointView, listEndpoints, viewEndpoint } from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.list',

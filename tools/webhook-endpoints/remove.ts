@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { deleteEndpoint, endpointId, requireEndpoint } from '../../src/events/webhooks/endpoints.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { deleteEndpoint, endpointId, requireEndpoint } from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.remove',

@@ -1,13 +1,13 @@
 import { z } from 'zod'
+import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
 import {
   endpointId,
   requireEndpoint,
   rotateSecret,
   shownSecret,
-} from '../../src/events/webhooks/endpoints.ts'
-import { personOf } from '../../src/kernel/context.ts'
-import { recordChange } from '../../src/kernel/record-change.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+} from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.rotate',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { endpointId, requireEndpoint, sendPing } from '../../src/events/webhooks/endpoints.ts'
-import { Failure } from '../../src/failures/failure.ts'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { endpointId, requireEndpoint, sendPing } from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.test',

@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { publishEvents } from '../../src/events/publish.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { publishEvents } from '../../src/records/events/publish.ts'
 import {
   changeEndpoint,
   endpointId,
@@ -7,10 +10,7 @@ import {
   endpointView,
   requireEndpoint,
   viewEndpoint,
-} from '../../src/events/webhooks/endpoints.ts'
-import { personOf } from '../../src/kernel/context.ts'
-import { recordChange } from '../../src/kernel/record-change.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+} from '../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.update',

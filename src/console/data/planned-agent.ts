@@ -1,6 +1,6 @@
 /**
  * An owner's choices for an agent that is about to connect. Its own page, in another tab of this browser, takes them over
- * (`src/http/pages/client/planned-agent.ts`). Payees are not kept there.
+ * (`src/server/http/pages/client/planned-agent.ts`). Payees are not kept there.
  */
 import type { PolicyDraft } from '../words/policy-draft.ts'
 import { scopesOf } from '../words/policy-draft.ts'

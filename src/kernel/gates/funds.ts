@@ -1,10 +1,11 @@
 /** The failure of a spend for which the money is not there: what is missing where, and where else the account has money. */
-import { Failure } from '../../failures/failure.ts'
-import { balances } from '../../ledger/balances.ts'
-import { isChainName } from '../../money/chains.ts'
-import { decimalOf } from '../../money/money.ts'
-import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
-import type { SpendVerdict } from '../../spending/reserve.ts'
+
+import { balances } from '../../books/ledger/balances.ts'
+import type { SpendVerdict } from '../../books/spending/reserve.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { isChainName } from '../../core/money/chains.ts'
+import { decimalOf } from '../../core/money/money.ts'
+import { decimalOfValue, nameOfValue } from '../../core/money/shares.ts'
 import { type Context, callerOf } from '../context.ts'
 import type { SpendPlan } from '../tool.ts'
 

@@ -1,8 +1,8 @@
 /** Requires the identity verification level for a spend. */
 import { neededLevel } from '../../../policies/kyc.ts'
 import { usdOfMicros } from '../../../policies/usd.ts'
-import type { Account } from '../../base/principal.ts'
-import { Failure } from '../../failures/failure.ts'
+import type { Account } from '../../core/base/principal.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Settings } from '../context.ts'
 
 /**

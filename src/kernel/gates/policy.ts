@@ -1,7 +1,7 @@
 /** Parses the policy of a key once per version. */
 import { LRUCache } from 'lru-cache'
 import { type Policy, storedPolicy } from '../../../policies/policy.ts'
-import type { AccessKey } from '../../base/principal.ts'
+import type { AccessKey } from '../../core/base/principal.ts'
 
 // Never stale: the cache key has the version, and the key's row is read on every request.
 const parsed = new LRUCache<string, Policy>({ max: 10_000 })

@@ -1,5 +1,5 @@
 /** The one gate for the proof of a person: every operation declares its proof, and the kernel asks for it. */
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Context } from '../context.ts'
 import type { SpendPlan, Tool } from '../tool.ts'
 import { requireRecentProof, requireStepUp } from './step-up.ts'

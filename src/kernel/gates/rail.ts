@@ -1,5 +1,5 @@
 /** Requires the rail of a money operation to be enabled. A control that cannot be read counts as disabled. */
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Services } from '../context.ts'
 import type { Tool } from '../tool.ts'
 

@@ -1,7 +1,7 @@
 /** Rate limits. */
-import type { Account, AccountPrincipal } from '../../base/principal.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { RateBudget, RateVerdict } from '../../providers/rate-limiter.ts'
+import type { Account, AccountPrincipal } from '../../core/base/principal.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { RateBudget, RateVerdict } from '../../providers/rate-limiter/port.ts'
 import type { Services, Settings } from '../context.ts'
 
 /** A window to count in. @property share multiple of the limit of its class; default 1. */

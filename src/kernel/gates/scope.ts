@@ -1,7 +1,7 @@
 /** Requires the caller's role and scopes for a tool. */
 
-import type { Principal } from '../../base/principal.ts'
-import { Failure } from '../../failures/failure.ts'
+import type { Principal } from '../../core/base/principal.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Tool } from '../tool.ts'
 
 /** @throws Failure `unauthenticated`, `insufficient_scope`. */

@@ -1,6 +1,6 @@
 /** Requires a recent second factor or sign-in for privileged operations. @see https://www.rfc-editor.org/rfc/rfc9470 */
 import { judgeRecentProof, judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { type Context, personOf } from '../context.ts'
 
 /** Maximum age of a second factor in seconds: `max_age` of the challenge. */

@@ -4,10 +4,10 @@
  * @see https://apidocs.bridge.xyz/platform/customers/customers/kyclinks
  */
 import { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { BankCustomer, BankCustomerStatus, BankCustomers } from '../bank-customers.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
+import type { BankCustomer, BankCustomerStatus, BankCustomers } from './customers.ts'
 
 /** A person is waiting. */
 const TIMEOUT_MS = 8_000

@@ -3,8 +3,8 @@
  * @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/structure
  */
 import { z } from 'zod'
-import { Failure } from '../../failures/failure.ts'
-import type { BankingEvent } from '../banking.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { BankingEvent } from './port.ts'
 
 const text = z.string().min(1).max(255)
 const envelope = z.object({

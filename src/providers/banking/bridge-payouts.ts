@@ -5,10 +5,12 @@
  */
 import { isAddress } from 'viem'
 import { z } from 'zod'
-import { alpha3Of } from '../../base/alpha-3.ts'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import { assetDecimals, decimalOf, type Money, stablecoins } from '../../money/money.ts'
+import { alpha3Of } from '../../core/base/alpha-3.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { assetDecimals, decimalOf, type Money, stablecoins } from '../../core/money/money.ts'
+import type { Address } from '../chain/port.ts'
+import { callProvider } from '../http-client.ts'
 import {
   type BankAccountNumber,
   type BankPayouts,
@@ -19,9 +21,7 @@ import {
   type PayoutReport,
   payoutCurrencies,
   type QuotablePayout,
-} from '../banking.ts'
-import type { Address } from '../chain.ts'
-import { callProvider } from '../http-client.ts'
+} from './port.ts'
 
 /** A person is waiting. */
 const TIMEOUT_MS = 8_000

@@ -4,13 +4,13 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { createBridgeCustomers } from './bridge-customers.ts'
 import { readEvent } from './bridge-events.ts'
 import { createBridgePayouts } from './bridge-payouts.ts'
+import type { AccountOrder, BankInstructions, BankingProvider } from './port.ts'
 import { verifyBankingWebhook } from './signature.ts'
 
 /** Total time for opening an account; a person is waiting. */

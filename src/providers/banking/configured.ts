@@ -3,13 +3,13 @@
  * accounts.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
-import type { NewId } from '../../base/ids.ts'
-import type { Log } from '../../base/log.ts'
-import type { CardConfig } from '../../config/cards.ts'
-import type { BankingProvider } from '../banking.ts'
-import type { Rates } from '../rates.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { NewId } from '../../core/base/ids.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { CardConfig } from '../../core/config/cards.ts'
+import type { Rates } from '../rates/port.ts'
 import { createBridgeBanking } from './bridge.ts'
+import type { BankingProvider } from './port.ts'
 import { createSandboxBanking } from './sandbox.ts'
 
 /** @param webhooks signing keys of the sandbox's webhooks; null in production. */

@@ -3,11 +3,18 @@
  * The end of an account number decides otherwise: `0000` waits for POST /sandbox/payouts, `0001` is not accepted.
  */
 import { createHash } from 'node:crypto'
-import { timeOfId } from '../../base/ids.ts'
-import { Failure } from '../../failures/failure.ts'
-import { convertRoundingDown, crossRateDown, rateText, sourceRoundingUp } from '../../money/cross-rate.ts'
-import { currencyOf } from '../../money/currencies.ts'
-import { assetDecimals, decimalOf } from '../../money/money.ts'
+import { timeOfId } from '../../core/base/ids.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import {
+  convertRoundingDown,
+  crossRateDown,
+  rateText,
+  sourceRoundingUp,
+} from '../../core/money/cross-rate.ts'
+import { currencyOf } from '../../core/money/currencies.ts'
+import { assetDecimals, decimalOf } from '../../core/money/money.ts'
+import type { Address } from '../chain/port.ts'
+import type { Rates } from '../rates/port.ts'
 import {
   type BankAccountNumber,
   type BankPayouts,
@@ -15,9 +22,7 @@ import {
   type PayoutQuote,
   payoutCurrencies,
   type QuotablePayout,
-} from '../banking.ts'
-import type { Address } from '../chain.ts'
-import type { Rates } from '../rates.ts'
+} from './port.ts'
 
 const SUBMITTED_MS = 500
 const PAID_MS = 2_000

@@ -3,14 +3,14 @@
  * calling our own webhook.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
-import { type NewId, randomDigits } from '../../base/ids.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { BankCurrency, BankInstructions, BankingProvider } from '../banking.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import { type NewId, randomDigits } from '../../core/base/ids.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
-import type { Rates } from '../rates.ts'
+import type { Rates } from '../rates/port.ts'
 import { readEvent } from './bridge-events.ts'
 import { abaCheckDigit, ibanOf, ukCheckDigit } from './check-digits.ts'
+import type { BankCurrency, BankInstructions, BankingProvider } from './port.ts'
 import { createSandboxPayouts } from './sandbox-payouts.ts'
 import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
 

@@ -3,8 +3,8 @@
  * @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/signature
  */
 import { createHash, type KeyObject, sign, verify } from 'node:crypto'
-import { Failure } from '../../failures/failure.ts'
-import type { WebhookDelivery } from '../card-processor.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { WebhookDelivery } from '../card-processor/port.ts'
 
 const TOLERANCE_MS = 600_000
 const HEADER = /^t=(\d{1,15}),v0=([A-Za-z0-9+/]{1,2048}={0,2})$/

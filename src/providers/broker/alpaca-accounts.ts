@@ -3,8 +3,8 @@
  * transfer: Alpaca answers a repetition with the first result.
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../base/alpha-3.ts'
-import { decimalOfUnits } from '../../money/money.ts'
+import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
 import type {
   BrokerageAccount,
   BrokerageAccounts,
@@ -13,7 +13,7 @@ import type {
   BrokerageStatus,
   CashTransfer,
   CashTransferReport,
-} from '../brokerage-accounts.ts'
+} from './accounts.ts'
 import { type Answer, type Request, read, unavailable } from './alpaca-request.ts'
 import {
   activity,

@@ -1,8 +1,8 @@
 /** Authenticated requests to Alpaca. Answers that say nothing about the request's outcome throw. */
 import type { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import { rootCause } from '../../failures/root-cause.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { rootCause } from '../../core/failures/root-cause.ts'
 import { callProvider } from '../http-client.ts'
 
 /** @property timeoutMs time limit per answer. */

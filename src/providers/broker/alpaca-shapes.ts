@@ -1,6 +1,6 @@
 /** Schemas of Alpaca's answers. Decimals are strings, or numbers in market data; both become billionths. */
 import { z } from 'zod'
-import type { OrderReport } from '../broker.ts'
+import type { OrderReport } from './port.ts'
 
 /** More digits than any traded value has. */
 const decimal = z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)

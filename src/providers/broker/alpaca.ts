@@ -6,19 +6,10 @@
 
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { Clock } from '../../base/clock.ts'
-import { toJson } from '../../base/json.ts'
-import { decimalOfUnits } from '../../money/money.ts'
-import { priceText } from '../../money/shares.ts'
-import type {
-  Broker,
-  BrokerOrder,
-  Dividend,
-  Instrument,
-  OrderReport,
-  PlacementResult,
-  UnreadableReport,
-} from '../broker.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import { toJson } from '../../core/base/json.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
+import { priceText } from '../../core/money/shares.ts'
 import { createAlpacaAccounts } from './alpaca-accounts.ts'
 import {
   type AlpacaRequestOptions,
@@ -29,6 +20,15 @@ import {
   unavailable,
 } from './alpaca-request.ts'
 import { announcement, asset, bars, nanosOf, order, problem, statusOf, trades } from './alpaca-shapes.ts'
+import type {
+  Broker,
+  BrokerOrder,
+  Dividend,
+  Instrument,
+  OrderReport,
+  PlacementResult,
+  UnreadableReport,
+} from './port.ts'
 
 /** Connection to Alpaca. */
 export interface AlpacaOptions extends AlpacaRequestOptions {

@@ -1,10 +1,10 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Broker } from '../broker.ts'
 import { createAlpacaBroker } from './alpaca.ts'
 import { noBroker } from './none.ts'
+import type { Broker } from './port.ts'
 import { createSandboxBroker } from './sandbox.ts'
 
 /** The broker of a configuration. Without Alpaca credentials the sandbox has its own, and production has none. */

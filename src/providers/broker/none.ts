@@ -1,6 +1,6 @@
 /** The broker port without a broker: rejects orders and has no prices. */
-import { Failure } from '../../failures/failure.ts'
-import type { Broker } from '../broker.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { Broker } from './port.ts'
 
 const refuse = () =>
   Promise.reject(

@@ -1,5 +1,5 @@
 /** The sandbox's dividend calendar: record dates derived from the symbol, paid two weeks later. */
-import type { Dividend } from '../broker.ts'
+import type { Dividend } from './port.ts'
 import { hashText } from './sandbox-feed.ts'
 import { instruments } from './sandbox-instruments.ts'
 

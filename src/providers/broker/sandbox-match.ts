@@ -2,8 +2,8 @@
  * Order matching of the sandbox market, second by second along the feed. Pure, so that every process gets the same
  * result.
  */
-import { minimum, unitsForDown } from '../../money/shares.ts'
-import type { BrokerOrder, OrderReport } from '../broker.ts'
+import { minimum, unitsForDown } from '../../core/money/shares.ts'
+import type { BrokerOrder, OrderReport } from './port.ts'
 
 /** Maximum fill per order and second: 10,000 USD. */
 const DEPTH_CENTS = 1_000_000n

@@ -3,10 +3,10 @@
  * that any process can advance any order with the same fills.
  */
 import type { Selectable } from 'kysely'
-import type { Clock } from '../../base/clock.ts'
+import type { Clock } from '../../core/base/clock.ts'
 import type { Connection, Database, Statement } from '../../storage/database.ts'
 import type { SandboxOrderTable } from '../../storage/schema.ts'
-import type { Broker, BrokerOrder, OrderReport } from '../broker.ts'
+import type { Broker, BrokerOrder, OrderReport } from './port.ts'
 import { dividendsBetween } from './sandbox-dividends.ts'
 import { createFeed, type Feed } from './sandbox-feed.ts'
 import { instruments } from './sandbox-instruments.ts'

@@ -1,10 +1,10 @@
 /** Selects the card processor: without a Lithic key the sandbox issues cards itself, and production issues none. */
-import type { Clock } from '../../base/clock.ts'
-import type { NewId } from '../../base/ids.ts'
-import type { Log } from '../../base/log.ts'
-import { type CardConfig, eventSecretsOf, webhookSecretsOf } from '../../config/cards.ts'
-import type { CardProcessor } from '../card-processor.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { NewId } from '../../core/base/ids.ts'
+import type { Log } from '../../core/base/log.ts'
+import { type CardConfig, eventSecretsOf, webhookSecretsOf } from '../../core/config/cards.ts'
 import { createLithicProcessor } from './lithic.ts'
+import type { CardProcessor } from './port.ts'
 import { createSandboxProcessor } from './sandbox.ts'
 
 /** @param webhooks signing secrets of the sandbox's webhooks; null in production. */

@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { canonicalJson } from '../../base/json.ts'
-import { Failure } from '../../failures/failure.ts'
+import { canonicalJson } from '../../core/base/json.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type {
   CardAnswer,
   CardAuthorization,
@@ -15,7 +15,7 @@ import type {
   CardMessage,
   CardReason,
   CardTransaction,
-} from '../card-processor.ts'
+} from './port.ts'
 
 /** Far above any purchase, far below what a database column holds. */
 const MAX_CENTS = 100_000_000_000

@@ -1,11 +1,11 @@
 /** The card processor port over Lithic. @see https://docs.lithic.com/reference/postcards */
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { CardProcessor } from '../card-processor.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
+import type { CardProcessor } from './port.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
 /** Time limit for the whole answer; a person is waiting. */

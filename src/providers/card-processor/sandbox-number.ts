@@ -1,6 +1,6 @@
 /** Card numbers of the sandbox: the same for a card in every process, and stored nowhere. */
-import { keyedHash } from '../../base/seal.ts'
-import type { RevealedCard } from '../card-processor.ts'
+import { keyedHash } from '../../core/base/seal.ts'
+import type { RevealedCard } from './port.ts'
 
 /** First digits of Visa's test numbers. */
 const TEST_RANGE = '4000'

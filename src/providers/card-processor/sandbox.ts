@@ -3,13 +3,13 @@
  * webhook.
  */
 import { z } from 'zod'
-import type { Clock } from '../../base/clock.ts'
-import { type NewId, randomDigits } from '../../base/ids.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { CardProcessor, SimulatedPurchase } from '../card-processor.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import { type NewId, randomDigits } from '../../core/base/ids.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { signWebhook } from '../standard-webhooks.ts'
 import { answerOf, isAuthorizationRequest, readMessage } from './lithic-messages.ts'
+import type { CardProcessor, SimulatedPurchase } from './port.ts'
 import { sandboxNumber } from './sandbox-number.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 

@@ -4,10 +4,10 @@
  * @see https://docs.lithic.com/docs/auth-stream-access-asa
  * @see https://docs.lithic.com/docs/events-api
  */
-import { parseJson } from '../../base/json.ts'
-import type { WebhookDelivery } from '../card-processor.ts'
+import { parseJson } from '../../core/base/json.ts'
 import { verifyWebhook } from '../standard-webhooks.ts'
 import { isAuthorizationRequest } from './lithic-messages.ts'
+import type { WebhookDelivery } from './port.ts'
 
 /** Secrets valid at a moment, newest first. */
 export interface WebhookSecrets {

@@ -1,7 +1,7 @@
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { IdentityProvider } from '../identity-provider.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import { createOpenIdProvider } from './openid.ts'
+import type { IdentityProvider } from './port.ts'
 
 /** The sandbox's own OpenID provider, which stands in for every provider without an issuer. */
 export interface SandboxIssuer {

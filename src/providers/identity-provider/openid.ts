@@ -5,11 +5,11 @@
  * @see https://www.rfc-editor.org/rfc/rfc9700
  */
 import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import { rootCause } from '../../failures/root-cause.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { rootCause } from '../../core/failures/root-cause.ts'
 import { callProvider } from '../http-client.ts'
-import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
+import type { IdentityProvider, ProvidedIdentity } from './port.ts'
 
 /**
  * Our registration at a provider.

@@ -1,8 +1,8 @@
 /** Selects the identity reviewer: production without a provider verifies no applicants, instead of all. */
-import type { Clock } from '../../base/clock.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { IdentityReview } from '../identity-review.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import { noReview } from './none.ts'
+import type { IdentityReview } from './port.ts'
 import { createSandboxReview } from './sandbox.ts'
 import { createSumsubReview } from './sumsub.ts'
 

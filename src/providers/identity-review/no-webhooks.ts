@@ -1,6 +1,6 @@
 /** Rejects webhooks for providers that send none. */
-import { Failure } from '../../failures/failure.ts'
-import type { IdentityReview } from '../identity-review.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { IdentityReview } from './port.ts'
 
 export const noWebhooks: Pick<IdentityReview, 'verify' | 'readNotice'> = {
   verify: () => {

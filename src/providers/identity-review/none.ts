@@ -1,7 +1,7 @@
 /** The identity reviewer without a provider: verifies no applicants, instead of all. */
-import { Failure } from '../../failures/failure.ts'
-import type { IdentityReview } from '../identity-review.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { noWebhooks } from './no-webhooks.ts'
+import type { IdentityReview } from './port.ts'
 
 const refuse = async () => {
   throw new Failure('provider_unavailable', 'No identity reviewer is configured.', {

@@ -2,9 +2,9 @@
  * The sandbox's reviewer decides by the last name: `Pending` is decided after ten seconds, `Retry` and `Rejected` get
  * that verdict, all others are approved at once. May import the base and its port.
  */
-import type { Clock } from '../../base/clock.ts'
-import type { IdentityReview, Review } from '../identity-review.ts'
+import type { Clock } from '../../core/base/clock.ts'
 import { noWebhooks } from './no-webhooks.ts'
+import type { IdentityReview, Review } from './port.ts'
 
 /** Duration of a pending review. */
 const PENDING_MS = 10_000

@@ -5,9 +5,9 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { Failure } from '../../failures/failure.ts'
-import type { WebhookDelivery } from '../card-processor.ts'
-import type { ReviewNotice } from '../identity-review.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { WebhookDelivery } from '../card-processor/port.ts'
+import type { ReviewNotice } from './port.ts'
 
 /** Sumsub also offers SHA-1, which is not accepted. */
 const hashes: ReadonlyMap<string, string> = new Map([

@@ -3,11 +3,11 @@
  * @see https://docs.sumsub.com/reference/authentication
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../base/alpha-3.ts'
-import type { Clock } from '../../base/clock.ts'
-import { Failure } from '../../failures/failure.ts'
+import { alpha3Of } from '../../core/base/alpha-3.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
-import type { Application, IdentityReview, Review } from '../identity-review.ts'
+import type { Application, IdentityReview, Review } from './port.ts'
 import { sumsubHeaders } from './sumsub-signature.ts'
 import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 

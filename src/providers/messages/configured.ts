@@ -3,13 +3,13 @@
  * production.
  */
 
-import type { NewId } from '../../base/ids.ts'
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
+import type { NewId } from '../../core/base/ids.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Messages } from '../messages.ts'
 import { joinMessages } from './joined.ts'
 import { createOutboxMessages } from './outbox.ts'
+import type { Messages } from './port.ts'
 import { createSmtpMessages } from './smtp.ts'
 import { createTwilioMessages } from './twilio.ts'
 

@@ -1,6 +1,6 @@
 /** Combines adapters: each channel is sent by the first that offers it. */
-import { Failure } from '../../failures/failure.ts'
-import type { Messages } from '../messages.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { Messages } from './port.ts'
 
 /** The messages port over several adapters; without any, no channel is offered. */
 export function joinMessages(adapters: readonly Messages[]): Messages {

@@ -1,5 +1,5 @@
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
 
 /** Default retry delay in seconds, when the provider states none. */
 const RETRY_SECONDS = 60

@@ -1,7 +1,7 @@
 /** The sandbox's messages: stored instead of sent, and shown by `GET /sandbox/outbox`. */
-import type { NewId } from '../../base/ids.ts'
+import type { NewId } from '../../core/base/ids.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Messages } from '../messages.ts'
+import type { Messages } from './port.ts'
 
 /** The messages port over the table `sandbox_message`. */
 export function createOutboxMessages({

@@ -1,7 +1,7 @@
 /** E-mail over SMTP (`SMTP_URL`). @see https://www.rfc-editor.org/rfc/rfc5321 */
-import type { Log } from '../../base/log.ts'
-import type { Messages } from '../messages.ts'
+import type { Log } from '../../core/base/log.ts'
 import { messageNotSent } from './not-sent.ts'
+import type { Messages } from './port.ts'
 
 /** Mail server and sender. */
 export interface SmtpOptions {

@@ -3,11 +3,11 @@
  * @see https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource
  */
 import { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
-import type { Messages } from '../messages.ts'
 import { messageNotSent } from './not-sent.ts'
+import type { Messages } from './port.ts'
 
 /** Sending account. @property from a number of the account in E.164, or a sender name. */
 export interface TwilioOptions {

@@ -3,7 +3,7 @@
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Metrics, Gauge as Read } from '../metrics.ts'
+import type { Metrics, Gauge as Read } from './port.ts'
 
 /** Methods with their own label value. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

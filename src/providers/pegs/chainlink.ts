@@ -4,11 +4,11 @@
  * @see https://docs.chain.link/data-feeds/api-reference
  */
 import { createPublicClient, http, parseAbi } from 'viem'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { Stablecoin } from '../../money/money.ts'
-import type { Address } from '../chain.ts'
-import { lostPegs, type Pegs } from '../pegs.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { Stablecoin } from '../../core/money/money.ts'
+import type { Address } from '../chain/port.ts'
+import { lostPegs, type Pegs } from './port.ts'
 
 const feedAbi = parseAbi([
   'function decimals() view returns (uint8)',

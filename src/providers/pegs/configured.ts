@@ -1,8 +1,8 @@
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Pegs } from '../pegs.ts'
 import { createChainlinkPegs } from './chainlink.ts'
+import type { Pegs } from './port.ts'
 import { createSandboxPegs } from './sandbox.ts'
 
 /** Prices of stablecoins: the configured feeds on the first chain, or in a sandbox those that are set; null: no peg is watched. */

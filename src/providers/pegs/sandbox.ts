@@ -4,9 +4,9 @@
  */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Stablecoin, stablecoins } from '../../money/money.ts'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Database } from '../../storage/database.ts'
-import { lostPegs, type Pegs } from '../pegs.ts'
+import { lostPegs, type Pegs } from './port.ts'
 
 const PUBLISHER = 'sandbox:prices'
 const prices = z.partialRecord(z.enum(stablecoins), z.string().regex(/^\d\.\d{6}$/))

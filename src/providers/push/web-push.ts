@@ -5,10 +5,10 @@
  */
 import { createECDH, createHash } from 'node:crypto'
 import webPush from 'web-push'
-import type { Log } from '../../base/log.ts'
-import { derivedSeed } from '../../base/seal.ts'
+import type { Log } from '../../core/base/log.ts'
+import { derivedSeed } from '../../core/base/seal.ts'
 import { isPublicFetchError, type PublicFetch } from '../public-fetch.ts'
-import type { PushSender } from '../push.ts'
+import type { PushSender } from './port.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 4_096

@@ -3,8 +3,8 @@
  * `ttlMs`: a disabled rail stops within that time on every instance.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../base/clock.ts'
-import { type RailControl, type RailControls, type RailId, railIds } from '../rail-controls.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import { type RailControl, type RailControls, type RailId, railIds } from './port.ts'
 
 /** Cache lifetimes in milliseconds. Failures are cached too, so that an outage does not slow down every request. */
 export interface CacheTimes {

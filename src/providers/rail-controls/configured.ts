@@ -1,9 +1,9 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Config } from '../../config/read-config.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { RailControls } from '../rail-controls.ts'
 import { cachedRailControls } from './cached.ts'
 import { createDatabaseRailControls } from './database.ts'
+import type { RailControls } from './port.ts'
 import { createRemoteRailControls } from './remote.ts'
 
 /** Rail controls from a control plane, or from the database: there all rails are on in the sandbox and off in production. */

@@ -1,6 +1,6 @@
 /** Rail controls in the gateway's own database: table `rail_control`. */
 import type { Database } from '../../storage/database.ts'
-import type { RailControl, RailControls, RailId } from '../rail-controls.ts'
+import type { RailControl, RailControls, RailId } from './port.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
 /**

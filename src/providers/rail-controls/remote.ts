@@ -3,9 +3,9 @@
  * }`.
  */
 import { z } from 'zod'
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
-import type { RailControls } from '../rail-controls.ts'
+import type { RailControls } from './port.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
 const document = z.object({

@@ -1,4 +1,4 @@
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 
 /** Default retry delay in seconds. */
 const RETRY_SECONDS = 5

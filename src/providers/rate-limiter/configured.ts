@@ -1,8 +1,8 @@
-import type { Config } from '../../config/read-config.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { RateLimiter } from '../rate-limiter.ts'
 import { createDatabaseRateLimiter } from './database.ts'
 import { createMemoryRateLimiter } from './memory.ts'
+import type { RateLimiter } from './port.ts'
 
 /** Rate limits in Redis, whose client is loaded only then, else in PostgreSQL; in memory for the embedded database, which one process has to itself. */
 export async function createConfiguredRateLimiter(

@@ -5,7 +5,7 @@
  * counts of a window are exact across all processes. While the store cannot be reached, what is leased can be used up.
  */
 import { LRUCache } from 'lru-cache'
-import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
+import type { RateLimit, RateLimiter } from './port.ts'
 import { verdictOf, type Window } from './verdict.ts'
 
 /** A window after a request. @property taken counts that were taken: the asked ones, or 1. */

@@ -3,7 +3,7 @@
  * recently seen client starts a new window.
  */
 import { LRUCache } from 'lru-cache'
-import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
+import type { RateLimit, RateLimiter } from './port.ts'
 import { verdictOf, type Window } from './verdict.ts'
 
 /** The rate limiter port in memory. @param capacity maximum number of windows. */

@@ -1,4 +1,4 @@
-import type { RateLimit, RateVerdict } from '../rate-limiter.ts'
+import type { RateLimit, RateVerdict } from './port.ts'
 
 /**
  * A window as stored.

@@ -1,9 +1,9 @@
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Rates } from '../rates.ts'
 import { createEcbRates, ECB_URL } from './ecb.ts'
 import { createKeptRates } from './kept.ts'
+import type { Rates } from './port.ts'
 import { createSandboxRates } from './sandbox.ts'
 
 /** Reference rates: the ECB's, except in a sandbox that names no source. Production never prices by the sandbox's snapshot. */

@@ -5,11 +5,11 @@
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
 
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { RateTable } from '../../money/rate-table.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { RateTable } from '../../core/money/rate-table.ts'
 import { callProvider } from '../http-client.ts'
-import type { KeptRates, Rates } from '../rates.ts'
+import type { KeptRates, Rates } from './port.ts'
 
 export const ECB_URL = 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'
 

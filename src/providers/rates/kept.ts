@@ -1,7 +1,7 @@
 /** The newest publication in the gateway's own database: table `rate_publication`. */
 import { z } from 'zod'
 import type { Database } from '../../storage/database.ts'
-import type { KeptRates } from '../rates.ts'
+import type { KeptRates } from './port.ts'
 
 const perEuro = z.record(z.string().regex(/^[A-Z]{3}$/), z.string().regex(/^(0|[1-9]\d{0,8})(\.\d{1,10})?$/))
 

@@ -4,8 +4,8 @@
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
 import { createHash } from 'node:crypto'
-import type { RateTable } from '../../money/rate-table.ts'
-import type { Rates } from '../rates.ts'
+import type { RateTable } from '../../core/money/rate-table.ts'
+import type { Rates } from './port.ts'
 
 /** Publication date of the European Central Bank's reference rates: Friday, 28 June 2024. */
 const PUBLISHED = '2024-06-28T00:00:00.000Z'

@@ -1,8 +1,8 @@
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { Sanctions } from '../sanctions.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import { createSanctionsFile } from './file.ts'
 import { createOfacExcerpt } from './ofac-excerpt.ts'
+import type { Sanctions } from './port.ts'
 
 /** The sanctions list of a configuration, or the excerpt that ships with the gateway. */
 export function createConfiguredSanctions(

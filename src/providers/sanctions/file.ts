@@ -4,10 +4,10 @@
  */
 import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
-import { parseJson } from '../../base/json.ts'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import type { Sanctions, SanctionsList } from '../sanctions.ts'
+import { parseJson } from '../../core/base/json.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { Sanctions, SanctionsList } from './port.ts'
 
 const text = z.string().trim().min(1).max(500)
 

@@ -5,7 +5,7 @@
  * is not included; it was removed from the list on 21 March 2025.
  * @see https://sanctionslist.ofac.treas.gov/Home/SdnList
  */
-import type { Sanctions } from '../sanctions.ts'
+import type { Sanctions } from './port.ts'
 
 /** Designations from September 2020 to August 2023; excerpted after the removal above. */
 const excerpt = {

@@ -5,12 +5,12 @@
  * @see https://www.chainalysis.com/free-cryptocurrency-sanctions-screening-tools/
  */
 import { z } from 'zod'
-import type { Log } from '../../base/log.ts'
-import { Failure } from '../../failures/failure.ts'
-import { rootCause } from '../../failures/root-cause.ts'
-import type { Address } from '../chain.ts'
+import type { Log } from '../../core/base/log.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { rootCause } from '../../core/failures/root-cause.ts'
+import type { Address } from '../chain/port.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
-import type { AddressScreening } from '../screening.ts'
+import type { AddressScreening } from './port.ts'
 
 const answer = z.object({ identifications: z.array(z.object({ category: z.string() })) })
 

@@ -1,11 +1,11 @@
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { Sanctions } from '../sanctions.ts'
-import type { AddressScreening } from '../screening.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
+import type { Sanctions } from '../sanctions/port.ts'
 import { createChainalysisScreening } from './chainalysis.ts'
 import { joinScreening } from './joined.ts'
 import { createListScreening } from './listed.ts'
 import { noScreening } from './none.ts'
+import type { AddressScreening } from './port.ts'
 import { createSandboxScreening } from './sandbox.ts'
 
 /** Policy rules that screening applies, supplied by the caller. */

@@ -1,5 +1,5 @@
 /** Combines screenings: all are queried at once, and if one fails, the whole screening fails. */
-import type { AddressScreening, Screening } from '../screening.ts'
+import type { AddressScreening, Screening } from './port.ts'
 
 /** The screening port over several adapters. @param worstOf combines their results. */
 export function joinScreening(

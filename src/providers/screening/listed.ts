@@ -1,6 +1,6 @@
 /** Screening with a sanctions list; the comparison rule is injected. */
-import type { Sanctions, SanctionsList } from '../sanctions.ts'
-import type { AddressScreening, Screening } from '../screening.ts'
+import type { Sanctions, SanctionsList } from '../sanctions/port.ts'
+import type { AddressScreening, Screening } from './port.ts'
 
 /** The screening port over a list. @param judge evaluates an address against the list. */
 export function createListScreening(

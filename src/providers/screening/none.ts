@@ -1,6 +1,6 @@
 /** No screening: production without a provider clears no address. */
-import { Failure } from '../../failures/failure.ts'
-import type { AddressScreening } from '../screening.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { AddressScreening } from './port.ts'
 
 export const noScreening: AddressScreening = {
   screen: () =>

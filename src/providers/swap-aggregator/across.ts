@@ -1,8 +1,8 @@
 /** Across: `GET /swap/approval`. @see https://docs.across.to/api-reference/swap/approval/get */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money/money.ts'
-import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
 import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import type { SwapAggregator, SwapRequest } from './port.ts'
 
 const fee = z.object({
   amount: units,

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod'
 import { callProvider } from '../http-client.ts'
-import type { SwapAnswer } from '../swap-aggregator.ts'
+import type { SwapAnswer } from './port.ts'
 
 /** A request. @property body body of a POST. */
 interface Question {

@@ -2,13 +2,13 @@
  * Selects the aggregators, each behind a circuit breaker; without configuration the sandbox uses its own and
  * production none.
  */
-import type { Clock } from '../../base/clock.ts'
-import type { Log } from '../../base/log.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { SwapAggregator } from '../swap-aggregator.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import { createAcross } from './across.ts'
 import { guardAggregator } from './guarded.ts'
 import { createLifi } from './lifi.ts'
+import type { SwapAggregator } from './port.ts'
 import { createRelay } from './relay.ts'
 import { createSandboxAggregators } from './sandbox.ts'
 import { createZeroEx } from './zeroex.ts'

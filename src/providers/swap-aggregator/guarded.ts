@@ -2,9 +2,9 @@
  * A circuit breaker for an aggregator: after several consecutive failures, requests fail immediately. After a pause,
  * one probe request is sent in the background; a valid answer closes the circuit.
  */
-import type { Clock } from '../../base/clock.ts'
-import type { Log } from '../../base/log.ts'
-import type { SwapAggregator, SwapAnswer, SwapRequest } from '../swap-aggregator.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { SwapAggregator, SwapAnswer, SwapRequest } from './port.ts'
 
 /** Thresholds of the breaker. */
 export interface BreakerOptions {

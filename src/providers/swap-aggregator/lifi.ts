@@ -1,8 +1,8 @@
 /** LI.FI: `GET /v1/quote`. @see https://docs.li.fi/api-reference/get-a-quote-for-a-token-transfer */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money/money.ts'
-import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
 import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import type { SwapAggregator, SwapRequest } from './port.ts'
 
 const cost = z.object({
   name: z.string().optional(),

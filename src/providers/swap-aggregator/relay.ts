@@ -1,7 +1,7 @@
 /** Relay: `POST /quote/v2`. @see https://docs.relay.link/references/api/get-quote-v2 */
 import { z } from 'zod'
-import type { SwapAggregator, SwapFee } from '../swap-aggregator.ts'
 import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import type { SwapAggregator, SwapFee } from './port.ts'
 
 const decimal = z.string().regex(/^-?\d{1,36}(\.\d{1,36})?$/)
 

@@ -2,10 +2,10 @@
  * The sandbox's aggregators: three with different fee models, so that the cheapest one depends on amount and route.
  * They use reference prices and answer at once.
  */
-import { decimalOfUnits } from '../../money/money.ts'
-import { minimum } from '../../money/shares.ts'
-import { type SwapChain, type SwapToken, worthInMicros } from '../../money/swap-tokens.ts'
-import type { SwapAggregator, SwapOffer, SwapRequest } from '../swap-aggregator.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
+import { minimum } from '../../core/money/shares.ts'
+import { type SwapChain, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
+import type { SwapAggregator, SwapOffer, SwapRequest } from './port.ts'
 
 /** Fee model of an aggregator. Dollars in millionths, shares in basis points (1/10,000). */
 interface FeeModel {

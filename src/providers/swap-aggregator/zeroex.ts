@@ -1,9 +1,9 @@
 /** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money/money.ts'
-import { type SwapToken, swapTokenOf, worthInMicros } from '../../money/swap-tokens.ts'
-import type { SwapAggregator, SwapFee, SwapRequest } from '../swap-aggregator.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
+import { type SwapToken, swapTokenOf, worthInMicros } from '../../core/money/swap-tokens.ts'
 import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import type { SwapAggregator, SwapFee, SwapRequest } from './port.ts'
 
 const fee = z.object({ amount: units, token: z.string() }).nullish()
 

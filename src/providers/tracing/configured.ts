@@ -1,6 +1,6 @@
-import { VERSION } from '../../base/version.ts'
-import type { Config } from '../../config/read-config.ts'
-import { noTracing, type Tracing } from '../tracing.ts'
+import { VERSION } from '../../core/base/version.ts'
+import type { Config } from '../../core/config/read-config.ts'
+import { noTracing, type Tracing } from './port.ts'
 
 /** Traces to a configured collector. OpenTelemetry is loaded only then. */
 export async function createConfiguredTracing({ tracesTo }: Pick<Config, 'tracesTo'>): Promise<Tracing> {

@@ -17,8 +17,8 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
-import { Failure } from '../../failures/failure.ts'
-import type { TracedAnswer, TracedRequest, Tracing } from '../tracing.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { TracedAnswer, TracedRequest, Tracing } from './port.ts'
 
 /** Time limit for flushing spans when the process ends. */
 const FLUSH_MS = 3_000

@@ -2,10 +2,10 @@
  * Selects the Travel Rule network: without configuration the sandbox uses its own, and production notifies no
  * institution. The data is recorded in any case.
  */
-import type { Clock } from '../../base/clock.ts'
-import type { Config } from '../../config/read-config.ts'
-import type { TravelRuleNetwork } from '../travel-rule-network.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Config } from '../../core/config/read-config.ts'
 import { createHttpTravelRule } from './http.ts'
+import type { TravelRuleNetwork } from './port.ts'
 import { createSandboxTravelRule } from './sandbox.ts'
 
 /** Returns the network; null: institutions are not notified. */

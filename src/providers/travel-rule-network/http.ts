@@ -6,9 +6,9 @@
  * and the request is retried.
  */
 import { z } from 'zod'
-import { Failure } from '../../failures/failure.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
-import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
+import type { TravelRuleAnswer, TravelRuleNetwork } from './port.ts'
 
 export interface TravelRuleHttpOptions {
   readonly url: string

@@ -2,8 +2,8 @@
  * The sandbox's other institutions answer after a second, by their name: a name beginning with `Declining` declines,
  * one beginning with `Silent` never answers, all others accept. May import the base and its port.
  */
-import type { Clock } from '../../base/clock.ts'
-import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { TravelRuleAnswer, TravelRuleNetwork } from './port.ts'
 
 /** Delay of an answer. */
 const ANSWER_MS = 1_000

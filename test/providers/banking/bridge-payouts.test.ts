@@ -1,8 +1,8 @@
 /** Bridge's payouts against a strict local server: it refuses unknown members, and answers an idempotency key once. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { silentLog } from '../../../src/base/log.ts'
+import { silentLog } from '../../../src/core/base/log.ts'
 import { createBridgePayouts } from '../../../src/providers/banking/bridge-payouts.ts'
-import type { BankRecipient, PayoutOrder } from '../../../src/providers/banking.ts'
+import type { BankRecipient, PayoutOrder } from '../../../src/providers/banking/port.ts'
 import { startBridgeServer } from '../../contracts/bridge-server.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')

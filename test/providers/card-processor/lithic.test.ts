@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../../src/base/log.ts'
+import { silentLog } from '../../../src/core/base/log.ts'
 import { createLithicProcessor } from '../../../src/providers/card-processor/lithic.ts'
-import { cardReasons } from '../../../src/providers/card-processor.ts'
+import { cardReasons } from '../../../src/providers/card-processor/port.ts'
 import { signWebhook } from '../../../src/providers/standard-webhooks.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')

@@ -1,11 +1,11 @@
 /** Chainlink's feeds on a real node: a contract that answers as a feed does, with the words that a test stores. */
 import { type Hex, numberToHex, toHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../../src/base/log.ts'
-import { findAnvil, spawnAnvil } from '../../../src/providers/chain/node/anvil-process.ts'
-import { createNodeClient, localNodeOptions } from '../../../src/providers/chain/rpc/client.ts'
+import { findAnvil, spawnAnvil } from '../../../src/chain/node/anvil-process.ts'
+import { createNodeClient, localNodeOptions } from '../../../src/chain/rpc/client.ts'
+import { silentLog } from '../../../src/core/base/log.ts'
 import { createChainlinkPegs } from '../../../src/providers/pegs/chainlink.ts'
-import { hasAnvil } from '../../x402/world.ts'
+import { hasAnvil } from '../../rails/selling/x402/world.ts'
 
 const feed = `0x${'f'.repeat(40)}` as const
 /** Returns the words at 0 to 4, whatever is asked; the first is also the number of decimals. */

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { authenticateApiKey } from '../../../src/identity/keys/api-keys.ts'
-import { authenticateSession } from '../../../src/identity/sessions/sessions.ts'
 import type { Services, Settings } from '../../../src/kernel/context.ts'
+import { authenticateApiKey } from '../../../src/people/identity/keys/api-keys.ts'
+import { authenticateSession } from '../../../src/people/identity/sessions/sessions.ts'
 import lock from '../../../tools/admin/accounts/lock.ts'
 import unlock from '../../../tools/admin/accounts/unlock.ts'
 import session from '../../../tools/auth/session.ts'
@@ -11,8 +11,8 @@ import controlsSet from '../../../tools/rails/controls/set.ts'
 import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import securityLock from '../../../tools/security/lock.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 onBothEngines('an administrator', (database) => {
   let services: Services

@@ -1,16 +1,16 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { Failure } from '../../../src/failures/failure.ts'
-import { findAccount } from '../../../src/identity/store.ts'
-import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import type { Services } from '../../../src/kernel/context.ts'
+import { findAccount } from '../../../src/people/identity/store.ts'
+import { settleReviews } from '../../../src/server/jobs/settle-reviews.ts'
 import decide from '../../../tools/admin/kyc/decide.ts'
 import list from '../../../tools/admin/kyc/list.ts'
 import kyc from '../../../tools/compliance/kyc.ts'
 import erase from '../../../tools/compliance/personal-data/erase.ts'
 import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn } from '../../people/identity/signed-in.ts'
 
 const applicant = {
   firstName: 'Mario',

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
-import { findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { findKey } from '../../../src/people/identity/store.ts'
 import create from '../../../tools/agents/keys/create.ts'
 import get from '../../../tools/agents/keys/get.ts'
 import list from '../../../tools/agents/keys/list.ts'
@@ -15,9 +15,9 @@ import mfa from '../../../tools/security/mfa.ts'
 import wallet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
 import { newAgent } from '../../journeys/agent.ts'
 import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const policy = {

@@ -4,8 +4,8 @@ import get from '../../../tools/agents/policy/get.ts'
 import set from '../../../tools/agents/policy/set.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
 
 onBothEngines('the owner’s caps over all keys', (database) => {
   let services: Services

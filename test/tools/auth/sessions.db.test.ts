@@ -6,8 +6,8 @@ import session from '../../../tools/auth/session.ts'
 import list from '../../../tools/auth/sessions/list.ts'
 import revoke from '../../../tools/auth/sessions/revoke.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const listed = z.object({

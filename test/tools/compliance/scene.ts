@@ -1,17 +1,17 @@
 /** A funded, verified guest on a database, and the transfers of the AML tests. */
 import { z } from 'zod'
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
-import { newId } from '../../../src/base/ids.ts'
+import { newId } from '../../../src/core/base/ids.ts'
+import type { Stablecoin } from '../../../src/core/money/money.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
-import type { Stablecoin } from '../../../src/money/money.ts'
-import { bookDeposit } from '../../../src/wallets/open-wallet.ts'
+import { bookDeposit } from '../../../src/rails/wallets/open-wallet.ts'
 import guest from '../../../tools/auth/guest.ts'
 import kyc from '../../../tools/compliance/kyc.ts'
 import travelRule from '../../../tools/compliance/travel-rule.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
-import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { callOf, noon } from '../../kernel/scene.ts'
+import { type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 /** An address outside the gateway. */
 export const outsideAddress = `0x${'c1'.repeat(20)}`

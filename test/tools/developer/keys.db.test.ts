@@ -1,15 +1,15 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { authenticateApiKey } from '../../../src/identity/keys/api-keys.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { authenticateApiKey } from '../../../src/people/identity/keys/api-keys.ts'
 import create from '../../../tools/developer/keys/create.ts'
 import list from '../../../tools/developer/keys/list.ts'
 import revoke from '../../../tools/developer/keys/revoke.ts'
 import walletsGet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
 import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn } from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const policy = {

@@ -1,16 +1,16 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { settleOrders } from '../../../src/jobs/settle-orders.ts'
+import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import type { Services } from '../../../src/kernel/context.ts'
-import { trialBalance } from '../../../src/ledger/trial-balance.ts'
+import type { BrokerageAccounts } from '../../../src/providers/broker/accounts.ts'
 import type { Feed } from '../../../src/providers/broker/sandbox-feed.ts'
-import type { BrokerageAccounts } from '../../../src/providers/brokerage-accounts.ts'
+import { settleOrders } from '../../../src/server/jobs/settle-orders.ts'
 import order from '../../../tools/investing/order.ts'
 import cancel from '../../../tools/investing/orders/cancel.ts'
 import list from '../../../tools/investing/orders/list.ts'
 import portfolio from '../../../tools/investing/portfolio.ts'
 import { onBothEngines } from '../../engines.ts'
-import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
-import { movedClock, newInvestor, servicesWithMarket } from '../../investing/scene.ts'
+import { type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
+import { movedClock, newInvestor, servicesWithMarket } from '../../rails/investing/scene.ts'
 
 const dollars = (price: number) => BigInt(Math.round(price * 100)) * 10_000_000n
 const quiet = new AbortController().signal

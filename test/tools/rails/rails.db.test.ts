@@ -1,15 +1,15 @@
 import { beforeAll, expect, it } from 'vitest'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { railIds } from '../../../src/providers/rail-controls/port.ts'
 import { createRemoteRailControls } from '../../../src/providers/rail-controls/remote.ts'
-import { railIds } from '../../../src/providers/rail-controls.ts'
 import controlsGet from '../../../tools/rails/controls/get.ts'
 import controlsSet from '../../../tools/rails/controls/set.ts'
 import list from '../../../tools/rails/list.ts'
 import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 onBothEngines('rails', (database) => {
   let services: Services

@@ -6,8 +6,8 @@ import { tools } from '../../../tools/index.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { filesBelow } from '../../files.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const newKey = { name: 'Reports', scopes: ['wallets:read'] }
@@ -260,7 +260,7 @@ describe('the tables of second factors', () => {
     const writes =
       /(?:insertInto|updateTable|deleteFrom|replaceInto|mergeInto)\(\s*'mfa|(?:insert\s+into|update|delete\s+from|truncate|merge\s+into)\s+"?mfa/i
     const writers = sources.filter(({ text }) => writes.test(text)).map(({ file }) => file)
-    expect(writers).toEqual(['src/identity/mfa.ts'])
+    expect(writers).toEqual(['src/people/identity/mfa.ts'])
   })
 
   it('are reached by one operation', () => {

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Principal } from '../../../src/base/principal.ts'
-import { countPasskeys } from '../../../src/identity/passkeys/passkeys.ts'
+import type { Principal } from '../../../src/core/base/principal.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { countPasskeys } from '../../../src/people/identity/passkeys/passkeys.ts'
 import removePasskey from '../../../tools/security/passkeys/remove.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newAuthenticator } from '../../identity/authenticator.ts'
-import { type PasskeyScene, passkeyScene, signInRejected } from '../../identity/passkey-scene.ts'
 import { callOf, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { newAuthenticator } from '../../people/identity/authenticator.ts'
+import { type PasskeyScene, passkeyScene, signInRejected } from '../../people/identity/passkey-scene.ts'
 
 onBothEngines('a person’s passkeys', (database) => {
   let services: Services

@@ -2,8 +2,8 @@ import { beforeAll, expect, it } from 'vitest'
 import type { Services } from '../../../src/kernel/context.ts'
 import quote from '../../../tools/swaps/quote.ts'
 import { onBothEngines } from '../../engines.ts'
-import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newSignedIn, type SignedIn } from '../../people/identity/signed-in.ts'
 
 const usual = { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' }
 

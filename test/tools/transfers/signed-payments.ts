@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseAbi } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import type { Address, Chain, Hex } from '../../../src/providers/chain.ts'
+import type { Address, Chain, Hex } from '../../../src/providers/chain/port.ts'
 
 const FOREVER = 4_000_000_000n
 const noncesAbi = parseAbi(['function nonces(address owner) view returns (uint256)'])

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { run } from '../../../src/kernel/run.ts'
-import { bookDeposit, openWallet } from '../../../src/wallets/open-wallet.ts'
+import { bookDeposit, openWallet } from '../../../src/rails/wallets/open-wallet.ts'
 import get from '../../../tools/wallets/get.ts'
 import { onBothEngines } from '../../engines.ts'
 import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'

@@ -1,7 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Principal } from '../../../src/base/principal.ts'
+import type { Principal } from '../../../src/core/base/principal.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import removePasskey from '../../../tools/security/passkeys/remove.ts'
 import create from '../../../tools/wallets/signers/create.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { findAccounts, foundAccount } from '../../../src/identity/find-accounts.ts'
+import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findAccounts, foundAccount } from '../../../src/people/identity/find-accounts.ts'
 
 export default defineTool({
   name: 'admin.accounts.list',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { lockAccount } from '../../../src/identity/locks.ts'
-import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { lockAccount } from '../../../src/people/identity/locks.ts'
+import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
   name: 'admin.accounts.lock',

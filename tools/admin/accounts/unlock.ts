@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { lockForRecovery, unlockAccount } from '../../../src/identity/locks.ts'
-import { releaseWaiting } from '../../../src/identity/recovery-reviews.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { lockForRecovery, unlockAccount } from '../../../src/people/identity/locks.ts'
+import { releaseWaiting } from '../../../src/people/identity/recovery-reviews.ts'
 
 export default defineTool({
   name: 'admin.accounts.unlock',

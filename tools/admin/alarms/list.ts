@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alarmDomains, openAlarms } from '../../../src/alarms/alarms.ts'
+import { alarmDomains, openAlarms } from '../../../src/books/alarms/alarms.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { alarmDomains, resolveAlarm } from '../../../src/alarms/alarms.ts'
-import { Failure } from '../../../src/failures/failure.ts'
+import { alarmDomains, resolveAlarm } from '../../../src/books/alarms/alarms.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { openDebts } from '../../../src/books/debts/debts.ts'
+import { decimalOf } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { decimalOf } from '../../../src/money/money.ts'
-import { openDebts } from '../../../src/spending/debts.ts'
 
 const LIMIT = 200
 

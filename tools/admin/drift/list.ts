@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { decimalOf, stablecoins } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { decimalOf, stablecoins } from '../../../src/money/money.ts'
-import { findDrifts } from '../../../src/wallets/reconcile/reconcile.ts'
-import { findShortfalls } from '../../../src/wallets/reconcile/shortfall.ts'
+import { findDrifts } from '../../../src/rails/wallets/reconcile/reconcile.ts'
+import { findShortfalls } from '../../../src/rails/wallets/reconcile/shortfall.ts'
 
 export default defineTool({
   name: 'admin.drift.list',

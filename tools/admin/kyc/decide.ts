@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { decideHit } from '../../../src/compliance/decide-kyc.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decideHit } from '../../../src/people/compliance/decide-kyc.ts'
 
 export default defineTool({
   name: 'admin.kyc.decide',

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { untrustedText, untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
-import { manuallyReviewedReasons } from '../../../src/compliance/kyc.ts'
-import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { untrustedText, untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { manuallyReviewedReasons } from '../../../src/people/compliance/kyc.ts'
+import { undecidedApplications } from '../../../src/people/compliance/kyc-store.ts'
 
 export default defineTool({
   name: 'admin.kyc.list',

@@ -1,17 +1,20 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
-import { type DepositReview, listDepositReviews } from '../../../src/banking/deposit-reviews.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
+import { listReviews, REVIEW_RELEASE_MS } from '../../../src/books/spending/reviews.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
+import { decimalOf } from '../../../src/core/money/money.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   listRecoveryReviews,
   type RecoveryReview,
   recoveryProof,
-} from '../../../src/identity/recovery-reviews.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { decimalOf } from '../../../src/money/money.ts'
-import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
-import { listMovementReviews, type MovementReview } from '../../../src/wallets/reconcile/movement-reviews.ts'
+} from '../../../src/people/identity/recovery-reviews.ts'
+import { type DepositReview, listDepositReviews } from '../../../src/rails/banking/deposit-reviews.ts'
+import {
+  listMovementReviews,
+  type MovementReview,
+} from '../../../src/rails/wallets/reconcile/movement-reviews.ts'
 
 const statuses = ['open', 'released', 'blocked'] as const
 const text = z.string().nullable().catch(null)

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { decideListedData } from '../../../src/compliance/listed-parties.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decideListedData } from '../../../src/people/compliance/listed-parties.ts'
 
 export default defineTool({
   name: 'admin.travel_rules.decide',

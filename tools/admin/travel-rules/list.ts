@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { untrustedText } from '../../../src/base/untrusted-text.ts'
-import { undecidedData } from '../../../src/compliance/listed-parties.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { undecidedData } from '../../../src/people/compliance/listed-parties.ts'
 
 export default defineTool({
   name: 'admin.travel_rules.list',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { keyChallenge } from '../../../src/identity/keys/key-proof.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { keyChallenge } from '../../../src/people/identity/keys/key-proof.ts'
 
 export default defineTool({
   name: 'agents.keys.challenge',

@@ -1,20 +1,20 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { registerAgentKey } from '../../../src/identity/keys/agent-keys.ts'
+import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { registerAgentKey } from '../../../src/people/identity/keys/agent-keys.ts'
 import {
   agentPublicKey,
   grantMembers,
   keyExpiry,
   keySignature,
   refineGrant,
-} from '../../../src/identity/keys/key-grant.ts'
-import { isKeyProof } from '../../../src/identity/keys/key-proof.ts'
-import { keyState } from '../../../src/identity/keys/key-state.ts'
-import { decideRegistration } from '../../../src/identity/keys/registrations.ts'
-import { type Context, callerOf } from '../../../src/kernel/context.ts'
-import { recordChange } from '../../../src/kernel/record-change.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+} from '../../../src/people/identity/keys/key-grant.ts'
+import { isKeyProof } from '../../../src/people/identity/keys/key-proof.ts'
+import { keyState } from '../../../src/people/identity/keys/key-state.ts'
+import { decideRegistration } from '../../../src/people/identity/keys/registrations.ts'
 
 const registration = z
   .strictObject({

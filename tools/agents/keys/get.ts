@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { findAnyKey, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
+import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+import { findAnyKey, ownedKinds } from '../../../src/people/identity/keys/owned-keys.ts'
 
 export default defineTool({
   name: 'agents.keys.get',

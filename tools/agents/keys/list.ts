@@ -1,9 +1,14 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { agentKinds, keyStatusFilter, listKeys, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
+import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+import {
+  agentKinds,
+  keyStatusFilter,
+  listKeys,
+  ownedKinds,
+} from '../../../src/people/identity/keys/owned-keys.ts'
 
 export default defineTool({
   name: 'agents.keys.list',

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { keyState } from '../../../src/identity/keys/key-state.ts'
-import { changeKey, findOwnKey, ownedKinds } from '../../../src/identity/keys/owned-keys.ts'
-import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+import { keyState } from '../../../src/people/identity/keys/key-state.ts'
+import { changeKey, findOwnKey, ownedKinds } from '../../../src/people/identity/keys/owned-keys.ts'
+import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
   name: 'agents.keys.pause',

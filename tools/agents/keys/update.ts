@@ -3,28 +3,28 @@ import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { loosenings } from '../../../policies/loosening.ts'
 import { spendPolicy, storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
-import type { AccessKey } from '../../../src/base/principal.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { grantMembers, keyExpiry, requirePolicy } from '../../../src/identity/keys/key-grant.ts'
-import { keyState } from '../../../src/identity/keys/key-state.ts'
+import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
+import type { AccessKey } from '../../../src/core/base/principal.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/core/money/money.ts'
+import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { grantMembers, keyExpiry, requirePolicy } from '../../../src/people/identity/keys/key-grant.ts'
+import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 import {
   changeKey,
   findOwnKey,
   type KeyChange,
   ownedKinds,
   revokeKey,
-} from '../../../src/identity/keys/owned-keys.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
-import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
-import { recordChange } from '../../../src/kernel/record-change.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/money/money.ts'
-import { purseKey } from '../../../src/purchases/authorization.ts'
-import { DEFAULT_CHUNK, findPurse, setChunk } from '../../../src/purchases/store.ts'
-import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
-import { findWallet } from '../../../src/wallets/store.ts'
+} from '../../../src/people/identity/keys/owned-keys.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { purseKey } from '../../../src/rails/buying/authorization.ts'
+import { DEFAULT_CHUNK, findPurse, setChunk } from '../../../src/rails/buying/store.ts'
+import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
+import { findWallet } from '../../../src/rails/wallets/store.ts'
 
 /** A purse is spent from without a signature of its owner, so it never holds much. */
 const MAX_CHUNK = 1_000_000_000n

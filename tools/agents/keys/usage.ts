@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { agentKinds, developerKinds, findAnyKey } from '../../../src/identity/keys/owned-keys.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   pastUsage,
   readUsageBreakdown,
   showUsage,
   usageBreakdown,
   usageView,
-} from '../../../src/spending/usage.ts'
+} from '../../../src/books/spending/usage.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { agentKinds, developerKinds, findAnyKey } from '../../../src/people/identity/keys/owned-keys.ts'
 
 export default defineTool({
   name: 'agents.keys.usage',

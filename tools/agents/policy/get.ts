@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { readOwnerCap } from '../../../src/books/spending/owner-cap.ts'
+import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { readOwnerCap } from '../../../src/spending/owner-cap.ts'
-import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
 
 export default defineTool({
   name: 'agents.policy.get',

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { BudgetPeriod } from '../../../policies/budget.ts'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { policyAmount, usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
+import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { readOwnerCap, setOwnerCap } from '../../../src/spending/owner-cap.ts'
-import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
 
 const cap = z.strictObject({ max: policyAmount.describe('USD, a decimal string or number.') }).nullable()
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { untrustedText } from '../../../src/base/untrusted-text.ts'
-import { readRegistration } from '../../../src/identity/keys/registrations.ts'
-import { thumbprintOf } from '../../../src/identity/keys/thumbprint.ts'
-import { userCodeOf } from '../../../src/identity/user-code.ts'
+import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { readRegistration } from '../../../src/people/identity/keys/registrations.ts'
+import { thumbprintOf } from '../../../src/people/identity/keys/thumbprint.ts'
+import { userCodeOf } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'agents.registrations.get',

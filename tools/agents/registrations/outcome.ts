@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { readRegistration } from '../../../src/identity/keys/registrations.ts'
-import { thumbprintOf } from '../../../src/identity/keys/thumbprint.ts'
-import { findKey } from '../../../src/identity/store.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { readRegistration } from '../../../src/people/identity/keys/registrations.ts'
+import { thumbprintOf } from '../../../src/people/identity/keys/thumbprint.ts'
+import { findKey } from '../../../src/people/identity/store.ts'
 
 export default defineTool({
   name: 'agents.registrations.outcome',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { decideRegistration, readRegistration } from '../../../src/identity/keys/registrations.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decideRegistration, readRegistration } from '../../../src/people/identity/keys/registrations.ts'
 
 export default defineTool({
   name: 'agents.registrations.reject',

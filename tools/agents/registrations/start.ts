@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { namesOfOrigin } from '../../../src/base/origins.ts'
-import { visibleText } from '../../../src/base/untrusted-text.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { agentPublicKey, grantMembers, keySignature } from '../../../src/identity/keys/key-grant.ts'
-import { isRegistrationProof } from '../../../src/identity/keys/registration-proof.ts'
-import { openRegistration } from '../../../src/identity/keys/registrations.ts'
-import { userCodeOf } from '../../../src/identity/user-code.ts'
+import { namesOfOrigin } from '../../../src/core/base/origins.ts'
+import { visibleText } from '../../../src/core/base/untrusted-text.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { agentPublicKey, grantMembers, keySignature } from '../../../src/people/identity/keys/key-grant.ts'
+import { isRegistrationProof } from '../../../src/people/identity/keys/registration-proof.ts'
+import { openRegistration } from '../../../src/people/identity/keys/registrations.ts'
+import { userCodeOf } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'agents.registrations.start',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { decideDeviceSignIn, readDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { openDeviceSession } from '../../../src/identity/sessions/sessions.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decideDeviceSignIn, readDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { openDeviceSession } from '../../../src/people/identity/sessions/sessions.ts'
 
 export default defineTool({
   name: 'auth.devices.allow',

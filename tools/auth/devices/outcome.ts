@@ -1,7 +1,10 @@
 import { z } from 'zod'
-import { collectDeviceSession, readDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
-import { collectSession, sessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import {
+  collectDeviceSession,
+  readDeviceSignIn,
+} from '../../../src/people/identity/devices/device-sign-ins.ts'
+import { collectSession, sessionAnswer } from '../../../src/people/identity/sessions/session-answer.ts'
 
 export default defineTool({
   name: 'auth.devices.outcome',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { decideDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { decideDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
 
 export default defineTool({
   name: 'auth.devices.reject',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { visibleText } from '../../../src/base/untrusted-text.ts'
-import { openDeviceSignIn } from '../../../src/identity/devices/device-sign-ins.ts'
-import { userCodeOf } from '../../../src/identity/user-code.ts'
+import { visibleText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { openDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
+import { userCodeOf } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'auth.devices.start',

@@ -1,11 +1,11 @@
-import { findAsker } from '../../../src/identity/codes/asker.ts'
-import { codeBudgets, repeatBudgets, resendBudgets } from '../../../src/identity/codes/code-budgets.ts'
-import { codeRequest, codeSent, requireChannel } from '../../../src/identity/codes/code-fields.ts'
-import { codeMessage } from '../../../src/identity/codes/code-message.ts'
-import { destinationOf } from '../../../src/identity/codes/destinations.ts'
-import { findOpenCode, openCode } from '../../../src/identity/codes/one-time-codes.ts'
 import { secondsUntilFree, takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findAsker } from '../../../src/people/identity/codes/asker.ts'
+import { codeBudgets, repeatBudgets, resendBudgets } from '../../../src/people/identity/codes/code-budgets.ts'
+import { codeRequest, codeSent, requireChannel } from '../../../src/people/identity/codes/code-fields.ts'
+import { codeMessage } from '../../../src/people/identity/codes/code-message.ts'
+import { destinationOf } from '../../../src/people/identity/codes/destinations.ts'
+import { findOpenCode, openCode } from '../../../src/people/identity/codes/one-time-codes.ts'
 
 export default defineTool({
   name: 'auth.otp.start',

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { codeVerification } from '../../../src/identity/codes/code-fields.ts'
-import { linkByCode, signInByCode } from '../../../src/identity/codes/code-sign-in.ts'
-import { unchangedSessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
 import { findPerson, personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { openWallet } from '../../../src/wallets/open-wallet.ts'
+import { codeVerification } from '../../../src/people/identity/codes/code-fields.ts'
+import { linkByCode, signInByCode } from '../../../src/people/identity/codes/code-sign-in.ts'
+import { unchangedSessionAnswer } from '../../../src/people/identity/sessions/session-answer.ts'
+import { openWallet } from '../../../src/rails/wallets/open-wallet.ts'
 
 export default defineTool({
   name: 'auth.otp.verify',

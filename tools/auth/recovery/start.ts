@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import { findAsker } from '../../../src/identity/codes/asker.ts'
+import type { Context } from '../../../src/kernel/context.ts'
+import { secondsUntilFree, takeBudgets } from '../../../src/kernel/gates/rate.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { findAsker } from '../../../src/people/identity/codes/asker.ts'
 import {
   addressBudgets,
   codeBudgets,
   repeatBudgets,
   resendBudgets,
-} from '../../../src/identity/codes/code-budgets.ts'
-import { codeRequest, codeSent, requireChannel } from '../../../src/identity/codes/code-fields.ts'
-import { codeMessage } from '../../../src/identity/codes/code-message.ts'
-import { destinationOf } from '../../../src/identity/codes/destinations.ts'
-import { findOpenCode } from '../../../src/identity/codes/one-time-codes.ts'
-import { loginOptions } from '../../../src/identity/passkeys/passkeys.ts'
-import { startGuestRecovery, startRecovery } from '../../../src/identity/recovery.ts'
-import type { Context } from '../../../src/kernel/context.ts'
-import { secondsUntilFree, takeBudgets } from '../../../src/kernel/gates/rate.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { channels } from '../../../src/providers/messages.ts'
-import type { RateBudget } from '../../../src/providers/rate-limiter.ts'
+} from '../../../src/people/identity/codes/code-budgets.ts'
+import { codeRequest, codeSent, requireChannel } from '../../../src/people/identity/codes/code-fields.ts'
+import { codeMessage } from '../../../src/people/identity/codes/code-message.ts'
+import { destinationOf } from '../../../src/people/identity/codes/destinations.ts'
+import { findOpenCode } from '../../../src/people/identity/codes/one-time-codes.ts'
+import { loginOptions } from '../../../src/people/identity/passkeys/passkeys.ts'
+import { startGuestRecovery, startRecovery } from '../../../src/people/identity/recovery.ts'
+import { channels } from '../../../src/providers/messages/port.ts'
+import type { RateBudget } from '../../../src/providers/rate-limiter/port.ts'
 
 /** Validity of passkey options, in seconds, as for sign-in. */
 const PASSKEY_SECONDS = 5 * 60

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
-import { listSessions } from '../../../src/identity/store.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { listSessions } from '../../../src/people/identity/store.ts'
 
 export default defineTool({
   name: 'auth.sessions.list',

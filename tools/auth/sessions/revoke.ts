@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { revokeSessions } from '../../../src/identity/store.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { revokeSessions } from '../../../src/people/identity/store.ts'
 
 /** Path value for all sessions except the caller's own. */
 const OTHERS = 'others'

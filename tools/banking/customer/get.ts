@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   bankCustomerView,
   customersOfTheGateway,
   readBankCustomer,
   viewBankCustomer,
-} from '../../../src/banking/bank-customer.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
+} from '../../../src/rails/banking/bank-customer.ts'
 
 export default defineTool({
   name: 'banking.customer.get',

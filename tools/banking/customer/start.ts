@@ -1,16 +1,16 @@
 import { z } from 'zod'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { verifiedApplicant } from '../../../src/people/compliance/verified-person.ts'
 import {
   bankCustomerView,
   customersOfTheGateway,
   readBankCustomer,
   startBankCustomer,
   viewBankCustomer,
-} from '../../../src/banking/bank-customer.ts'
-import { verifiedApplicant } from '../../../src/compliance/verified-person.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { recordChange } from '../../../src/kernel/record-change.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
+} from '../../../src/rails/banking/bank-customer.ts'
 
 export default defineTool({
   name: 'banking.customer.start',

@@ -1,15 +1,30 @@
 import { z } from 'zod'
-import { admitPayout } from '../../../src/banking/admit-payout.ts'
+import { requireNoDebt } from '../../../src/books/debts/debts.ts'
+import { releaseSpend } from '../../../src/books/spending/release.ts'
+import { BANK } from '../../../src/books/spending/sources.ts'
+import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { moneyOf } from '../../../src/core/money/money.ts'
+import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
+import { readCountry } from '../../../src/people/compliance/store.ts'
+import { loadHolderName } from '../../../src/people/compliance/verified-person.ts'
+import { countSignature } from '../../../src/people/identity/passkeys/count-signature.ts'
+import { readAssertion } from '../../../src/people/identity/passkeys/passkey-response.ts'
+import { passkeySigners } from '../../../src/people/identity/passkeys/passkey-signature.ts'
+import type { PayoutQuote } from '../../../src/providers/banking/port.ts'
+import { admitPayout } from '../../../src/rails/banking/admit-payout.ts'
 import {
   findPayout,
   insertPayout,
   type NewPayout,
   payoutView,
   viewPayout,
-} from '../../../src/banking/payout.ts'
-import { agreeTerms } from '../../../src/banking/payout-quote.ts'
-import { payoutAssets, payoutMembers, refinePayout } from '../../../src/banking/payout-request.ts'
-import { requireAwaiting, takePrepared } from '../../../src/banking/prepare-payout.ts'
+} from '../../../src/rails/banking/payout.ts'
+import { agreeTerms } from '../../../src/rails/banking/payout-quote.ts'
+import { payoutAssets, payoutMembers, refinePayout } from '../../../src/rails/banking/payout-request.ts'
+import { requireAwaiting, takePrepared } from '../../../src/rails/banking/prepare-payout.ts'
 import {
   advancePrepared,
   findPreparedPayout,
@@ -17,43 +32,31 @@ import {
   type PreparedPayout,
   type SignablePayout,
   unsignedPayouts,
-} from '../../../src/banking/prepared-payout.ts'
-import { numberOf, type Recipient, requireRecipient } from '../../../src/banking/recipients.ts'
+} from '../../../src/rails/banking/prepared-payout.ts'
+import { numberOf, type Recipient, requireRecipient } from '../../../src/rails/banking/recipients.ts'
 import {
   endPayout,
   findRepeatedPayout,
   rejectedPayout,
   type SentPayout,
   sendPayout,
-} from '../../../src/banking/send-payout.ts'
-import { payoutPayload, recordPayoutParties } from '../../../src/compliance/record-payout-parties.ts'
-import { readCountry } from '../../../src/compliance/store.ts'
-import { loadHolderName } from '../../../src/compliance/verified-person.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { countSignature } from '../../../src/identity/passkeys/count-signature.ts'
-import { readAssertion } from '../../../src/identity/passkeys/passkey-response.ts'
-import { passkeySigners } from '../../../src/identity/passkeys/passkey-signature.ts'
-import { type Context, callerOf } from '../../../src/kernel/context.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { moneyOf } from '../../../src/money/money.ts'
-import type { PayoutQuote } from '../../../src/providers/banking.ts'
-import { requireNoDebt } from '../../../src/spending/debts.ts'
-import { releaseSpend } from '../../../src/spending/release.ts'
-import { BANK } from '../../../src/spending/sources.ts'
-import { noteMembers, noteOf } from '../../../src/spending/spend-note.ts'
-import type { Connection } from '../../../src/storage/database.ts'
-import { recordMint } from '../../../src/wallets/reconcile/owed-mints.ts'
-import { findIntent } from '../../../src/wallets/signing/intent-store.ts'
-import { rejected } from '../../../src/wallets/signing/verify-signature.ts'
-import { findOwnedWallet } from '../../../src/wallets/store.ts'
+} from '../../../src/rails/banking/send-payout.ts'
+import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
+import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
+import { rejected } from '../../../src/rails/wallets/signing/verify-signature.ts'
+import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 import {
   type AuthorizedTransfer,
   authorizedTransfer,
   authorizeTransfer,
   buildAuthorization,
-} from '../../../src/wallets/transfers/authorize-transfer.ts'
-import { gatewayAuthorization } from '../../../src/wallets/transfers/gateway-authorization.ts'
-import { sendTransfer, type TransferAuthorization } from '../../../src/wallets/transfers/send-transfer.ts'
+} from '../../../src/rails/wallets/transfers/authorize-transfer.ts'
+import { gatewayAuthorization } from '../../../src/rails/wallets/transfers/gateway-authorization.ts'
+import {
+  sendTransfer,
+  type TransferAuthorization,
+} from '../../../src/rails/wallets/transfers/send-transfer.ts'
+import type { Connection } from '../../../src/storage/database.ts'
 
 const payoutRequest = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { findPayout, payoutView, viewPayout } from '../../../src/banking/payout.ts'
-import { Failure } from '../../../src/failures/failure.ts'
+import { findMemos } from '../../../src/books/spending/spend-note.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findMemos } from '../../../src/spending/spend-note.ts'
+import { findPayout, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
 
 export default defineTool({
   name: 'banking.payouts.get',

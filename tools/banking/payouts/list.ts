@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { listPayouts, payoutView, viewPayout } from '../../../src/banking/payout.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { findMemos } from '../../../src/books/spending/spend-note.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findMemos } from '../../../src/spending/spend-note.ts'
+import { listPayouts, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
 
 export default defineTool({
   name: 'banking.payouts.list',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { agreeTerms, insertQuote } from '../../../src/banking/payout-quote.ts'
-import { payoutAssets, quoteMembers, refineQuote } from '../../../src/banking/payout-request.ts'
-import { requireRecipient } from '../../../src/banking/recipients.ts'
+import { decimalOf } from '../../../src/core/money/money.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { decimalOf } from '../../../src/money/money.ts'
-import { payoutCurrencies } from '../../../src/providers/banking.ts'
+import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
+import { agreeTerms, insertQuote } from '../../../src/rails/banking/payout-quote.ts'
+import { payoutAssets, quoteMembers, refineQuote } from '../../../src/rails/banking/payout-request.ts'
+import { requireRecipient } from '../../../src/rails/banking/recipients.ts'
 
 export default defineTool({
   name: 'banking.payouts.quote',

@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { accountIssues, accountNumberOf, accountRequest } from '../../../src/banking/account-request.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { countryCode, isPlainLine, personName } from '../../../src/people/compliance/identity-fields.ts'
+import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
+import { accountIssues, accountNumberOf, accountRequest } from '../../../src/rails/banking/account-request.ts'
 import {
   insertRecipient,
   recipientView,
   registerRecipient,
   requireRecipient,
   viewRecipient,
-} from '../../../src/banking/recipients.ts'
-import { lockOrders } from '../../../src/banking/store.ts'
-import { countryCode, isPlainLine, personName } from '../../../src/compliance/identity-fields.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { recordChange } from '../../../src/kernel/record-change.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { payoutCurrencies } from '../../../src/providers/banking.ts'
+} from '../../../src/rails/banking/recipients.ts'
+import { lockOrders } from '../../../src/rails/banking/store.ts'
 
 const line = (max: number) =>
   z.string().trim().min(1).max(max).refine(isPlainLine, 'must not hold control characters')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { recipientView, requireRecipient, viewRecipient } from '../../../src/banking/recipients.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { recipientView, requireRecipient, viewRecipient } from '../../../src/rails/banking/recipients.ts'
 
 export default defineTool({
   name: 'banking.recipients.get',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { listRecipients, recipientView, viewRecipient } from '../../../src/banking/recipients.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { listRecipients, recipientView, viewRecipient } from '../../../src/rails/banking/recipients.ts'
 
 export default defineTool({
   name: 'banking.recipients.list',

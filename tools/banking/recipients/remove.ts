@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { removeRecipient, requireRecipient } from '../../../src/banking/recipients.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { removeRecipient, requireRecipient } from '../../../src/rails/banking/recipients.ts'
 
 export default defineTool({
   name: 'banking.recipients.remove',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { readBlockedAddresses } from '../../../src/compliance/blocked-addresses.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { readBlockedAddresses } from '../../../src/people/compliance/blocked-addresses.ts'
 
 export default defineTool({
   name: 'compliance.blocked_addresses.get',

@@ -1,15 +1,15 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
-import {
-  changeBlockedAddresses,
-  MAX_BLOCKED_ADDRESSES,
-  readBlockedAddresses,
-} from '../../../src/compliance/blocked-addresses.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import {
+  changeBlockedAddresses,
+  MAX_BLOCKED_ADDRESSES,
+  readBlockedAddresses,
+} from '../../../src/people/compliance/blocked-addresses.ts'
 
 const list = z.strictObject({
   addresses: z

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { eraseRecipients } from '../../../src/banking/recipients.ts'
-import { lockAccountRow } from '../../../src/compliance/kyc.ts'
-import { eraseApplications } from '../../../src/compliance/kyc-store.ts'
-import { eraseTravelRules } from '../../../src/compliance/store.ts'
-import { eraseBrokerageApplication } from '../../../src/investing/brokerage-store.ts'
+import { eraseNotes } from '../../../src/books/spending/spend-note.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { eraseSubscriptions } from '../../../src/notifications/subscriptions.ts'
-import { erasePurchases } from '../../../src/purchases/store.ts'
-import { eraseNotes } from '../../../src/spending/spend-note.ts'
+import { lockAccountRow } from '../../../src/people/compliance/kyc.ts'
+import { eraseApplications } from '../../../src/people/compliance/kyc-store.ts'
+import { eraseTravelRules } from '../../../src/people/compliance/store.ts'
+import { eraseRecipients } from '../../../src/rails/banking/recipients.ts'
+import { erasePurchases } from '../../../src/rails/buying/store.ts'
+import { eraseBrokerageApplication } from '../../../src/rails/investing/brokerage-store.ts'
+import { eraseSubscriptions } from '../../../src/records/notifications/subscriptions.ts'
 
 export default defineTool({
   name: 'compliance.personal_data.erase',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
-import { findTravelRule } from '../../../src/compliance/store.ts'
-import { Failure } from '../../../src/failures/failure.ts'
+import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findTravelRule } from '../../../src/people/compliance/store.ts'
 
 export default defineTool({
   name: 'compliance.travel_rules.get',

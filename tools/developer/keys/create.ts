@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { createApiKey } from '../../../src/identity/keys/api-keys.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
-import { grantMembers, keyExpiry, refineGrant } from '../../../src/identity/keys/key-grant.ts'
-import { keyState } from '../../../src/identity/keys/key-state.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { createApiKey } from '../../../src/people/identity/keys/api-keys.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { grantMembers, keyExpiry, refineGrant } from '../../../src/people/identity/keys/key-grant.ts'
+import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 
 export default defineTool({
   name: 'developer.keys.create',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
-import { developerKinds, keyStatusFilter, listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKinds, keyStatusFilter, listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 
 export default defineTool({
   name: 'developer.keys.list',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { developerKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
-import { cancelStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { developerKinds, revokeKey } from '../../../src/people/identity/keys/owned-keys.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
   name: 'developer.keys.revoke',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { verifiedApplicant } from '../../../src/compliance/verified-person.ts'
-import { brokerageView, viewBrokerage } from '../../../src/investing/brokerage-request.ts'
-import { findBrokerageAccount } from '../../../src/investing/brokerage-store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { verifiedApplicant } from '../../../src/people/compliance/verified-person.ts'
+import { brokerageView, viewBrokerage } from '../../../src/rails/investing/brokerage-request.ts'
+import { findBrokerageAccount } from '../../../src/rails/investing/brokerage-store.ts'
 
 export default defineTool({
   name: 'investing.account.get',

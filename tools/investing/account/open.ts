@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { countryCode } from '../../../src/compliance/identity-fields.ts'
-import { verifiedApplicant } from '../../../src/compliance/verified-person.ts'
-import { Failure } from '../../../src/failures/failure.ts'
-import { openBrokerageAccount } from '../../../src/investing/brokerage-account.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { countryCode } from '../../../src/people/compliance/identity-fields.ts'
+import { verifiedApplicant } from '../../../src/people/compliance/verified-person.ts'
+import { fundingSources } from '../../../src/providers/broker/accounts.ts'
+import { openBrokerageAccount } from '../../../src/rails/investing/brokerage-account.ts'
 import {
   applicationOf,
   brokerageView,
   disclosures,
   missingFor,
   viewBrokerage,
-} from '../../../src/investing/brokerage-request.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { recordChange } from '../../../src/kernel/record-change.ts'
-import { defineTool } from '../../../src/kernel/tool.ts'
-import { fundingSources } from '../../../src/providers/brokerage-accounts.ts'
+} from '../../../src/rails/investing/brokerage-request.ts'
 
 export default defineTool({
   name: 'investing.account.open',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { cancelOrder } from '../../../src/investing/cancel-order.ts'
-import { orderView, viewOrder } from '../../../src/investing/order-view.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { cancelOrder } from '../../../src/rails/investing/cancel-order.ts'
+import { orderView, viewOrder } from '../../../src/rails/investing/order-view.ts'
 
 export default defineTool({
   name: 'investing.orders.cancel',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { orderView, viewOrder } from '../../../src/investing/order-view.ts'
-import { listOrders } from '../../../src/investing/store.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { orderView, viewOrder } from '../../../src/rails/investing/order-view.ts'
+import { listOrders } from '../../../src/rails/investing/store.ts'
 
 export default defineTool({
   name: 'investing.orders.list',

@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { notificationSettings, readNotificationSettings } from '../../../src/notifications/settings.ts'
+import {
+  notificationSettings,
+  readNotificationSettings,
+} from '../../../src/records/notifications/settings.ts'
 
 export default defineTool({
   name: 'notifications.settings.get',

@@ -1,15 +1,15 @@
 import { looserMembers } from '../../../policies/directions.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
 import {
   changeNotificationSettings,
   notificationSettings,
   readNotificationSettings,
   settingDirections,
-} from '../../../src/notifications/settings.ts'
+} from '../../../src/records/notifications/settings.ts'
 
 export default defineTool({
   name: 'notifications.settings.update',

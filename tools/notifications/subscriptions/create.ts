@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
 import {
   createSubscription,
   subscriptionMembers,
   subscriptionView,
-} from '../../../src/notifications/subscriptions.ts'
+} from '../../../src/records/notifications/subscriptions.ts'
 
 export default defineTool({
   name: 'notifications.subscriptions.create',

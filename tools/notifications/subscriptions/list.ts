@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { listSubscriptions, subscriptionView } from '../../../src/notifications/subscriptions.ts'
+import { listSubscriptions, subscriptionView } from '../../../src/records/notifications/subscriptions.ts'
 
 export default defineTool({
   name: 'notifications.subscriptions.list',

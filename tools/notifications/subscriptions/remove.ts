@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { deleteSubscription } from '../../../src/notifications/subscriptions.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { deleteSubscription } from '../../../src/records/notifications/subscriptions.ts'
 
 export default defineTool({
   name: 'notifications.subscriptions.remove',

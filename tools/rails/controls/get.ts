@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { railIds } from '../../../src/providers/rail-controls.ts'
+import { railIds } from '../../../src/providers/rail-controls/port.ts'
 import { readRailStatus } from '../../../src/rails/rails.ts'
 
 export default defineTool({

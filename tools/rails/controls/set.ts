@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { railIds } from '../../../src/providers/rail-controls.ts'
+import { railIds } from '../../../src/providers/rail-controls/port.ts'
 
 export default defineTool({
   name: 'rails.controls.set',

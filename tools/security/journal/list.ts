@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { entryContent } from '../../../src/journal/entry.ts'
-import { listJournal } from '../../../src/journal/read.ts'
+import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { entryContent } from '../../../src/records/journal/entry.ts'
+import { listJournal } from '../../../src/records/journal/read.ts'
 
 const { id, at, actor, action, object, beforeHash, afterHash } = entryContent.shape
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
-import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey-view.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
+import { passkeyView, viewPasskey } from '../../../src/people/identity/passkeys/passkey-view.ts'
 
 export default defineTool({
   name: 'security.passkeys.list',

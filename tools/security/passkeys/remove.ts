@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
-import { findPasskeyPoint } from '../../../src/identity/passkeys/passkey-signature.ts'
-import { removePasskey } from '../../../src/identity/passkeys/remove-passkey.ts'
-import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findOwnedWallet } from '../../../src/wallets/store.ts'
+import { findPasskeyPoint } from '../../../src/people/identity/passkeys/passkey-signature.ts'
+import { removePasskey } from '../../../src/people/identity/passkeys/remove-passkey.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 
 export default defineTool({
   name: 'security.passkeys.remove',

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { agentKinds, developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { chainInput } from '../../../src/core/money/chains.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { chainInput } from '../../../src/money/chains.ts'
-import { CARDS_AGENT } from '../../../src/providers/chain.ts'
-import { onChain } from '../../../src/providers/chains.ts'
-import { allowanceView, viewAllowance } from '../../../src/wallets/allowances/allowance-view.ts'
-import { findOwnedWallet } from '../../../src/wallets/store.ts'
+import { agentKinds, developerKinds, listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
+import { onChain } from '../../../src/providers/chain/chains.ts'
+import { CARDS_AGENT } from '../../../src/providers/chain/port.ts'
+import { allowanceView, viewAllowance } from '../../../src/rails/wallets/allowances/allowance-view.ts'
+import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 
 /** Sorts before every key in the order of pages. */
 const cards = { id: `key_${'z'.repeat(26)}` }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { listKeys } from '../../../src/identity/keys/owned-keys.ts'
-import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findEoaSigners } from '../../../src/wallets/signing/signer-store.ts'
-import { signerView, viewEoa } from '../../../src/wallets/signing/signer-view.ts'
+import { listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
+import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
+import { findEoaSigners } from '../../../src/rails/wallets/signing/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/rails/wallets/signing/signer-view.ts'
 
 export default defineTool({
   name: 'wallets.signers.list',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findOwnTransfer, transferView } from '../../../src/wallets/transfers/transfer-history.ts'
+import { findOwnTransfer, transferView } from '../../../src/rails/wallets/transfers/transfer-history.ts'
 
 export default defineTool({
   name: 'wallets.transfers.get',

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { pageMembers, pageOf } from '../../../src/base/page.ts'
+import { pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { stablecoins } from '../../../src/core/money/money.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { stablecoins } from '../../../src/money/money.ts'
 import {
   listTransfers,
   transferPage,
   transferStates,
-} from '../../../src/wallets/transfers/transfer-history.ts'
-import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
+} from '../../../src/rails/wallets/transfers/transfer-history.ts'
+import { evmAddress } from '../../../src/rails/wallets/transfers/transfer-members.ts'
 
 /** A time that can contain transfers. */
 const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be before 1970')

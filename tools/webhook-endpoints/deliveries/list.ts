@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
-import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/events/webhooks/deliveries.ts'
-import { endpointId, requireEndpoint } from '../../../src/events/webhooks/endpoints.ts'
+import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
+import { endpointId, requireEndpoint } from '../../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.deliveries.list',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { deliveryView, retryDelivery, viewDelivery } from '../../../src/events/webhooks/deliveries.ts'
-import { endpointId, requireEndpoint } from '../../../src/events/webhooks/endpoints.ts'
-import { Failure } from '../../../src/failures/failure.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { deliveryView, retryDelivery, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
+import { endpointId, requireEndpoint } from '../../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
   name: 'webhook_endpoints.deliveries.retry',

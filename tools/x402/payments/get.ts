@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failures/failure.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findQuotePayment } from '../../../src/payments/bought-quote.ts'
-import { purchasedAnswer } from '../../../src/payments/receipt.ts'
-import { findPayment } from '../../../src/payments/store.ts'
+import { findQuotePayment } from '../../../src/rails/selling/payments/bought-quote.ts'
+import { purchasedAnswer } from '../../../src/rails/selling/payments/receipt.ts'
+import { findPayment } from '../../../src/rails/selling/payments/store.ts'
 
 export default defineTool({
   name: 'x402.payments.get',

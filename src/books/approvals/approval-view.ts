@@ -1,0 +1,71 @@
+/** An approval as its owner and its agent see it. */
+import { z } from 'zod'
+import { parseJson, toJson } from '../../core/base/json.ts'
+import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
+import { violationView } from '../spending/violation-view.ts'
+import type { Approval } from './approvals.ts'
+import { usedUpView } from './used-up.ts'
+
+export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn', 'expired'])
+
+export const approvalView = z.strictObject({
+  approvalId: z.string().describe('`appr_…`'),
+  status: approvalStatus.describe(
+    'An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes.',
+  ),
+  agentId: z.string().describe('Key that requested the approval: `key_…`'),
+  operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
+  input: z.looseObject({}).meta({
+    description: 'Input of the exact call that is approved or rejected.',
+    // The merchant of a card purchase named itself.
+    [UNTRUSTED_TEXT_KEY]: true,
+  }),
+  decisionId: z
+    .string()
+    .nullable()
+    .describe('Decision that required the approval: `dec_…`; null for a change, which spends nothing.'),
+  reason: untrustedTextOrNull('Reason that the agent gave; null without one.'),
+  violations: z
+    .array(violationView)
+    .describe('Rules of the policy that the call breaks, and that an approval overrules once.'),
+  usesUp: usedUpView.optional(),
+  note: z.string().nullable().describe('Note of the owner to the agent; null without one.'),
+  answer: z
+    .looseObject({})
+    .nullable()
+    // Tool answers may contain text from merchants, banks and other third parties; this schema does not mark which
+    // members.
+    .meta({
+      description: 'Answer of the approved call; null until it succeeded.',
+      [UNTRUSTED_TEXT_KEY]: true,
+    }),
+  problem: z.looseObject({}).nullable().describe('Problem of the approved call; null unless it failed.'),
+  createdAt: z.string().describe('ISO 8601 UTC.'),
+  expiresAt: z.string().describe('When the request for approval expires, ISO 8601 UTC.'),
+  decidedAt: z
+    .string()
+    .nullable()
+    .describe('When it was approved or rejected, ISO 8601 UTC; null while pending.'),
+})
+approvalView.register(z.globalRegistry, { id: 'Approval' })
+
+const members = z.looseObject({})
+
+export function viewApproval(approval: Approval): z.input<typeof approvalView> {
+  return {
+    approvalId: approval.id,
+    status: approval.status,
+    agentId: approval.keyId,
+    operation: approval.operation,
+    input: members.parse(toJson(parseJson(approval.input))),
+    decisionId: approval.decisionId,
+    reason: approval.reason,
+    violations: [...approval.violations],
+    note: approval.note,
+    answer: members.nullable().parse(approval.answer),
+    problem: members.nullable().parse(approval.problem),
+    createdAt: approval.createdAt.toISOString(),
+    expiresAt: approval.expiresAt.toISOString(),
+    decidedAt: approval.decidedAt?.toISOString() ?? null,
+  }
+}

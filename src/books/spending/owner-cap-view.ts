@@ -1,0 +1,52 @@
+/** The owner's caps, as shown to clients. */
+import { z } from 'zod'
+import { usdOfMicros } from '../../../policies/usd.ts'
+import type { OwnerCap, PeriodCap } from './owner-cap.ts'
+
+const cap = (period: string) =>
+  z
+    .strictObject({ max: z.string().describe('USD, a decimal string.') })
+    .nullable()
+    .describe(
+      `Maximum that all keys together may spend per ${period}; null: only the caps of the keys apply.`,
+    )
+
+const use = (period: string) => ({
+  used: z.string().describe(`USD that all keys spent or hold ${period}, as a decimal string.`),
+  remaining: z.string().nullable().describe(`USD left ${period}, as a decimal string; null without a cap.`),
+  resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
+})
+
+export const ownerCapView = z.strictObject({
+  dailyBudget: cap('UTC day'),
+  weeklyBudget: cap('ISO week (UTC)'),
+  monthlyBudget: cap('UTC month'),
+  ...use('today'),
+  week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
+  month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+})
+ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
+
+export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof ownerCapView> {
+  return {
+    dailyBudget: capOf(day),
+    weeklyBudget: capOf(week),
+    monthlyBudget: capOf(month),
+    ...useOf(day),
+    week: useOf(week),
+    month: useOf(month),
+  }
+}
+
+function capOf({ maxMicros }: PeriodCap) {
+  return maxMicros === null ? null : { max: usdOfMicros(maxMicros) }
+}
+
+function useOf({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
+  const left = maxMicros === null ? null : maxMicros - usedMicros
+  return {
+    used: usdOfMicros(usedMicros),
+    remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+    resetsAt: resetsAt.toISOString(),
+  }
+}

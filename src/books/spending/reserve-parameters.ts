@@ -1,0 +1,138 @@
+/** Parameters of the database's spend functions: one list of names for single calls and batches. */
+import type { BudgetRule } from '../../../policies/budget.ts'
+import { available, held, pursePlace } from '../ledger/accounts.ts'
+import { windowsText } from './outflows.ts'
+import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
+
+/** Parameters of a request by name, without the prefix `p_`. JSON values are text. */
+export function parametersOf(request: SpendRequest) {
+  const { key, idempotency, money, place, windows = [] } = request
+  return {
+    decision: request.decisionId,
+    account: request.accountId,
+    key: key?.id ?? null,
+    policy_version: key?.policyVersion ?? null,
+    policy_hash: request.policyHash,
+    operation: request.operation,
+    facts: JSON.stringify(request.facts),
+    violations: JSON.stringify(request.violations),
+    asset: money.asset,
+    units: money.units,
+    usd_micros: request.usdMicros,
+    daily_max: key?.limits.dailyMaxMicros ?? null,
+    daily_count: key?.limits.dailyMaxCount ?? null,
+    budgets: budgetsText(key?.limits.longer ?? []),
+    counterparty: request.counterparty?.toLowerCase() ?? null,
+    cooldown_seconds: request.cooldownSeconds,
+    needs_approval: request.needsApproval,
+    is_approved: request.isApproved,
+    source: place === null ? null : available(request.accountId, place),
+    held: place === null ? null : held(request.accountId, place),
+    principal: idempotency?.principal ?? null,
+    idempotency_key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null,
+    at: request.at,
+    windows: windows.length === 0 ? null : windowsText(windows),
+    mac: request.mac ?? null,
+    subject: request.review?.subject ?? null,
+    released: request.review?.released ?? null,
+    approval: request.approvalId ?? null,
+    nonce: request.nonce?.value ?? null,
+    nonce_expires_at: request.nonce?.expiresAt ?? null,
+    transfer:
+      request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
+    purse: request.purse === undefined || request.purse === null ? null : purseText(request, request.purse),
+    order: request.order === undefined || request.order === null ? null : orderText(request.order),
+  }
+}
+
+function purseText(
+  { accountId }: Pick<SpendRequest, 'accountId'>,
+  { id, chunk }: { readonly id: string; readonly chunk: bigint },
+): string {
+  const place = pursePlace(id)
+  return JSON.stringify({
+    source: available(accountId, place),
+    held: held(accountId, place),
+    chunk: chunk.toString(),
+  })
+}
+
+/** Serializes rules as the JSON text that the database functions read; null for none. */
+function budgetsText(rules: readonly BudgetRule[]): string | null {
+  if (rules.length === 0) return null
+  return JSON.stringify(
+    rules.map(({ rule, period, maxMicros, maxCount }) => ({
+      rule,
+      period,
+      max_micros: maxMicros?.toString() ?? null,
+      max_count: maxCount,
+    })),
+  )
+}
+
+/** Serializes a transfer's row as the JSON text that the database functions read. */
+export function transferText({ authorization, validUntil, intentId, units, ...row }: TransferRow): string {
+  return JSON.stringify({
+    ...row,
+    units: units.toString(),
+    authorized: authorization,
+    valid_until: validUntil,
+    intent: intentId,
+  })
+}
+
+/** Serializes an order's row as the JSON text that the database functions read. */
+export function orderText({ notional, qty, limitPrice, referencePrice, ...row }: OrderRow): string {
+  return JSON.stringify({
+    id: row.id,
+    client_order_id: row.clientOrderId,
+    asked: row.asked,
+    symbol: row.symbol,
+    side: row.side,
+    type: row.type,
+    notional: notional.toString(),
+    qty: qty?.toString() ?? null,
+    limit_price: limitPrice?.toString() ?? null,
+    reference_price: referencePrice.toString(),
+    submitted_at: row.submittedAt,
+  })
+}
+
+/** Names of {@link parametersOf} in the order of the statement. */
+export const parameterNames = [
+  'decision',
+  'account',
+  'key',
+  'policy_version',
+  'policy_hash',
+  'operation',
+  'facts',
+  'violations',
+  'asset',
+  'units',
+  'usd_micros',
+  'daily_max',
+  'daily_count',
+  'counterparty',
+  'cooldown_seconds',
+  'needs_approval',
+  'is_approved',
+  'source',
+  'held',
+  'principal',
+  'idempotency_key',
+  'fingerprint',
+  'at',
+  'windows',
+  'mac',
+  'subject',
+  'released',
+  'approval',
+  'nonce',
+  'nonce_expires_at',
+  'transfer',
+  'purse',
+  'budgets',
+  'order',
+] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

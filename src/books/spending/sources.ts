@@ -1,0 +1,73 @@
+/** Funding sources: an owner's assets in payment order, each with its value in a currency. */
+
+import { crossRateDown } from '../../core/money/cross-rate.ts'
+import { currencyOf } from '../../core/money/currencies.ts'
+import {
+  type Asset,
+  assetDecimals,
+  type Stablecoin,
+  stablecoinCurrency,
+  stablecoins,
+} from '../../core/money/money.ts'
+import type { RateTable } from '../../core/money/rate-table.ts'
+import { escrowPlace } from '../ledger/accounts.ts'
+
+/** Place of an owner's cash. */
+export const BANK = 'bank'
+
+const cash = ['USD', 'EUR', 'GBP', 'INR'] as const satisfies readonly Asset[]
+
+/** A funding source. @property rate millionths of the currency per smallest unit, times ten billion; rounded down. */
+export interface Source<Name extends Asset = Asset> {
+  readonly place: string
+  readonly asset: Name
+  /** Null for cash. */
+  readonly chain: string | null
+  readonly rate: bigint
+}
+
+/**
+ * Converts assets to sources in order. Assets without a rate are skipped.
+ * @param spreadBps basis points less than the table for an asset of another currency.
+ */
+export function sourcesOf<Name extends Asset>(
+  assets: readonly Name[],
+  {
+    table,
+    currency,
+    chain,
+    spreadBps,
+  }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
+): readonly Source<Name>[] {
+  const target = currencyOf(table, currency)
+  return assets.flatMap((asset) => {
+    const source = currencyOf(table, asset)
+    if (source === undefined || target === undefined) return []
+    const lessBps = nationalOf(asset) === nationalOf(currency) ? 0 : spreadBps
+    const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])
+    if (rate === 0n) return []
+    const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
+    return [{ ...at, asset, rate }]
+  })
+}
+
+/** Adds the account's escrow before each source on a chain. */
+export function withEscrow<Name extends Asset>(sources: readonly Source<Name>[]): readonly Source<Name>[] {
+  return sources.flatMap((source) =>
+    source.chain === null ? [source] : [{ ...source, place: escrowPlace(source.chain) }, source],
+  )
+}
+
+/** Currency that an asset is worth: `USD` for USDC. */
+function nationalOf(asset: Asset): Asset {
+  return isStablecoin(asset) ? stablecoinCurrency[asset] : asset
+}
+
+/** Lists all assets: the named ones first, then the remaining cash, then the remaining stablecoins. */
+export function allAssets(first: readonly Asset[]): readonly Asset[] {
+  return [...new Set<Asset>([...first, ...cash, ...stablecoins])]
+}
+
+export function isStablecoin(asset: Asset): asset is Stablecoin {
+  return stablecoins.some((symbol) => symbol === asset)
+}

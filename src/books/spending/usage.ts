@@ -1,0 +1,202 @@
+/** Budget usage of a key: today, this week and this month. */
+import { z } from 'zod'
+import { budgetPeriods, type PeriodUsage, periodOf, type Usage } from '../../../policies/budget.ts'
+import type { Policy } from '../../../policies/policy.ts'
+import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { utcDay } from '../../core/base/clock.ts'
+import { firstIdAt } from '../../core/base/ids.ts'
+import { untrustedText } from '../../core/base/untrusted-text.ts'
+import type { Connection, Statement } from '../../storage/database.ts'
+
+const use = (period: string) => ({
+  used: z.string().describe(`USD spent or held ${period}, as a decimal string.`),
+  remaining: z
+    .string()
+    .nullable()
+    .describe(`USD left of the budget ${period}, as a decimal string; null without one.`),
+  count: z.int().describe(`Spends ${period}.`),
+  resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
+})
+
+export const usageView = z.strictObject({
+  day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
+  ...use('today'),
+  week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
+  month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+})
+usageView.register(z.globalRegistry, { id: 'Usage' })
+
+const byPeriod: Statement = {
+  name: 'usage_by_period',
+  text: `select p.period, coalesce(sum(u.used_micros), 0)::bigint as used_micros, coalesce(sum(u.count), 0)::int as count
+    from unnest($3::text[], $4::text[], $5::text[]) as p (period, since, till)
+    left join budget_usage u on u.day >= p.since::date and u.day < p.till::date and u.key_id = any (case when $2::text is null
+      then array(select k.id from access_key k where k.account_id = $1) else array[$2::text] end)
+    group by p.period`,
+}
+
+/** Reads the usage of a key, or of all keys of an account, in the periods of `now`. */
+export async function readUsage(
+  database: Connection,
+  of: { readonly keyId: string } | { readonly accountId: string },
+  now: Date,
+): Promise<PeriodUsage> {
+  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const rows = await database.call<PeriodRow>(byPeriod, [
+    'accountId' in of ? of.accountId : null,
+    'keyId' in of ? of.keyId : null,
+    [...budgetPeriods],
+    spans.map(({ start }) => utcDay(start)),
+    spans.map(({ end }) => utcDay(end)),
+  ])
+  return pickUsage(rows)
+}
+
+interface PeriodRow {
+  readonly period: string
+  readonly used_micros: bigint
+  readonly count: number
+}
+
+/** A period without a row is unused. */
+export function pickUsage(rows: readonly PeriodRow[]): PeriodUsage {
+  const usageOf = (period: string): Usage => {
+    const row = rows.find((one) => one.period === period)
+    return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
+  }
+  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+}
+
+export async function showUsage(
+  database: Connection,
+  { keyId, policy }: { keyId: string; policy: Policy | null },
+  now: Date,
+): Promise<z.output<typeof usageView>> {
+  return viewUsage(await readUsage(database, { keyId }, now), policy, now)
+}
+
+/** @param policy null for a key without one. @param now in the periods of `usage`. */
+export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date): z.output<typeof usageView> {
+  const budgets = { day: policy?.dailyBudget, week: policy?.weeklyBudget, month: policy?.monthlyBudget }
+  const shown = (period: keyof typeof budgets) => {
+    const { usedMicros, count } = usage[period]
+    const budget = budgets[period]
+    const left = budget === undefined ? null : usdMicrosOf(budget.max) - usedMicros
+    return {
+      used: usdOfMicros(usedMicros),
+      remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+      count,
+      resetsAt: periodOf(period, now).end.toISOString(),
+    }
+  }
+  return { day: utcDay(now), ...shown('day'), week: shown('week'), month: shown('month') }
+}
+
+export const categoryUsageView = z.strictObject({
+  category: z.string().describe('Category of the policy, such as `transfer`.'),
+  used: z.string().describe('USD spent or held today, as a decimal string.'),
+  count: z.int().describe('Spends today.'),
+})
+categoryUsageView.register(z.globalRegistry, { id: 'CategoryUsage' })
+
+export type CategoryUsage = z.output<typeof categoryUsageView>
+
+/** Decisions that a breakdown counts at most, newest first. */
+const MAX_COUNTED = 10_000
+const MAX_PAYEES = 20
+const BREAKDOWN_DAYS = 30
+
+const spent = {
+  used: z.string().describe('USD spent or held, as a decimal string.'),
+  count: z.int().describe('Number of spends.'),
+}
+
+export const usageBreakdown = {
+  categories: z
+    .array(z.strictObject({ category: z.string().describe('Category of the policy.'), ...spent }))
+    .describe('Spends of the last 30 days by category, the most first.'),
+  payees: z
+    .array(z.strictObject({ payee: untrustedText('Seller, merchant, ticker or EVM address.'), ...spent }))
+    .describe('The 20 payees that got the most in the last 30 days.'),
+  decisions: z
+    .strictObject({
+      allowed: z.int().describe('Spends that were allowed.'),
+      denied: z.int().describe('Spends that were denied, or whose money was not there.'),
+      approvalRequired: z.int().describe('Spends that the owner was asked to approve.'),
+    })
+    .describe(
+      'Decisions of the last 30 days. This and both lists count the latest 10,000 decisions at most.',
+    ),
+}
+
+const breakdown: Statement = {
+  name: 'usage_breakdown',
+  text: `with recent as materialized (
+      select d.id, d.verdict, d.facts from decision d
+      where d.account_id = $1 and d.id >= $2 and d.key_id = $3 order by d.id desc limit $4
+    ), spent as materialized (
+      select d.facts ->> 'category' as category, r.usd_micros,
+        coalesce(d.facts #>> '{seller,origin}', d.facts #>> '{found,merchant}', d.facts ->> 'counterparty', d.facts ->> 'symbol') as payee
+      from recent d join reservation r on r.decision_id = d.id where r.status <> 'released'
+    )
+    select 'category' as part, s.category as name, sum(s.usd_micros)::bigint as used_micros, count(*)::int as count
+    from spent s group by s.category
+    union all
+    (select 'payee', s.payee, sum(s.usd_micros)::bigint, count(*)::int
+      from spent s where s.payee is not null group by s.payee order by 3 desc, 2 limit $5)
+    union all
+    select 'verdict', d.verdict, 0::bigint, count(*)::int from recent d group by d.verdict
+    order by 1, 3 desc, 2`,
+}
+
+/** Reads a key's spends of the last 30 days by category and payee, and counts its decisions. */
+export async function readUsageBreakdown(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+  now: Date,
+) {
+  const since = firstIdAt('dec', new Date(now.getTime() - BREAKDOWN_DAYS * 24 * 60 * 60 * 1000))
+  const rows = await database.call<{ part: string; name: string; used_micros: bigint; count: number }>(
+    breakdown,
+    [accountId, since, keyId, MAX_COUNTED, MAX_PAYEES],
+  )
+  const partOf = (part: string) => rows.filter((row) => row.part === part)
+  const countOf = (...verdicts: readonly string[]) =>
+    partOf('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
+  return {
+    categories: partOf('category').map(({ name: category, used_micros, count }) => ({
+      category,
+      used: usdOfMicros(used_micros),
+      count,
+    })),
+    payees: partOf('payee').map(({ name: payee, used_micros, count }) => ({
+      payee,
+      used: usdOfMicros(used_micros),
+      count,
+    })),
+    decisions: {
+      allowed: countOf('allow'),
+      denied: countOf('deny', 'insufficient_funds'),
+      approvalRequired: countOf('approval_required'),
+    },
+  }
+}
+
+/** Reads a key's usage on each day of the last 30 that has spends, newest first; today is excluded. */
+export async function pastUsage(
+  database: Connection,
+  keyId: string,
+  now: Date,
+): Promise<{ day: string; used: string; count: number }[]> {
+  const first = new Date(now.getTime() - 30 * 24 * 60 * 60 * 1000)
+  const rows = await database.kysely
+    .selectFrom('budget_usage')
+    .select(['day', 'used_micros', 'count'])
+    .where('key_id', '=', keyId)
+    .where('day', '>=', utcDay(first))
+    .where('day', '<', utcDay(now))
+    .where('count', '>', 0)
+    .orderBy('day', 'desc')
+    .execute()
+  return rows.map(({ day, used_micros, count }) => ({ day, used: usdOfMicros(used_micros), count }))
+}

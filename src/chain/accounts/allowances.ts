@@ -1,0 +1,81 @@
+/** On-chain allowances of agents on wallets the gateway does not own. */
+import { encodeFunctionData } from 'viem'
+import type {
+  Address,
+  ChainAllowance,
+  TokenAddresses,
+  Wallet,
+  WalletCall,
+} from '../../providers/chain/port.ts'
+import { allowanceAbi, safeAbi } from '../contracts/abi.ts'
+import type { NodeClient } from '../rpc/client.ts'
+import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
+import type { Deployments } from './deployments.ts'
+import type { SafeCall } from './user-operation.ts'
+import { agentHash, type Wallets } from './wallets.ts'
+
+/**
+ * Builds the allowance payment out of a Safe, made by the gateway's own Safe for an agent.
+ * @throws Error for a call that is not a payment.
+ */
+export function allowanceCallOf(
+  { contracts, tokens }: { contracts: AccountContracts; tokens: TokenAddresses },
+  { safe, agentId, call }: { safe: Address; agentId: string; call: WalletCall },
+): SafeCall {
+  if (call.kind !== 'transfer')
+    throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
+  const args = [
+    safe,
+    agentHash(agentId),
+    addressIn(tokens, call.token),
+    lowerCaseAddress(call.to),
+    call.units,
+  ] as const
+  return {
+    to: contracts.allowances,
+    data: encodeFunctionData({ abi: allowanceAbi, functionName: 'transfer', args }),
+  }
+}
+
+/**
+ * Reads an agent's allowance from the module. A Safe that is not deployed or not handed over yet gets the allowance
+ * of its setup or hand-over. If its owner has disabled the module, the allowance is zero.
+ */
+export async function readAllowance(
+  {
+    client,
+    contracts,
+    wallets,
+    deployments,
+    gatewayOwner,
+  }: {
+    client: NodeClient
+    contracts: AccountContracts
+    wallets: Wallets
+    deployments: Pick<Deployments, 'isDeployed'>
+    gatewayOwner: Address
+  },
+  wallet: Wallet,
+  agentId: string,
+): Promise<ChainAllowance> {
+  const safe = wallets.safeOf(wallet).address
+  if (!(await deployments.isDeployed(safe))) return wallets.firstAllowance(wallet, agentId)
+  const safeContract = { address: safe, abi: safeAbi } as const
+  const { address: owner } = wallets.signerOf(wallet.owner)
+  const [isOurs, isTheirs, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
+    client.readContract({ ...safeContract, functionName: 'isOwner', args: [gatewayOwner] }),
+    client.readContract({ ...safeContract, functionName: 'isOwner', args: [owner] }),
+    client.readContract({ ...safeContract, functionName: 'isModuleEnabled', args: [contracts.allowances] }),
+    client.readContract({
+      address: contracts.allowances,
+      abi: allowanceAbi,
+      functionName: 'allowanceOf',
+      args: [safe, wallets.safeOf(wallets.delegate).address, agentHash(agentId)],
+    }),
+  ])
+  // The gateway hands the Safe over with the next operation. An owner who adds the gateway as a co-owner changes
+  // nothing.
+  if (isOurs && !isTheirs && !isEnabled) return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
+  if (!isEnabled) return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
+  return { dailyMicros, spentMicros, onceMicros, isOwn }
+}

@@ -1,0 +1,206 @@
+/**
+ * The smart account of an account: a Safe with one owner. Its address depends on the account's id and its first
+ * owner, so it is the same before deployment and on every new chain. The owner is the gateway's key (with the 4337
+ * module), or a passkey or EVM key (also with the allowance module, through which agents spend).
+ */
+import { LRUCache } from 'lru-cache'
+import {
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getCreate2Address,
+  keccak256,
+  numberToHex,
+  pad,
+  stringToHex,
+  zeroAddress,
+} from 'viem'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import {
+  type Address,
+  CARDS_AGENT,
+  type ChainAllowance,
+  type Hex,
+  type TokenAddresses,
+  type Wallet,
+  type WalletOwner,
+} from '../../providers/chain/port.ts'
+import { allowanceAbi, safeAbi, walletSetupAbi } from '../contracts/abi.ts'
+import { intentSignerCode } from '../contracts/account-contracts.artifact.ts'
+import { type AccountContracts, type OwnContract, ownContract, walletTokens } from '../rpc/networks.ts'
+
+/** Address of the P-256 precompile (RIP-7212), tried before the verifier contract. */
+const P256_PRECOMPILE = 0x100n
+
+/**
+ * Value of one whole token in an allowance, in millionths of a US dollar. The euro is priced high, because the owner
+ * set a limit.
+ */
+export const allowancePrices = {
+  USDC: 1_000_000n,
+  USDT: 1_000_000n,
+  PYUSD: 1_000_000n,
+  EURC: 1_250_000n,
+} as const
+
+/**
+ * Default daily allowance of agents on a development chain, in millionths of a US dollar. On chains with real value
+ * the default is zero.
+ */
+export const DEVELOPMENT_STARTER_MICROS = 1_000_000_000n
+
+/** Default daily allowance of cards on a development chain, separate from that of agents. */
+export const DEVELOPMENT_CARDS_MICROS = 1_000_000_000n
+
+/** Number of cached accounts: each operation needs its account's address several times, and hashing takes most of it. */
+const MAX_CACHED = 10_000
+
+/** Account whose Safe spends for agents. No person's account can have this id. */
+const DELEGATE = 'bursar:delegate'
+
+/**
+ * Keys and contracts that wallets are built from.
+ * @property starterMicros default daily allowances of agents and cards.
+ */
+export interface WalletMaker {
+  readonly contracts: AccountContracts
+  readonly tokens: TokenAddresses
+  readonly proxyCode: Hex
+  readonly gatewayOwner: Address
+  readonly starterMicros: bigint
+  readonly cardsMicros: bigint
+}
+
+/** A Safe, deployed or not. @property creation calldata with which the proxy factory creates it. */
+export interface SafeAccount {
+  readonly address: Address
+  readonly creation: Hex
+}
+
+/** Computes addresses and calls of wallets, without reading the chain. */
+export interface Wallets {
+  safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount
+  /** The gateway's Safe, which spends from the allowances of others. */
+  readonly delegate: Wallet
+  /** Allowance of an agent right after the wallet's setup or hand-over. */
+  firstAllowance(wallet: Pick<Wallet, 'cardCover'>, agentId: string): ChainAllowance
+  /** Address of an owner in a Safe, and the contract to deploy there, if any. */
+  signerOf(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
+  /** Call by which a gateway-owned Safe hands itself over to another owner. */
+  handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>): Hex
+}
+
+export function createWallets(maker: WalletMaker): Wallets {
+  const { contracts, tokens, proxyCode, gatewayOwner, starterMicros, cardsMicros } = maker
+  const bytecodeHash = keccak256(concat([proxyCode, pad(contracts.safe, { size: 32 })]))
+  const safes = new LRUCache<string, SafeAccount>({ max: MAX_CACHED })
+  const gatewaySetup = setupCall(contracts, gatewayOwner, {
+    to: contracts.moduleSetup,
+    data: encodeFunctionData({ abi: safeAbi, functionName: 'enableModules', args: [[contracts.module]] }),
+  })
+  const own = stablecoins.flatMap((token) => {
+    const address = tokens[token]
+    return address === undefined ? [] : [[token, address] as const]
+  })
+  const delegate: Wallet = {
+    accountId: DELEGATE,
+    origin: { kind: 'gateway' },
+    owner: { kind: 'gateway' },
+  }
+  const allowances = (priced: typeof walletTokens, cardCover = 0n) => ({
+    module: contracts.allowances,
+    delegate: safeOf(delegate).address,
+    daily: starterMicros,
+    cards: agentHash(CARDS_AGENT),
+    cardsDaily: cardsMicros,
+    cardsOnce: cardCover,
+    tokens: priced.map(([, address]) => address),
+    prices: priced.map(([symbol]) => allowancePrices[symbol]),
+  })
+
+  function setupOf(origin: WalletOwner): Hex {
+    if (origin.kind === 'gateway') return gatewaySetup
+    const args = [[contracts.module, contracts.allowances], allowances(walletTokens)] as const
+    return setupCall(contracts, signerOf(origin).address, {
+      to: contracts.walletSetup,
+      data: encodeFunctionData({ abi: walletSetupAbi, functionName: 'setUp', args }),
+    })
+  }
+
+  function safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount {
+    const { origin } = wallet
+    const salted = saltOf(wallet)
+    const name = JSON.stringify([salted, origin])
+    const known = safes.get(name)
+    if (known !== undefined) return known
+    const saltNonce = BigInt(keccak256(stringToHex(salted)))
+    const salt = keccak256(concat([keccak256(setupOf(origin)), numberToHex(saltNonce, { size: 32 })]))
+    const safe = {
+      address: getCreate2Address({ from: contracts.proxyFactory, salt, bytecodeHash }),
+      get creation() {
+        const args = [contracts.safe, setupOf(origin), saltNonce] as const
+        return encodeFunctionData({ abi: safeAbi, functionName: 'createProxyWithNonce', args })
+      },
+    }
+    safes.set(name, safe)
+    return safe
+  }
+
+  function signerOf(owner: WalletOwner) {
+    if (owner.kind === 'gateway') return { address: gatewayOwner }
+    if (owner.kind === 'eoa') return { address: owner.address }
+    const verifiers = (P256_PRECOMPILE << 160n) | BigInt(contracts.passkeyVerifier)
+    const args = encodeAbiParameters(
+      [{ type: 'address' }, { type: 'uint256' }, { type: 'uint256' }, { type: 'uint176' }],
+      [contracts.passkeySigners, BigInt(owner.x), BigInt(owner.y), verifiers],
+    )
+    const contract = ownContract(concat([intentSignerCode, args]))
+    return { address: contract.address, contract }
+  }
+
+  return {
+    safeOf,
+    delegate,
+    signerOf,
+    firstAllowance: ({ cardCover = 0n }, agentId) =>
+      agentId === CARDS_AGENT
+        ? { dailyMicros: cardsMicros, spentMicros: 0n, onceMicros: cardCover, isOwn: true }
+        : { dailyMicros: starterMicros, spentMicros: 0n, onceMicros: 0n, isOwn: false },
+    handOver: ({ owner, cardCover }) =>
+      encodeFunctionData({
+        abi: walletSetupAbi,
+        functionName: 'handOver',
+        args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, signerOf(owner).address],
+      }),
+  }
+}
+
+/** Name of a smart account, which determines its address. The ids of accounts have no space. */
+export function saltOf({ accountId, isEscrow }: Pick<Wallet, 'accountId' | 'isEscrow'>): string {
+  return isEscrow ? `${accountId} escrow` : accountId
+}
+
+/** Value of a payment in an allowance, in millionths of a US dollar, rounded up like the module. */
+export function allowanceValue(token: Stablecoin, units: bigint): bigint {
+  return (units * allowancePrices[token] + 999_999n) / 1_000_000n
+}
+
+/** Id of an agent in the allowance module. */
+export function agentHash(agentId: string): Hex {
+  return keccak256(stringToHex(agentId))
+}
+
+/** Builds the call by which a Safe sets an agent's allowance. */
+export function setAllowanceCall(delegate: Address, agentId: string, dailyMicros: bigint): Hex {
+  const args = [delegate, agentHash(agentId), dailyMicros] as const
+  return encodeFunctionData({ abi: allowanceAbi, functionName: 'setAllowance', args })
+}
+
+function setupCall(
+  { module }: AccountContracts,
+  owner: Address,
+  { to, data }: { to: Address; data: Hex },
+): Hex {
+  const args = [[owner], 1n, to, data, module, zeroAddress, 0n, zeroAddress] as const
+  return encodeFunctionData({ abi: safeAbi, functionName: 'setup', args })
+}

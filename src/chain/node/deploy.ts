@@ -1,0 +1,138 @@
+/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens and the multicall. */
+import { concat, encodeFunctionData, getCreate2Address, pad } from 'viem'
+import type { Address, Hex } from '../../providers/chain/port.ts'
+import { tokenAbi } from '../contracts/abi.ts'
+import { loadCreationCode } from '../contracts/artifacts.ts'
+import {
+  sandboxMulticallCode,
+  sandboxStablecoinCode,
+  sandboxTetherCode,
+} from '../contracts/sandbox-contracts.artifact.ts'
+import type { Relayer } from '../relay/relayer.ts'
+import type { NodeClient } from '../rpc/client.ts'
+import { placeCode } from '../rpc/development-node.ts'
+import {
+  type AccountContracts,
+  canonicalContracts,
+  commonDeployer,
+  multicallAddress,
+  ownContracts,
+  type SandboxToken,
+  type SandboxTokens,
+} from '../rpc/networks.ts'
+
+/** Safe's own deployer. @see https://github.com/safe-global/safe-singleton-factory */
+const safeDeployer: Address = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
+const safeDeployerCode: Hex =
+  '0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3'
+
+/** Salt that puts EntryPoint v0.7 at its address on every chain. */
+const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
+const noSalt = pad('0x', { size: 32 })
+
+/**
+ * Deploys missing contracts; several gateways may do so on one node concurrently.
+ * @returns the addresses of the account contracts.
+ * @throws Error when a contract is still missing afterwards.
+ */
+export async function deployMissing(
+  client: NodeClient,
+  relayer: Relayer,
+  tokens: SandboxTokens,
+): Promise<AccountContracts> {
+  const plans = deployments()
+  await Promise.all([
+    ensureCode(client, safeDeployer, safeDeployerCode),
+    ensureCode(client, multicallAddress, sandboxMulticallCode),
+  ])
+  await Promise.all([
+    ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),
+    ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
+  ])
+  return addressesOf(plans)
+}
+
+/**
+ * Addresses of the contracts on a development node; for some, the installed code differs from the code at the usual
+ * address.
+ */
+export function developmentContracts(): AccountContracts {
+  return addressesOf(deployments())
+}
+
+function addressesOf(plans: Record<keyof AccountContracts, Deployment>): AccountContracts {
+  const address = (name: keyof AccountContracts) => plans[name].address
+  return {
+    entryPoint: address('entryPoint'),
+    safe: address('safe'),
+    proxyFactory: address('proxyFactory'),
+    module: address('module'),
+    moduleSetup: address('moduleSetup'),
+    passkeySigners: address('passkeySigners'),
+    passkeyVerifier: address('passkeyVerifier'),
+    allowances: address('allowances'),
+    walletSetup: address('walletSetup'),
+  }
+}
+
+interface Deployment {
+  readonly address: Address
+  readonly deployer: Address
+  readonly data: Hex
+}
+
+function deployments(): Record<keyof AccountContracts, Deployment> {
+  const code = loadCreationCode()
+  const plan = (deployer: Address, salt: Hex, bytecode: Hex): Deployment => ({
+    address: getCreate2Address({ from: deployer, salt, bytecode }),
+    deployer,
+    data: concat([salt, bytecode]),
+  })
+  return {
+    entryPoint: plan(commonDeployer, entryPointSalt, code.entryPoint),
+    safe: plan(safeDeployer, noSalt, code.safe),
+    proxyFactory: plan(safeDeployer, noSalt, code.proxyFactory),
+    module: plan(
+      safeDeployer,
+      noSalt,
+      concat([code.module, pad(canonicalContracts.entryPoint, { size: 32 })]),
+    ),
+    moduleSetup: plan(safeDeployer, noSalt, code.moduleSetup),
+    passkeySigners: plan(safeDeployer, noSalt, code.passkeySigners),
+    passkeyVerifier: plan(safeDeployer, noSalt, code.passkeyVerifier),
+    allowances: { ...ownContracts.allowances, deployer: commonDeployer },
+    walletSetup: { ...ownContracts.walletSetup, deployer: commonDeployer },
+  }
+}
+
+async function ensureDeployed(
+  client: NodeClient,
+  relayer: Relayer,
+  { address, deployer, data }: Deployment,
+): Promise<void> {
+  if (await client.getCode({ address })) return
+  // Another gateway may be first, so the code at the address counts, not the success of this transaction.
+  await relayer.send({ to: deployer, data, gas: 9_000_000n })
+  if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
+}
+
+async function ensureCode(client: NodeClient, address: Address, code: Hex): Promise<void> {
+  if ((await client.getCode({ address })) !== code) await placeCode(client, address, code)
+}
+
+async function ensureToken(
+  client: NodeClient,
+  relayer: Relayer,
+  symbol: string,
+  token: SandboxToken,
+): Promise<void> {
+  const { address, name, decimals, version, authorizations } = token
+  await ensureCode(client, address, authorizations ? sandboxStablecoinCode : sandboxTetherCode)
+  const isReady = async () =>
+    (await client.readContract({ address, abi: tokenAbi, functionName: 'decimals' })) === decimals
+  if (await isReady()) return
+  const args = [name, symbol, decimals, version] as const
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'initialize', args })
+  await relayer.send({ to: address, data, gas: 500_000n })
+  if (!(await isReady())) throw new Error(`The token ${symbol} could not be set up at ${address}.`)
+}

@@ -1,0 +1,115 @@
+/** A session on one node that is set up; all caches end with it. */
+import type { TransactionReceipt } from 'viem'
+import type { LocalAccount } from 'viem/accounts'
+import type { Address, EvmSigner, TokenAddresses } from '../../providers/chain/port.ts'
+import { createDeployments, type Deployments } from '../accounts/deployments.ts'
+import {
+  createWallets,
+  DEVELOPMENT_CARDS_MICROS,
+  DEVELOPMENT_STARTER_MICROS,
+  type Wallets,
+} from '../accounts/wallets.ts'
+import { safeAbi } from '../contracts/abi.ts'
+import { createEvmSigner } from '../evm-signer.ts'
+import { createBundler } from '../relay/bundler.ts'
+import type { LogSearch } from '../relay/executions.ts'
+import { createOperations, type Operations } from '../relay/operations.ts'
+import { type ReadReceipt, readReceipt } from '../relay/read-receipt.ts'
+import type { Relayer } from '../relay/relayer.ts'
+import type { NodeClient } from '../rpc/client.ts'
+import type { AccountContracts } from '../rpc/networks.ts'
+import { createSeenBlocks, type SeenBlocks } from './seen-blocks.ts'
+
+/** Maximum pending bundles. A development node executes one at a time; two keep it busy. */
+const BUNDLES = { development: 2, public: 8 } as const
+
+export interface SessionOptions {
+  readonly client: NodeClient
+  readonly contracts: AccountContracts
+  readonly tokens: TokenAddresses
+  readonly relayer: Relayer
+  /** The gateway's key, which signs for every Safe without another owner. */
+  readonly owner: LocalAccount
+  readonly isDevelopment: boolean
+  readonly logSearch: LogSearch | undefined
+}
+
+export interface EvmSession {
+  readonly client: NodeClient
+  readonly contracts: AccountContracts
+  readonly relayer: Relayer
+  readonly isDevelopment: boolean
+  readonly logSearch: LogSearch | undefined
+  readonly wallets: Wallets
+  readonly deployments: Deployments
+  readonly gatewayOwner: Address
+  readonly operations: Operations
+  readonly signer: EvmSigner
+  /** Blocks that evidence was read from. */
+  readonly seenBlocks: SeenBlocks
+  /** Parses a receipt and records its block. */
+  readonly readReceipt: (receipt: TransactionReceipt) => ReadReceipt
+  /** Drops cached transactions, contracts and nonces of the sponsor. */
+  forget(): void
+}
+
+/** Opens a session on a node that is set up. */
+export async function openSession(options: SessionOptions): Promise<EvmSession> {
+  const { client, contracts, tokens, relayer, owner: gatewayOwner, isDevelopment, logSearch } = options
+  // The only part of an address that depends on the factory.
+  const proxyCode = await client.readContract({
+    address: contracts.proxyFactory,
+    abi: safeAbi,
+    functionName: 'proxyCreationCode',
+  })
+  const kind = isDevelopment ? 'development' : 'public'
+  const starterMicros = isDevelopment ? DEVELOPMENT_STARTER_MICROS : 0n
+  const wallets = createWallets({
+    contracts,
+    tokens,
+    proxyCode,
+    gatewayOwner: gatewayOwner.address,
+    starterMicros,
+    // No allowance with real value before the owner has signed one.
+    cardsMicros: isDevelopment ? DEVELOPMENT_CARDS_MICROS : 0n,
+  })
+  const { entryPoint } = contracts
+  const seenBlocks = createSeenBlocks(client)
+  const read = (receipt: TransactionReceipt) => {
+    seenBlocks.note(receipt)
+    return readReceipt(receipt, entryPoint)
+  }
+  const bundler = createBundler({ client, relayer, entryPoint, read }, BUNDLES[kind])
+  const deployments = createDeployments({ client, relayer, bundler, wallets, contracts, gatewayOwner })
+  const { prepare } = deployments
+  const operations = createOperations({
+    client,
+    bundler,
+    wallets,
+    contracts,
+    tokens,
+    gatewayOwner,
+    logSearch,
+    read,
+    prepare,
+  })
+  return {
+    client,
+    contracts,
+    relayer,
+    isDevelopment,
+    logSearch,
+    wallets,
+    deployments,
+    gatewayOwner: gatewayOwner.address,
+    operations,
+    seenBlocks,
+    readReceipt: read,
+    signer: createEvmSigner(client, relayer, isDevelopment ? 'pending' : 'latest'),
+    forget() {
+      deployments.forget()
+      operations.forget()
+      relayer.forget()
+    },
+  }
+}

@@ -1,0 +1,247 @@
+/** Operations on one node: simulation, broadcast at most once, and lookup. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
+import type { LocalAccount } from 'viem/accounts'
+import { Failure } from '../../core/failures/failure.ts'
+import type {
+  AuthorizedOperation,
+  ChainOperation,
+  Hex,
+  OperationExecution,
+  SignableOperation,
+  Submission,
+  TokenAddresses,
+} from '../../providers/chain/port.ts'
+import { allowanceCallOf } from '../accounts/allowances.ts'
+import { passkeySignature } from '../accounts/owner-signature.ts'
+import {
+  nonceOf,
+  type OperationPlan,
+  operationHashOf,
+  packOperation,
+  safeCallOf,
+  signableOf,
+} from '../accounts/user-operation.ts'
+import type { Wallets } from '../accounts/wallets.ts'
+import type { NodeClient } from '../rpc/client.ts'
+import type { AccountContracts } from '../rpc/networks.ts'
+import type { Bundler } from './bundler.ts'
+import {
+  type Execution,
+  executionIn,
+  findExecution,
+  isExecuted,
+  type LogSearch,
+  type OperationKey,
+} from './executions.ts'
+import type { ReadReceipt } from './read-receipt.ts'
+import { findReceipt, pausesOf } from './receipts.ts'
+import { causeOf, refusalOf } from './refusal.ts'
+
+/** Dependencies of operations. @property prepare prepares a wallet for its next operation. */
+export interface OperationOptions {
+  readonly client: NodeClient
+  readonly bundler: Bundler
+  readonly wallets: Wallets
+  readonly contracts: AccountContracts
+  readonly tokens: TokenAddresses
+  readonly gatewayOwner: LocalAccount
+  readonly logSearch: LogSearch | undefined
+  readonly read: (receipt: TransactionReceipt) => ReadReceipt
+  prepare(operation: AuthorizedOperation): Promise<void>
+}
+
+/** Port methods for operations. */
+export interface Operations {
+  operationOf(operation: ChainOperation): SignableOperation
+  submit(operation: AuthorizedOperation): Promise<Submission>
+  operationHashOf(operation: AuthorizedOperation): Hex
+  /** Drops cached broadcasts. */
+  forget(): void
+  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
+}
+
+/** A transaction that carried an operation, with its execution if known. */
+interface Broadcast {
+  readonly hash: Hex
+  readonly execution: Execution | undefined
+}
+
+/** Number of cached broadcasts; older ones are found by their event. */
+const MAX_CACHED = 20_000
+
+export function createOperations(options: OperationOptions): Operations {
+  const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, read, prepare } = options
+  const broadcast = new Map<string, Broadcast>()
+  const running = new Map<string, Promise<Submission>>()
+  const delegate = wallets.safeOf(wallets.delegate).address
+  const signed = { ...contracts, chainId: client.chain.id }
+
+  function planOf(
+    { wallet, id, call, validUntil }: ChainOperation,
+    signedBy: AuthorizedOperation['authorization']['kind'],
+  ): OperationPlan {
+    const safe = wallets.safeOf(wallet).address
+    const signer = signedBy === 'passkey' ? 'passkey' : 'key'
+    return { safe, id, validUntil, signer, call: safeCallOf({ contracts, tokens, delegate }, call) }
+  }
+
+  /**
+   * Builds the executed plan: by the wallet itself, or by the gateway's Safe through the allowance module. It depends
+   * only on the authorization, because the wallet may have a new owner by now.
+   */
+  function executedPlanOf(operation: AuthorizedOperation): OperationPlan {
+    const { authorization, wallet, call } = operation
+    const plan = planOf(operation, authorization.kind)
+    if (authorization.kind !== 'allowance') return plan
+    const transfer = allowanceCallOf({ contracts, tokens }, { safe: plan.safe, ...authorization, call })
+    return { ...plan, safe: delegate, signer: 'key', call: transfer, id: `${wallet.accountId}|${plan.id}` }
+  }
+
+  const keyOf = ({ safe, id }: OperationPlan): OperationKey => ({
+    entryPoint: contracts.entryPoint,
+    sender: safe,
+    nonce: nonceOf(id),
+  })
+
+  async function signatureOf(operation: AuthorizedOperation, plan: OperationPlan): Promise<Hex | undefined> {
+    const { authorization, wallet } = operation
+    const { hash } = signableOf(signed, plan)
+    if (authorization.kind === 'eoa') return authorization.signature
+    if (authorization.kind === 'passkey')
+      return passkeySignature(wallets.signerOf(wallet.owner).address, hash, authorization)
+    return gatewayOwner.sign?.({ hash })
+  }
+
+  function submit(operation: AuthorizedOperation): Promise<Submission> {
+    const first = running.get(operation.id)
+    if (first !== undefined) return first
+    const submission = submitOnce(operation)
+      .catch((error: unknown) => {
+        // The relayer throws its own error when a broadcast is uncertain; an error of the node means that nothing was
+        // broadcast.
+        throw error instanceof BaseError ? unavailable('The chain accepted no transaction.', error) : error
+      })
+      .finally(() => running.delete(operation.id))
+    running.set(operation.id, submission)
+    return submission
+  }
+
+  async function submitOnce(operation: AuthorizedOperation): Promise<Submission> {
+    const known = broadcast.get(operation.id)
+    if (known !== undefined) {
+      const execution = await executionOf(operation, 0)
+      if (execution.status !== 'absent')
+        return { status: 'submitted', transactionHash: hashOf(execution) ?? known.hash }
+    }
+    await prepare(operation)
+    const plan = executedPlanOf(operation)
+    const signature = await signatureOf(operation, plan)
+    if (signature === undefined)
+      return {
+        status: 'refused',
+        reason: 'the signature has an unsupported form',
+        cause: 'authorization',
+      }
+    const callRefusal = await refusalOfCall(plan)
+    if (callRefusal !== undefined) return refused(operation, plan, callRefusal)
+    const bundled = await bundler.send(packOperation(plan, signature))
+    if (bundled.status === 'refused') return refused(operation, plan, bundled.reason)
+    remember(operation.id, bundled)
+    return { status: 'submitted', transactionHash: bundled.hash }
+  }
+
+  /** Checked after the simulation, which also fails if this operation was executed just before. */
+  async function refused(
+    { id }: AuthorizedOperation,
+    plan: OperationPlan,
+    reason: string,
+  ): Promise<Submission> {
+    const executed = await findExecuted(keyOf(plan))
+    if (executed === 'pending') throw new Error(`Operation ${id} is pending from an earlier submission.`)
+    if (executed !== undefined) return { status: 'submitted', transactionHash: executed.transaction.hash }
+    return { status: 'refused', reason, cause: causeOf(reason) }
+  }
+
+  /** Simulates the Safe's own call, which the EntryPoint's simulation does not report. */
+  async function refusalOfCall({ safe, call }: OperationPlan): Promise<string | undefined> {
+    if (call.byDelegate) return undefined
+    try {
+      const { data } = await client.call({ account: safe, to: call.to, data: call.data })
+      // Nearly every token returns data; without data the contract may be missing, and a call to an address without
+      // code succeeds.
+      if (data === undefined && !(await client.getCode({ address: call.to })))
+        throw unavailable(`There is no contract at ${call.to} on this chain.`)
+      return undefined
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === undefined) throw error
+      return refusal
+    }
+  }
+
+  async function findExecuted(key: OperationKey): Promise<Execution | 'pending' | undefined> {
+    if (await isExecuted(client, key, 'latest'))
+      return findExecution(client, key, { search: logSearch, read })
+    return (await isExecuted(client, key, 'pending')) ? 'pending' : undefined
+  }
+
+  async function executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution> {
+    const key = keyOf(executedPlanOf(operation))
+    const deadline = AbortSignal.timeout(waitMs)
+    for (const pauseMs of pausesOf(client)) {
+      const execution = await executionNow(operation.id, key)
+      if (execution.status !== 'pending' || deadline.aborted) return execution
+      await sleep(pauseMs)
+    }
+    return { status: 'pending' }
+  }
+
+  async function executionNow(id: string, key: OperationKey): Promise<OperationExecution> {
+    const made = broadcast.get(id)
+    const receipt = made && !made.execution ? await findReceipt(client, made.hash) : undefined
+    if (made && !made.execution && !receipt && (await isPending(made.hash))) return { status: 'pending' }
+    const known = made?.execution ?? (receipt && executionIn(read(receipt), key))
+    const execution = known ?? (await findExecuted(key))
+    if (execution === 'pending') return { status: 'pending' }
+    if (execution === undefined) {
+      broadcast.delete(id)
+      return { status: 'absent' }
+    }
+    return { status: 'executed', ...execution }
+  }
+
+  async function isPending(hash: Hex): Promise<boolean> {
+    try {
+      await client.getTransaction({ hash })
+      return true
+    } catch (error) {
+      if (error instanceof TransactionNotFoundError) return false
+      throw error
+    }
+  }
+
+  function remember(id: string, made: Broadcast): void {
+    broadcast.set(id, made)
+    for (const oldest of broadcast.keys()) {
+      if (broadcast.size <= MAX_CACHED) return
+      broadcast.delete(oldest)
+    }
+  }
+
+  return {
+    operationOf: (operation) => signableOf(signed, planOf(operation, operation.wallet.owner.kind)),
+    operationHashOf: (operation) => operationHashOf(signed, executedPlanOf(operation)),
+    submit,
+    executionOf,
+    forget: () => broadcast.clear(),
+  }
+}
+
+function hashOf(execution: OperationExecution): Hex | undefined {
+  return execution.status === 'executed' ? execution.transaction.hash : undefined
+}
+
+function unavailable(detail: string, cause?: unknown): Failure {
+  return new Failure('provider_unavailable', detail, { retryAfter: 2 }, { cause })
+}

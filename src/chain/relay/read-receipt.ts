@@ -1,0 +1,100 @@
+/** Parses receipts for token transfers, and for the operations and authorizations that made them. */
+import { hexToBigInt, size, slice, type TransactionReceipt, toEventSelector } from 'viem'
+import type { Address, Hex, MinedTransaction, TransferLog } from '../../providers/chain/port.ts'
+import {
+  authorizationUsedEvent,
+  beforeExecutionEvent,
+  transferEvent,
+  userOperationEvent,
+} from '../contracts/abi.ts'
+import { lowerCaseAddress } from '../rpc/networks.ts'
+
+export interface ExecutedOperation {
+  readonly hash: Hex
+  readonly sender: Address
+  readonly nonce: bigint
+  readonly succeeded: boolean
+}
+
+export interface ReadReceipt {
+  readonly transaction: MinedTransaction
+  readonly operations: readonly ExecutedOperation[]
+}
+
+type Log = Pick<TransactionReceipt['logs'][number], 'address' | 'topics' | 'data'>
+
+const selectors = {
+  transfer: toEventSelector(transferEvent),
+  authorizationUsed: toEventSelector(authorizationUsedEvent),
+  beforeExecution: toEventSelector(beforeExecutionEvent),
+  userOperation: toEventSelector(userOperationEvent),
+}
+
+/**
+ * Parses a receipt. The EntryPoint executes operations in sequence and logs each after its events: a transfer between
+ * two of these logs belongs to the operation of the second.
+ */
+export function readReceipt(
+  { transactionHash, blockNumber, status, logs }: TransactionReceipt,
+  entryPoint: Address,
+): ReadReceipt {
+  const transfers: TransferLog[] = []
+  const operations: ExecutedOperation[] = []
+  let firstOfOperation = 0
+  for (const [position, log] of logs.entries()) {
+    const transfer = transferIn(log, position, logs[position - 1])
+    if (transfer !== undefined) transfers.push(transfer)
+    if (lowerCaseAddress(log.address) !== lowerCaseAddress(entryPoint)) continue
+    if (log.topics[0] === selectors.beforeExecution) firstOfOperation = transfers.length
+    const operation = operationIn(log)
+    if (operation === undefined) continue
+    for (const [index, moved] of transfers.entries())
+      if (index >= firstOfOperation) transfers[index] = { ...moved, operationHash: operation.hash }
+    firstOfOperation = transfers.length
+    operations.push(operation)
+  }
+  return {
+    transaction: { hash: transactionHash, blockNumber, succeeded: status === 'success', transfers },
+    operations,
+  }
+}
+
+function transferIn(
+  { address, topics, data }: Log,
+  position: number,
+  previous: Log | undefined,
+): TransferLog | undefined {
+  const [selector, from, to] = topics
+  if (selector !== selectors.transfer || from === undefined || to === undefined) return undefined
+  if (topics.length !== 3 || size(data) !== 32) return undefined
+  return {
+    token: lowerCaseAddress(address),
+    from: addressOf(from),
+    to: addressOf(to),
+    units: hexToBigInt(data),
+    position,
+    operationHash: null,
+    authorization: previous?.address === address ? authorizationIn(previous) : null,
+  }
+}
+
+function authorizationIn({ topics }: Log): TransferLog['authorization'] {
+  const [selector, authorizer, nonce] = topics
+  if (selector !== selectors.authorizationUsed || authorizer === undefined || nonce === undefined) return null
+  return { authorizer: addressOf(authorizer), nonce }
+}
+
+function operationIn({ topics, data }: Log): ExecutedOperation | undefined {
+  const [selector, hash, sender] = topics
+  if (selector !== selectors.userOperation || hash === undefined || sender === undefined) return undefined
+  return {
+    hash,
+    sender: addressOf(sender),
+    nonce: hexToBigInt(slice(data, 0, 32)),
+    succeeded: hexToBigInt(slice(data, 32, 64)) === 1n,
+  }
+}
+
+function addressOf(topic: Hex): Address {
+  return lowerCaseAddress(slice(topic, 12))
+}

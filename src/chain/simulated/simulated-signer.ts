@@ -1,0 +1,86 @@
+/** Chain access for x402 facilitators on the simulated chain. */
+import { decodeFunctionData, parseAbi } from 'viem'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import { type Address, type EvmSigner, type Hex, refusedCall } from '../../providers/chain/port.ts'
+import { isSignedByKey } from '../accounts/typed-data.ts'
+import { calldataOf } from '../evm-signer.ts'
+import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
+import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
+
+const multicallAbi = parseAbi([
+  'struct Call { address target; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function tryAggregate(bool requireSuccess, Call[] calls) payable returns (Result[] results)',
+])
+
+/** Arbitrary code; only its existence matters. */
+const someCode: Hex = '0x00'
+
+/** Creates the signer over the simulated books. */
+export function createSimulatedSigner(context: CallContext): EvmSigner {
+  async function write(to: Address, data: Hex): Promise<Hex> {
+    const judged = await judge(context, to, data)
+    try {
+      judged.commit()
+    } catch (error) {
+      throw refused(error)
+    }
+    return context.state.mine({ calldata: data })
+  }
+
+  return {
+    address: context.caller,
+    async readContract(call) {
+      if (lowerCaseAddress(call.address) === lowerCaseAddress(multicallAddress))
+        return readMany(context, calldataOf(call))
+      const { result } = await judge(context, call.address, calldataOf(call))
+      return result
+    },
+    verifyTypedData: isSignedByKey,
+    writeContract: (call) => write(call.address, calldataOf(call)),
+    sendTransaction: ({ to, data }) => write(to, data),
+    async waitForTransactionReceipt({ hash }) {
+      if (context.state.transaction(hash) === undefined)
+        throw new Error(`The simulated chain has no transaction ${hash}.`)
+      return { status: 'success' }
+    },
+    async getCode({ address }) {
+      return tokenAt(address) === undefined ? undefined : someCode
+    },
+  }
+}
+
+async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
+  const token = tokenAt(to)
+  if (token === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
+  try {
+    return await judgeTokenCall(context, token, data)
+  } catch (error) {
+    throw refused(error)
+  }
+}
+
+/** An error of the books occurs before they change. */
+function refused(error: unknown): Error {
+  return refusedCall(error instanceof Error ? error.message : String(error), { cause: error })
+}
+
+async function readMany(context: CallContext, data: Hex): Promise<{ success: boolean; returnData: Hex }[]> {
+  const [requireSuccess, calls] = decodeFunctionData({ abi: multicallAbi, data }).args
+  return Promise.all(
+    calls.map(async ({ target, callData }) => {
+      try {
+        const { encoded } = await judge(context, target, callData)
+        return { success: true, returnData: encoded }
+      } catch (error) {
+        if (requireSuccess) throw error
+        return { success: false, returnData: '0x' }
+      }
+    }),
+  )
+}
+
+function tokenAt(address: Address): Stablecoin | undefined {
+  const plain = lowerCaseAddress(address)
+  return stablecoins.find((symbol) => lowerCaseAddress(sandboxTokens[symbol].address) === plain)
+}

@@ -1,0 +1,149 @@
+/** Books of the simulated chain: balances, and used operations, authorizations and permits. */
+import { createHash } from 'node:crypto'
+import { randomToken } from '../../core/base/ids.ts'
+import type { Stablecoin } from '../../core/money/money.ts'
+import type { Address, CalledTransaction, Hex, TransferLog } from '../../providers/chain/port.ts'
+import { tokenRefusals } from '../relay/refusal.ts'
+import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+
+/**
+ * The books. Every change is one synchronous step, so that no other change can come between a check and its effect.
+ */
+export interface SimulatedState {
+  /** Different for each run. */
+  readonly identity: string
+  blockNumber(): bigint
+  balanceOf(token: Stablecoin, address: Address): bigint
+  allowanceOf(token: Stablecoin, owner: Address, spender: Address): bigint
+  /** Next permit nonce of the owner. */
+  permitsOf(token: Stablecoin, owner: Address): bigint
+  isUsed(mark: string): boolean
+  /** Finds the transaction that used a mark. */
+  transactionOf(mark: string): CalledTransaction | undefined
+  transaction(hash: Hex): CalledTransaction | undefined
+  /** Lists transactions by block, inclusive; each block has one. */
+  transactionsBetween(fromBlock: bigint, toBlock: bigint): readonly CalledTransaction[]
+  mint(token: Stablecoin, to: Address, units: bigint): void
+  /** Returns the reason why a transfer cannot be made, or undefined. */
+  refusalOf(token: Stablecoin, from: Address, units: bigint): string | undefined
+  /** Moves units and uses up the mark. @throws Error when the balance is insufficient. */
+  move(token: Stablecoin, move: SimulatedMovement): void
+  allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
+  countPermit(token: Stablecoin, owner: Address): void
+  use(mark: string): void
+  /** Mines a block with the changes so far as one transaction. @returns its hash. */
+  mine(transaction?: { hash?: Hex; calldata?: Hex; operationHash?: Hex }): Hex
+}
+
+/**
+ * A movement of units.
+ * @property mark mark that is used up.
+ * @property authorization EIP-3009 nonce of the movement.
+ */
+export interface SimulatedMovement {
+  readonly from: Address
+  readonly to: Address
+  readonly units: bigint
+  readonly mark?: string | undefined
+  readonly authorization?: TransferLog['authorization'] | undefined
+}
+
+const ZERO: Address = '0x0000000000000000000000000000000000000000'
+
+export function createSimulatedState(): SimulatedState {
+  const balances = perToken(() => new Map<Address, bigint>())
+  const allowances = perToken(() => new Map<string, bigint>())
+  const permits = perToken(() => new Map<Address, bigint>())
+  const used = new Map<string, CalledTransaction | undefined>()
+  const byHash = new Map<Hex, CalledTransaction>()
+  const mined: CalledTransaction[] = []
+  const identity = randomToken(16)
+  let moved: TransferLog[] = []
+  let marks: string[] = []
+
+  const balanceOf = (token: Stablecoin, address: Address) =>
+    balances[token].get(lowerCaseAddress(address)) ?? 0n
+  const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
+    balances[token].set(lowerCaseAddress(address), units)
+  }
+  const log = (token: Stablecoin, { from, to, units, authorization = null }: SimulatedMovement) => {
+    const position = moved.length
+    const parties = { from: lowerCaseAddress(from), to: lowerCaseAddress(to) }
+    const address = lowerCaseAddress(sandboxTokens[token].address)
+    moved.push({ token: address, ...parties, units, position, operationHash: null, authorization })
+  }
+  const use = (mark: string) => {
+    used.set(mark, undefined)
+    marks.push(mark)
+  }
+  const refusalOf = (token: Stablecoin, from: Address, units: bigint) =>
+    balanceOf(token, from) < units ? tokenRefusals.ERC20InsufficientBalance : undefined
+
+  return {
+    identity,
+    blockNumber: () => BigInt(mined.length),
+    balanceOf,
+    allowanceOf: (token, owner, spender) => allowances[token].get(pairOf(owner, spender)) ?? 0n,
+    permitsOf: (token, owner) => permits[token].get(lowerCaseAddress(owner)) ?? 0n,
+    isUsed: (mark) => used.has(mark),
+    transactionOf: (mark) => used.get(mark),
+    transaction: (hash) => byHash.get(hash),
+    transactionsBetween: (fromBlock, toBlock) =>
+      mined.slice(Math.max(0, Number(fromBlock) - 1), Math.max(0, Number(toBlock))),
+    mint(token, to, units) {
+      setBalance(token, to, balanceOf(token, to) + units)
+      log(token, { from: ZERO, to, units })
+    },
+    refusalOf,
+    move(token, move) {
+      const { from, to, units, mark } = move
+      const refusal = refusalOf(token, from, units)
+      if (refusal !== undefined) throw new Error(refusal)
+      setBalance(token, from, balanceOf(token, from) - units)
+      setBalance(token, to, balanceOf(token, to) + units)
+      log(token, move)
+      if (mark !== undefined) use(mark)
+    },
+    allow(token, owner, spender, units) {
+      allowances[token].set(pairOf(owner, spender), units)
+    },
+    countPermit(token, owner) {
+      permits[token].set(lowerCaseAddress(owner), (permits[token].get(lowerCaseAddress(owner)) ?? 0n) + 1n)
+    },
+    use,
+    mine({ hash, calldata = '0x', operationHash } = {}) {
+      const blockNumber = BigInt(mined.length + 1)
+      const transaction = {
+        hash: hash ?? fakeHash(`transaction ${identity} ${blockNumber}`),
+        blockNumber,
+        succeeded: true,
+        transfers: moved.map((each) => ({ ...each, operationHash: operationHash ?? null })),
+        calldata,
+      }
+      mined.push(transaction)
+      byHash.set(transaction.hash, transaction)
+      for (const mark of marks) used.set(mark, transaction)
+      moved = []
+      marks = []
+      return transaction.hash
+    },
+  }
+}
+
+/** Derives 32 bytes in the form of a hash from a text. */
+export function fakeHash(text: string): Hex {
+  return `0x${createHash('sha256').update(text).digest('hex')}`
+}
+
+/** Derives 20 bytes in the form of an address from a text. */
+export function fakeAddress(text: string): Address {
+  return `0x${fakeHash(text).slice(26)}`
+}
+
+function pairOf(owner: Address, spender: Address): string {
+  return `${lowerCaseAddress(owner)}|${lowerCaseAddress(spender)}`
+}
+
+function perToken<Value>(make: () => Value): Record<Stablecoin, Value> {
+  return { USDC: make(), USDT: make(), EURC: make(), PYUSD: make() }
+}

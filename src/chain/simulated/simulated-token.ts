@@ -1,0 +1,229 @@
+/** Tokens of the simulated chain: computes what their contracts would return. */
+import {
+  decodeFunctionData,
+  encodeAbiParameters,
+  getAddress,
+  hashTypedData,
+  parseAbi,
+  recoverAddress,
+  type Signature,
+  slice,
+} from 'viem'
+import type { Clock } from '../../core/base/clock.ts'
+import { signedPaymentTypes as types } from '../../core/base/signed-payment-types.ts'
+import { chains } from '../../core/money/chains.ts'
+import type { Stablecoin } from '../../core/money/money.ts'
+import type { Address, Hex, TokenAuthorization } from '../../providers/chain/port.ts'
+import { tokenRefusals } from '../relay/refusal.ts'
+import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import type { SimulatedState } from './simulated-state.ts'
+
+const abi = parseAbi([
+  'function name() view returns (string)',
+  'function symbol() view returns (string)',
+  'function version() view returns (string)',
+  'function decimals() view returns (uint8)',
+  'function balanceOf(address account) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+  'function nonces(address owner) view returns (uint256)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function transferFrom(address from, address to, uint256 value) returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
+  'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
+])
+
+/** A checked call. @property commit executes it in one synchronous step; throws when it has become invalid. */
+export interface SimulatedCall {
+  readonly result: unknown
+  /** Result, encoded as a contract would return it. */
+  readonly encoded: Hex
+  commit(): void
+}
+
+/** Context of a check. */
+export interface CallContext {
+  readonly state: SimulatedState
+  readonly clock: Clock
+  /** Caller, who pays and whose allowance counts. */
+  readonly caller: Address
+}
+
+type Decoded = ReturnType<typeof decodeFunctionData<typeof abi>>
+
+/** Checks an encoded call of a token. @throws Error with the contract's reason when it would revert. */
+export async function judgeTokenCall(
+  context: CallContext,
+  symbol: Stablecoin,
+  data: Hex,
+): Promise<SimulatedCall> {
+  const call = decode(data)
+  if (call === undefined || !(sandboxTokens[symbol].authorizations || isPlain(call.functionName)))
+    throw new Error('execution reverted')
+  const { state } = context
+  const token = sandboxTokens[symbol]
+  switch (call.functionName) {
+    case 'name':
+      return read(token.name)
+    case 'symbol':
+      return read(symbol)
+    case 'version':
+      return read(token.version)
+    case 'decimals':
+      return read(token.decimals)
+    case 'balanceOf':
+      return read(state.balanceOf(symbol, ...call.args))
+    case 'allowance':
+      return read(state.allowanceOf(symbol, ...call.args))
+    case 'nonces':
+      return read(state.permitsOf(symbol, ...call.args))
+    case 'authorizationState':
+      return read(state.isUsed(markOf(symbol, ...call.args)))
+    case 'transferFrom':
+      return judgeTransferFrom(context, symbol, call.args)
+    case 'transferWithAuthorization':
+      return judgeAuthorization(context, symbol, call.args)
+    case 'permit':
+      return judgePermit(context, symbol, call.args)
+  }
+}
+
+type ArgsOf<Name extends Decoded['functionName']> = Extract<Decoded, { functionName: Name }>['args']
+
+function judgeTransferFrom(
+  { state, caller }: CallContext,
+  symbol: Stablecoin,
+  args: ArgsOf<'transferFrom'>,
+): SimulatedCall {
+  const [from, to, units] = args
+  const check = () => {
+    const refusal = state.refusalOf(symbol, from, units)
+    if (refusal !== undefined) throw new Error(refusal)
+    if (state.allowanceOf(symbol, from, caller) < units)
+      throw new Error('ERC20: transfer amount exceeds allowance')
+  }
+  return written(check, () => {
+    state.allow(symbol, from, caller, state.allowanceOf(symbol, from, caller) - units)
+    state.move(symbol, { from, to, units })
+  })
+}
+
+async function judgeAuthorization(
+  { state, clock }: CallContext,
+  symbol: Stablecoin,
+  [from, to, value, validAfter, validBefore, nonce, ...signature]: ArgsOf<'transferWithAuthorization'>,
+): Promise<SimulatedCall> {
+  const message = { from, to, value, validAfter, validBefore, nonce }
+  const primaryType = 'TransferWithAuthorization'
+  const mark = markOf(symbol, from, nonce)
+  const check = () => {
+    const second = BigInt(Math.floor(clock().getTime() / 1000))
+    if (second <= validAfter) throw new Error('FiatTokenV2: authorization is not yet valid')
+    if (second >= validBefore) throw new Error('FiatTokenV2: authorization is expired')
+    if (state.isUsed(mark)) throw new Error(tokenRefusals.ERC3009UsedAuthorization)
+    const refusal = state.refusalOf(symbol, from, value)
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+  const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType, message })
+  await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
+  const authorization = { authorizer: lowerCaseAddress(from), nonce }
+  return written(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
+}
+
+async function judgePermit(
+  { state, clock }: CallContext,
+  symbol: Stablecoin,
+  [owner, spender, value, deadline, ...signature]: ArgsOf<'permit'>,
+): Promise<SimulatedCall> {
+  const nonce = state.permitsOf(symbol, owner)
+  const message = { owner, spender, value, nonce, deadline }
+  const check = () => {
+    if (BigInt(Math.floor(clock().getTime() / 1000)) > deadline)
+      throw new Error(tokenRefusals.ERC2612ExpiredSignature)
+    if (state.permitsOf(symbol, owner) !== nonce) throw new Error(tokenRefusals.ERC2612InvalidSigner)
+  }
+  const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType: 'Permit', message })
+  await requireSigned(owner, hash, signature, tokenRefusals.ERC2612InvalidSigner)
+  return written(check, () => {
+    state.countPermit(symbol, owner)
+    state.allow(symbol, owner, spender, value)
+  })
+}
+
+/**
+ * Checks a write now and again on commit: signatures are verified asynchronously, and the books may change meanwhile.
+ */
+function written(check: () => void, change: () => void): SimulatedCall {
+  check()
+  return {
+    result: undefined,
+    encoded: '0x',
+    commit() {
+      check()
+      change()
+    },
+  }
+}
+
+function read(result: string | number | bigint | boolean): SimulatedCall {
+  return { result, encoded: encode(result), commit: () => undefined }
+}
+
+function encode(result: string | number | bigint | boolean): Hex {
+  if (typeof result === 'string') return encodeAbiParameters([{ type: 'string' }], [result])
+  if (typeof result === 'boolean') return encodeAbiParameters([{ type: 'bool' }], [result])
+  return encodeAbiParameters([{ type: 'uint256' }], [BigInt(result)])
+}
+
+type SignatureArgs = readonly [Hex] | readonly [number, Hex, Hex]
+
+async function requireSigned(
+  signer: Address,
+  hash: Hex,
+  args: SignatureArgs,
+  refusal: string,
+): Promise<void> {
+  const signature = signatureOf(args)
+  const recovered = await recoverAddress({ hash, signature }).catch(() => undefined)
+  if (recovered !== getAddress(signer) || isMirrored(signature)) throw new Error(refusal)
+}
+
+function signatureOf(args: SignatureArgs): Hex | Signature {
+  if (args.length === 1) return args[0]
+  const [v, r, s] = args
+  return { r, s, v: BigInt(v) }
+}
+
+/** Detects the mirrored form of a signature, which tokens reject. */
+function isMirrored(signature: Hex | Signature): boolean {
+  const s = typeof signature === 'string' ? slice(signature, 32, 64) : signature.s
+  return BigInt(s) > 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+}
+
+function decode(data: Hex): Decoded | undefined {
+  try {
+    return decodeFunctionData({ abi, data })
+  } catch {
+    return undefined
+  }
+}
+
+/** Lists functions that tokens without EIP-2612 and EIP-3009 also have. */
+function isPlain(functionName: string): boolean {
+  return ['name', 'symbol', 'decimals', 'balanceOf', 'allowance', 'transferFrom'].includes(functionName)
+}
+
+function domainOf(symbol: Stablecoin) {
+  const { name, version, address } = sandboxTokens[symbol]
+  return { name, version, chainId: chains['base-sepolia'].id, verifyingContract: address }
+}
+
+function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
+  return authorizationMark({ token: sandboxTokens[symbol].address, authorizer, nonce })
+}
+
+/** Builds the mark of an authorization in the simulated books. */
+export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
+  return `${lowerCaseAddress(token)}|${lowerCaseAddress(authorizer)}|${nonce}`
+}

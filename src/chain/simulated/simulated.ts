@@ -1,0 +1,192 @@
+/** The chain in memory, for machines without the binary: same guarantees, no node, nothing persisted. */
+import { getAddress } from 'viem'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Log } from '../../core/base/log.ts'
+import { chains } from '../../core/money/chains.ts'
+import {
+  type Address,
+  type AuthorizedOperation,
+  type Chain,
+  type ChainOperation,
+  type Hex,
+  MINT_MARK,
+  type SignableOperation,
+  type Submission,
+  type Wallet,
+  type WalletModule,
+} from '../../providers/chain/port.ts'
+import { safeCallOf, signableOf } from '../accounts/user-operation.ts'
+import { allowancePrices, saltOf } from '../accounts/wallets.ts'
+import {
+  allowanceModule,
+  canonicalContracts,
+  lowerCaseAddress,
+  safe4337Module,
+  sandboxTokenAddresses,
+} from '../rpc/networks.ts'
+import { createSimulatedAllowances } from './simulated-allowances.ts'
+import { createSimulatedSigner } from './simulated-signer.ts'
+import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
+import { authorizationMark } from './simulated-token.ts'
+
+export interface SimulatedChainOptions {
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const name = 'base-sepolia'
+
+/**
+ * Creates a new, empty simulated chain. Its hashes and addresses are well formed and depend only on the ids. It
+ * checks times, balances and allowances like the real one, but not owners' signatures, which the gateway has verified
+ * before.
+ */
+export async function createSimulatedChain({ clock, log }: SimulatedChainOptions): Promise<Chain> {
+  const state = createSimulatedState()
+  const deployed = new Set<string>()
+  const allowances = createSimulatedAllowances(clock)
+  const signer = createSimulatedSigner({ state, clock, caller: getAddress(fakeAddress('sponsor')) })
+
+  function submit(operation: AuthorizedOperation): Submission {
+    const { authorization, wallet, validUntil } = operation
+    const used = state.transactionOf(markOf(operation))
+    if (used !== undefined) return { status: 'submitted', transactionHash: used.hash }
+    if (validUntil <= clock())
+      return { status: 'refused', reason: 'AA22 expired or not due', cause: 'authorization' }
+    if (authorization.kind === 'gateway' && wallet.owner.kind !== 'gateway')
+      return { status: 'refused', reason: 'AA24 signature error', cause: 'authorization' }
+    const refusal = execute(operation)
+    if (refusal !== undefined) return refusal
+    const transactionHash = state.mine({ hash: hashOf(operation), operationHash: operationHashOf(operation) })
+    deployed.add(saltOf(wallet))
+    return { status: 'submitted', transactionHash }
+  }
+
+  function execute(operation: AuthorizedOperation): Submission | undefined {
+    const { authorization, wallet, call } = operation
+    const mark = markOf(operation)
+    if (call.kind === 'allowance') {
+      allowances.set(wallet.accountId, call.agentId, call.dailyMicros)
+      state.use(mark)
+      return undefined
+    }
+    const from = walletOf(saltOf(wallet))
+    const refusal = state.refusalOf(call.token, from, call.units)
+    if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
+    const exceeded =
+      authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
+    if (exceeded !== undefined) return { status: 'refused', reason: exceeded, cause: 'authorization' }
+    state.move(call.token, { from, to: call.to, units: call.units, mark })
+    return undefined
+  }
+
+  function modulesOf({ accountId, owner }: Wallet): readonly WalletModule[] {
+    const status = deployed.has(accountId) ? 'active' : 'pending_deployment'
+    const { module, allowances: allowancesAt } = canonicalContracts
+    const chain = name
+    return [
+      { ...safe4337Module, address: module, chain, status },
+      ...(owner.kind === 'gateway'
+        ? []
+        : [{ ...allowanceModule, address: allowancesAt, chain, status } as const]),
+    ]
+  }
+
+  log.info({}, 'the chain is simulated: it does not outlive this process')
+  return {
+    name,
+    id: chains[name].id,
+    confirmations: chains[name].confirmations,
+    rpcUrl: null,
+    isGasFree: true,
+    entryPoint: canonicalContracts.entryPoint,
+    tokens: sandboxTokenAddresses,
+    signer,
+    walletAddress: async (wallet) => walletOf(saltOf(wallet)),
+    modules: async (wallet) => modulesOf(wallet),
+    operationOf: signable,
+    balanceOf: async (token, address) => state.balanceOf(token, address),
+    submit: async (operation) => submit(operation),
+    operationHashOf,
+    async executionOf(operation) {
+      const transaction = state.transactionOf(markOf(operation))
+      if (transaction === undefined) return { status: 'absent' }
+      // Nonces have no other users here, so the transfers of the transaction identify the executed operation.
+      const operationHash = transaction.transfers[0]?.operationHash ?? operationHashOf(operation)
+      return { status: 'executed', operationHash, succeeded: true, transaction }
+    },
+    // There are no cancellations here.
+    authorizationState: async (authorization) => {
+      const used = state.transactionOf(authorizationMark(authorization))
+      return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
+    },
+    isAuthorizationOver: async (authorization, validBefore) =>
+      clock() >= validBefore && state.transactionOf(authorizationMark(authorization)) === undefined,
+    transaction: async (hash) => state.transaction(hash),
+    findTransfers: async ({ fromBlock, toBlock, to }) =>
+      state
+        .transactionsBetween(fromBlock, toBlock)
+        .flatMap(({ hash, transfers }) =>
+          transfers
+            .filter((transfer) => to === undefined || transfer.to === lowerCaseAddress(to))
+            .map((transfer) => ({ ...transfer, transactionHash: hash })),
+        ),
+    block: async (number) =>
+      number > state.blockNumber()
+        ? undefined
+        : { number, hash: fakeHash(`block ${state.identity} ${number}`) },
+    identity: async () => state.identity,
+    // Blocks are never replaced here.
+    areBlocksReplaced: async () => false,
+    forget: async () => undefined,
+    allowancePrices,
+    allowanceOf: async (wallet, agentId) =>
+      wallet.owner.kind === 'gateway' ? null : allowances.of(wallet, agentId),
+    async mint(mints) {
+      for (const { token, to, units } of mints) state.mint(token, to, units)
+      state.mine({ calldata: MINT_MARK })
+    },
+    // Clients cannot send transactions here, so they need no gas.
+    fundGas: async () => undefined,
+    blockNumber: async () => state.blockNumber(),
+    // In-memory books are never behind.
+    latestBlockAt: async () => clock(),
+    // The chain never comes back empty: it ends with the process.
+    onReset: () => undefined,
+    close: async () => undefined,
+  }
+}
+
+function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOperation {
+  const contracts = canonicalContracts
+  const delegate = fakeAddress('delegate')
+  return signableOf(
+    { ...contracts, chainId: chains[name].id },
+    {
+      safe: walletOf(saltOf(wallet)),
+      id,
+      call: safeCallOf({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
+      validUntil,
+      signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
+    },
+  )
+}
+
+function walletOf(salt: string): Address {
+  return getAddress(fakeAddress(`wallet ${salt}`))
+}
+
+function markOf({ wallet, id }: ChainOperation): string {
+  return `${saltOf(wallet)}|${id}`
+}
+
+function operationHashOf({ wallet, id, call }: ChainOperation): Hex {
+  const parts = { wallet: saltOf(wallet), id, ...call }
+  return fakeHash(
+    `operation ${JSON.stringify(parts, (_name, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
+  )
+}
+
+function hashOf(operation: ChainOperation): Hex {
+  return fakeHash(`transfer ${markOf(operation)}`)
+}

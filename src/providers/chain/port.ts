@@ -1,0 +1,352 @@
+/**
+ * The chain: custody of what the ledger books. One smart account (Safe) per account; the sponsor pays for operations.
+ * An operation's id goes into the EntryPoint's two-dimensional nonce, so the chain executes it at most once, and
+ * submitting it again after a crash never pays twice. Units are the token's smallest (1 USDC = 1_000_000n).
+ * @see https://eips.ethereum.org/EIPS/eip-4337
+ */
+import { Failure } from '../../core/failures/failure.ts'
+import type { ChainName } from '../../core/money/chains.ts'
+import type { Stablecoin } from '../../core/money/money.ts'
+
+/** An EVM address: 0x and 40 hex digits. */
+export type Address = `0x${string}`
+
+export type Hex = `0x${string}`
+
+/** A module enabled on a Safe, as in contract section 6. */
+export interface WalletModule {
+  readonly name: string
+  readonly address: Address
+  readonly type: string
+  readonly version: string
+  readonly chain: string
+  readonly status: 'active' | 'pending_deployment'
+}
+
+/**
+ * On-chain owner of a smart account. `gateway`: the gateway's own key. A passkey's P-256 coordinates are 32 bytes
+ * each.
+ */
+export type WalletOwner =
+  | { readonly kind: 'gateway' }
+  | { readonly kind: 'passkey'; readonly x: Hex; readonly y: Hex }
+  | { readonly kind: 'eoa'; readonly address: Address }
+
+/**
+ * An account's smart account.
+ * @property origin first owner, which determines the address.
+ * @property owner current owner; if it differs, the gateway hands the account over before the next operation.
+ */
+export interface Wallet {
+  readonly accountId: string
+  /** The card programme's escrow for the account: a smart account beside the wallet, for which the gateway alone signs. */
+  readonly isEscrow?: true
+  readonly origin: WalletOwner
+  readonly owner: WalletOwner
+  /**
+   * Amount held by cards when the gateway handed the wallet over, in millionths of a US dollar: the hand-over lets
+   * {@link CARDS_AGENT} spend it once, in addition to the daily allowance. Absent: nothing.
+   */
+  readonly cardCover?: bigint
+}
+
+/** Agent id under which the card programme spends from allowances. No key of an account can have this id. */
+export const CARDS_AGENT = 'cards'
+
+/** Call of a smart account: a payment, or a daily allowance of an agent in millionths of a US dollar per UTC day. */
+export type WalletCall =
+  | { readonly kind: 'transfer'; readonly token: Stablecoin; readonly to: Address; readonly units: bigint }
+  | { readonly kind: 'allowance'; readonly agentId: string; readonly dailyMicros: bigint }
+
+/** An operation of a smart account, as signed. */
+export interface ChainOperation {
+  readonly wallet: Wallet
+  /** Becomes the nonce key: the same id is executed at most once. */
+  readonly id: string
+  readonly call: WalletCall
+  /** Latest time of execution, in whole seconds. */
+  readonly validUntil: Date
+}
+
+/**
+ * Authorization of an operation, fixed once submitted: a different authorization for the same id makes a different
+ * operation. `gateway`: the gateway's key, as the wallet's owner. `allowance`: the gateway's key, within the agent's
+ * allowance, which the chain enforces. `passkey`: an assertion whose challenge is the SHA-256 of `message`, a JSON
+ * text with the member `"operationHash":"0x…"`; the other members are base64url. `eoa`: the owner's EIP-712 signature
+ * of the operation.
+ */
+export type Authorization =
+  | { readonly kind: 'gateway' }
+  | { readonly kind: 'allowance'; readonly agentId: string }
+  | {
+      readonly kind: 'passkey'
+      readonly message: string
+      readonly authenticatorData: string
+      readonly clientDataJSON: string
+      readonly signature: string
+    }
+  | { readonly kind: 'eoa'; readonly signature: Hex }
+
+/** An operation with its authorization. */
+export interface AuthorizedOperation extends ChainOperation {
+  readonly authorization: Authorization
+}
+
+/** Data for the owner of a smart account to sign. @property hash EIP-712 hash of `typedData`. */
+export interface SignableOperation {
+  readonly hash: Hex
+  readonly typedData: TypedData
+}
+
+/** EIP-712 data as JSON: integers are decimal strings. @see https://eips.ethereum.org/EIPS/eip-712 */
+export interface TypedData {
+  readonly domain: Readonly<Record<string, string | number>>
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
+  readonly primaryType: string
+  readonly message: Readonly<Record<string, string | number>>
+}
+
+/** Result of a submission. `refused`: nothing was broadcast and nothing will be. */
+export type Submission =
+  | { readonly status: 'submitted'; readonly transactionHash: Hex }
+  | { readonly status: 'refused'; readonly reason: string; readonly cause: RefusalCause }
+
+/**
+ * `authorization`: the chain rejects the authorization, or its amount. `transfer`: the token or another contract
+ * rejects the call.
+ */
+export type RefusalCause = 'authorization' | 'transfer'
+
+/**
+ * Remaining on-chain allowance of an agent, in millionths of a US dollar.
+ * @property isOwn whether it belongs to this agent alone.
+ */
+export interface ChainAllowance {
+  readonly dailyMicros: bigint
+  readonly spentMicros: bigint
+  /** Amount that may be spent once, on any day, before the daily limit counts. */
+  readonly onceMicros: bigint
+  readonly isOwn: boolean
+}
+
+/** A token's `Transfer` log with its origin. Addresses are in lower case. */
+export interface TransferLog {
+  readonly token: Address
+  readonly from: Address
+  readonly to: Address
+  readonly units: bigint
+  /** Index among the logs of its transaction; together with the transaction's hash it identifies the log. */
+  readonly position: number
+  /** ERC-4337 hash of the operation that emitted it; null outside of operations. */
+  readonly operationHash: Hex | null
+  /** EIP-3009 authorization whose use the same token logged directly before; null for other transfers. */
+  readonly authorization: { readonly authorizer: Address; readonly nonce: Hex } | null
+}
+
+/** A mined transaction with its token transfers. @property transfers empty if it reverted. */
+export interface MinedTransaction {
+  readonly hash: Hex
+  readonly blockNumber: bigint
+  readonly succeeded: boolean
+  readonly transfers: readonly TransferLog[]
+}
+
+/** A {@link MinedTransaction} with its calldata. */
+export interface CalledTransaction extends MinedTransaction {
+  readonly calldata: Hex
+}
+
+/**
+ * Execution under an operation's nonce, by any operation. `absent`: none, and no pending transaction is known.
+ * @property succeeded false if the operation's call reverted: the nonce is used, nothing moved.
+ */
+export type OperationExecution =
+  | { readonly status: 'absent' | 'pending' }
+  | {
+      readonly status: 'executed'
+      readonly operationHash: Hex
+      readonly succeeded: boolean
+      readonly transaction: MinedTransaction
+    }
+
+export interface Block {
+  readonly number: bigint
+  readonly hash: Hex
+}
+
+/** A `Transfer` of one of the chain's stablecoins, as found by a search. Addresses are in lower case. */
+export interface FoundTransfer extends Pick<TransferLog, 'token' | 'from' | 'to' | 'units'> {
+  readonly transactionHash: Hex
+}
+
+/** Suffix of every mint by the gateway, which the requester books itself. ASCII `bursar:booked`. */
+export const MINT_MARK: Hex = '0x6275727361723a626f6f6b6564'
+
+/** Units to mint to an address. */
+export interface Mint {
+  readonly token: Stablecoin
+  readonly to: Address
+  readonly units: bigint
+}
+
+/** A contract call by function name, in viem's format. */
+export interface ContractCall {
+  readonly address: Address
+  readonly abi: readonly unknown[]
+  readonly functionName: string
+  readonly args?: readonly unknown[] | undefined
+  /** Bytes appended to the calldata; some x402 facilitators mark their transactions with them. */
+  readonly dataSuffix?: Hex | undefined
+}
+
+const REFUSED_CALL = 'RefusedCall'
+
+/** Error of a call that would revert, so nothing was broadcast. @param reason the contract's error message. */
+export function refusedCall(reason: string, options?: ErrorOptions): Error {
+  return Object.assign(new Error(reason, options), { name: REFUSED_CALL })
+}
+
+export function isRefusedCall(error: unknown): error is Error {
+  return error instanceof Error && error.name === REFUSED_CALL
+}
+
+/** Chain access for x402 facilitators: reads, typed-data checks, and writes paid by the sponsor. */
+export interface EvmSigner {
+  readonly address: Address
+  /**
+   * Executes a call without a transaction; writes are only simulated.
+   * @throws {@link refusedCall} when it would revert.
+   */
+  readContract(call: ContractCall): Promise<unknown>
+  verifyTypedData(input: {
+    address: Address
+    domain: Record<string, unknown>
+    types: Record<string, unknown>
+    primaryType: string
+    message: Record<string, unknown>
+    signature: Hex
+  }): Promise<boolean>
+  /**
+   * Broadcasts a call after a simulation.
+   * @throws {@link refusedCall} when it would revert; after any other error it may have been broadcast.
+   */
+  writeContract(call: ContractCall): Promise<Hex>
+  sendTransaction(transaction: { to: Address; data: Hex }): Promise<Hex>
+  waitForTransactionReceipt(input: { hash: Hex; timeout?: number }): Promise<{ status: string }>
+  getCode(input: { address: Address }): Promise<Hex | undefined>
+}
+
+/** Identity of an EIP-3009 authorization. @see https://eips.ethereum.org/EIPS/eip-3009 */
+export interface TokenAuthorization {
+  readonly token: Address
+  readonly authorizer: Address
+  readonly nonce: Hex
+}
+
+/** State of an authorization. A used nonce does not identify the message that used it: read the transaction. */
+export type AuthorizationState =
+  | { readonly status: 'unused' | 'canceled' }
+  | { readonly status: 'used'; readonly transactionHash: Hex }
+
+/** Token contracts by symbol. Every chain has USDC; others are absent where their issuer has none. */
+export type TokenAddresses = { readonly USDC: Address } & Readonly<Partial<Record<Stablecoin, Address>>>
+
+/** Address of a token. @throws Failure `invalid_request` for a token that the chain does not have. */
+export function tokenAddress({ name, tokens }: Pick<Chain, 'name' | 'tokens'>, token: Stablecoin): Address {
+  const address = tokens[token]
+  if (address !== undefined) return address
+  const message = `${token} does not exist on ${name}`
+  throw new Failure('invalid_request', `token: ${message}`, { issues: [{ path: 'token', message }] })
+}
+
+/** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (an external node), `simulated` (in memory). */
+export interface Chain {
+  readonly name: ChainName
+  readonly id: number
+  /** URL at which clients can reach the node; null if there is none. */
+  readonly rpcUrl: string | null
+  /** True if the sponsor's gas has no real value. */
+  readonly isGasFree: boolean
+  readonly entryPoint: Address
+  /** Blocks above a movement before it is booked, where blocks can be replaced. */
+  readonly confirmations: bigint
+  readonly tokens: TokenAddresses
+  readonly signer: EvmSigner
+
+  /** Computes the address of the account's Safe, deployed or not. */
+  walletAddress(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): Promise<Address>
+  /**
+   * Reads the modules that the Safe reports; before its first operation, the planned ones as `pending_deployment`.
+   */
+  modules(wallet: Wallet): Promise<readonly WalletModule[]>
+  /** Builds the data that an owner other than the gateway signs. Depends only on its arguments. */
+  operationOf(operation: ChainOperation): SignableOperation
+  /** Reads a balance; 0 for a token that the chain does not have. */
+  balanceOf(token: Stablecoin, address: Address): Promise<bigint>
+  /**
+   * Broadcasts an operation, batched with concurrent ones. Simulated first; a rejection costs no gas.
+   * @throws Failure `provider_unavailable` when the chain does not answer and this call broadcast nothing.
+   * @throws any other error when the broadcast is uncertain: call {@link executionOf} or submit again.
+   */
+  submit(operation: AuthorizedOperation): Promise<Submission>
+  /** Computes the ERC-4337 hash of an operation. Depends only on its arguments. */
+  operationHashOf(operation: AuthorizedOperation): Hex
+  /**
+   * Reads the execution under an operation's nonce; waits up to `waitMs` while it is pending. This is evidence, not
+   * an outcome: `src/books/evidence` judges it.
+   */
+  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
+  /**
+   * Reads the state of an authorization's nonce; tokens spend a nonce when it is used and when its author cancels it.
+   */
+  authorizationState(authorization: TokenAuthorization): Promise<AuthorizationState>
+  /**
+   * Checks whether the authorization can never be used: in a block that can no longer change, it is cancelled, or its nonce is
+   * unused at a timestamp from `validBefore` on. Clock and state are those of one block.
+   */
+  isAuthorizationOver(authorization: TokenAuthorization, validBefore: Date): Promise<boolean>
+  /** Reads a mined transaction; undefined while it is in no block. */
+  transaction(hash: Hex): Promise<CalledTransaction | undefined>
+  /**
+   * Finds transfers of the chain's stablecoins in a range of blocks, inclusive.
+   * @param to restricts the search to this recipient.
+   * @throws Failure `provider_unavailable`; other errors when the node rejects the range as too wide.
+   */
+  findTransfers(search: {
+    fromBlock: bigint
+    toBlock: bigint
+    to?: Address
+  }): Promise<readonly FoundTransfer[]>
+  /** Reads a block; undefined if there is none with that number. */
+  block(number: bigint): Promise<Block | undefined>
+  /** Checks whether a block that evidence was read from was replaced since the last call. */
+  areBlocksReplaced(): Promise<boolean>
+  /** Drops cached transactions and contracts after blocks were replaced. */
+  forget(): Promise<void>
+  /** Identity of this chain instance: two runs of a development node share id and addresses, but never this. */
+  identity(): Promise<string>
+  /** Value of one whole token in an allowance, in millionths of a US dollar; a payment's value is rounded up. */
+  readonly allowancePrices: Readonly<Record<Stablecoin, bigint>>
+  /** Reads an agent's allowance on a wallet the gateway does not own; null if the wallet has no allowances. */
+  allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
+  /**
+   * Sandbox: mints tokens to addresses in as few transactions as possible, each marked with {@link MINT_MARK}.
+   * @throws on a chain whose tokens the gateway cannot mint.
+   */
+  mint(mints: readonly Mint[]): Promise<void>
+  /** Sandbox: sends native coin to clients that pay their own gas. @param wei 1 ETH = 10^18. */
+  fundGas(to: Address, wei: bigint): Promise<void>
+  /**
+   * Reads the latest block number.
+   * @throws Failure `provider_unavailable` when the node does not answer, as every read does.
+   */
+  blockNumber(): Promise<bigint>
+  /** Reads the timestamp of the latest block. @throws Failure as {@link blockNumber}. */
+  latestBlockAt(): Promise<Date>
+  /**
+   * Registers a callback for a chain that came back empty after a loss. Calls made inside the callback pass; all
+   * others wait until it completes. If it throws, the chain is restored again.
+   */
+  onReset(bringUp: () => Promise<void>): void
+  close(): Promise<void>
+}

@@ -1,0 +1,63 @@
+/** Members shared by payouts, their quotes and their intents. */
+import { z } from 'zod'
+import { amountMismatch, decimalAmount } from '../../core/money/money.ts'
+
+/** Fraction digits of every currency that is paid out. */
+const CURRENCY_DIGITS = 2
+
+/** Assets that are paid out: cash at the bank, or stablecoins of the wallet. */
+export const payoutAssets = ['USD', 'USDC'] as const
+
+export type PayoutAsset = (typeof payoutAssets)[number]
+
+export const quoteMembers = {
+  recipientId: z.string().max(64).describe('`rcp_…`, from GET /api/banking/recipients.'),
+  amount: decimalAmount.optional().describe('Amount including the fee, 1 to 1,000,000.'),
+  recipientAmount: decimalAmount
+    .optional()
+    .describe('In place of `amount`: what arrives, in the recipient’s currency.'),
+}
+
+export const payoutMembers = {
+  ...quoteMembers,
+  quoteId: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('In place of both: a quote from POST /api/banking/payouts/quote.'),
+  reference: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9 .,'()/?:+-]{1,35}$/, "must be 1 to 35 letters, digits, spaces or .,'()/?:+-")
+    .optional()
+    .describe('Shown to the recipient, 1 to 35 characters.'),
+}
+
+/** What a payout says about its amount, which {@link refinePayout} has checked. */
+export interface PayoutAmount {
+  readonly asset?: PayoutAsset | undefined
+  readonly amount?: string | undefined
+  readonly recipientAmount?: string | undefined
+  readonly quoteId?: string | undefined
+}
+
+/** Adds issues unless exactly one member says the amount, and it fits its asset or currency. @param ways the members. */
+function refineAmount(ways: string) {
+  return (
+    { asset = 'USD', amount, recipientAmount, quoteId }: PayoutAmount,
+    context: z.core.$RefinementCtx,
+  ): void => {
+    const refuse = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message })
+    const said = [amount, recipientAmount, quoteId].filter((one) => one !== undefined)
+    if (said.length !== 1) refuse('amount', `send exactly one of ${ways}`)
+    const misfit = amount === undefined ? undefined : amountMismatch(amount, asset)
+    if (misfit !== undefined) refuse('amount', misfit)
+    if ((recipientAmount?.split('.')[1]?.length ?? 0) > CURRENCY_DIGITS)
+      refuse('recipientAmount', `must have at most ${CURRENCY_DIGITS} fraction digits`)
+  }
+}
+
+export const refineQuote = refineAmount('amount or recipientAmount')
+
+export const refinePayout = refineAmount('amount, recipientAmount or quoteId')

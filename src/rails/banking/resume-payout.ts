@@ -1,0 +1,75 @@
+/** Resumes payouts that a crash, a lost answer or a lost webhook left open. */
+import { raiseAlarm } from '../../books/alarms/alarms.ts'
+import { releaseSpend } from '../../books/spending/release.ts'
+import { BANK } from '../../books/spending/sources.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import type { Payout } from './payout.ts'
+import {
+  askProvider,
+  bookPayoutReport,
+  endPayout,
+  RESEND_MS,
+  type SendPayoutDependencies,
+} from './send-payout.ts'
+
+/** Longer than a request needs to fund its payout on the chain. */
+const UNFUNDED_MS = 2 * 60_000
+
+/** Resumes one payout. */
+export async function resumePayout(dependencies: SendPayoutDependencies, payout: Payout): Promise<void> {
+  const { bankingProvider, clock } = dependencies
+  if (payout.place !== BANK && !(await isFunded(dependencies, payout))) return
+  if (payout.providerId !== null) {
+    const report = await bankingProvider.findPayout(payout.providerId, clock())
+    await bookPayoutReport(dependencies, payout.id, report)
+    return
+  }
+  const isTooLate = clock().getTime() - payout.createdAt.getTime() > RESEND_MS
+  if (isTooLate) {
+    await stop(dependencies, payout, 'no_answer')
+    return
+  }
+  try {
+    await bookPayoutReport(dependencies, payout.id, await askProvider(dependencies, payout))
+  } catch (error) {
+    // An earlier request may have been accepted although this one is not: the money stays held.
+    if (!(error instanceof Failure) || error.code !== 'payout_rejected') throw error
+    await stop(dependencies, payout, 'refused_after_silence')
+  }
+}
+
+/**
+ * Checks whether the chain has funded a payout in stablecoins. Only the request itself funds it: one that ended before
+ * is given up, and the provider never gets the money. @returns false while that is unknown, and for one given up.
+ */
+async function isFunded(dependencies: SendPayoutDependencies, payout: Payout): Promise<boolean> {
+  const { database, clock } = dependencies
+  const at = clock()
+  const transfer = await database.kysely
+    .selectFrom('transfer')
+    .select('state')
+    .where('decision_id', '=', payout.decisionId)
+    .executeTakeFirst()
+  if (transfer?.state === 'confirmed') return true
+  const isGivenUp =
+    transfer === undefined
+      ? at.getTime() - payout.createdAt.getTime() > UNFUNDED_MS
+      : transfer.state === 'failed'
+  if (!isGivenUp) return false
+  // A transfer is written only while the hold stands, so the two exclude each other.
+  const verdict = await releaseSpend(database, { decisionId: payout.decisionId, at })
+  if (verdict === 'already_settled') return true
+  // Otherwise the provider could take the money of another payout for this one.
+  if (payout.providerId !== null) await dependencies.bankingProvider.cancelPayout(payout.providerId)
+  await endPayout(dependencies, payout, { reason: 'not_funded', at })
+  return false
+}
+
+async function stop(
+  { database, log, clock }: SendPayoutDependencies,
+  { id, createdAt }: Payout,
+  reason: string,
+): Promise<void> {
+  const reported = { createdAt: createdAt.toISOString() }
+  await raiseAlarm({ database, log }, { domain: 'banking', objectId: id, reason, reported, at: clock() })
+}

@@ -1,0 +1,44 @@
+/** An owner approves terms, not a URL: an approved call pays them or nothing. */
+import { z } from 'zod'
+import { Failure } from '../../core/failures/failure.ts'
+import { decimalOf } from '../../core/money/money.ts'
+import type { Connection } from '../../storage/database.ts'
+import { type PayableAsset, payableAssets } from './terms.ts'
+
+const approved = z.looseObject({
+  found: z.looseObject({
+    payTo: z.string(),
+    asset: z.enum(payableAssets),
+    units: z.string().regex(/^\d+$/),
+  }),
+})
+
+/** @throws Failure `terms_not_payable` when a call that its owner approved would pay another payee, or more. */
+export async function requireApprovedTerms(
+  { database, approvedBy }: { readonly database: Connection; readonly approvedBy?: string },
+  { payTo, units, asset }: { payTo: string; units: bigint; asset: PayableAsset },
+): Promise<void> {
+  if (approvedBy === undefined) return
+  const { facts } = await database.kysely
+    .selectFrom('approval')
+    .innerJoin('decision', 'decision.id', 'approval.decision_id')
+    .select('decision.facts')
+    .where('approval.id', '=', approvedBy)
+    .executeTakeFirstOrThrow()
+  const { found } = approved.parse(facts)
+  if (found.payTo === payTo && found.asset === asset && units <= BigInt(found.units)) return
+  const [then, now] = [
+    `${decimalOf({ asset: found.asset, units: BigInt(found.units) })} ${found.asset} to ${found.payTo}`,
+    `${decimalOf({ asset, units })} ${asset} to ${payTo}`,
+  ]
+  throw new Failure(
+    'terms_not_payable',
+    `The owner approved ${then}; the seller now asks for ${now}. Nothing was paid.`,
+    {
+      reason: 'terms_changed',
+      offers: [],
+      isFinal: true,
+      hint: 'Tell the owner about the new terms; a new attempt needs a new approval.',
+    },
+  )
+}

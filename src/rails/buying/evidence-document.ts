@@ -1,0 +1,187 @@
+/** The evidence of a purchase: the intent, the decision, what was signed, paid and delivered. A third party can verify it. */
+import { z } from 'zod'
+import { toJson } from '../../core/base/json.ts'
+import { decimalOf } from '../../core/money/money.ts'
+import type { Chain } from '../../providers/chain/port.ts'
+import type { Connection } from '../../storage/database.ts'
+import { hexOf, kindOf, type Purchase } from './store.ts'
+import { payableAssets, protocols } from './terms.ts'
+import { statusOf } from './view.ts'
+
+const settlementLog = z.strictObject({
+  position: z.int().describe('Index of the Transfer among the logs of its transaction.'),
+  token: z.string().describe('Contract that logged it.'),
+  from: z.string().describe('Payer.'),
+  to: z.string().describe('Payee.'),
+  units: z.string().describe('Amount in smallest units.'),
+  nonce: z.string().describe('Nonce that the log directly before says was used.'),
+})
+
+export const evidenceDocument = z.strictObject({
+  version: z.literal('bursar-purchase/1').describe('Version of this document.'),
+  purchaseId: z.string().describe('`buy_…`'),
+  status: z
+    .enum(['delivered', 'undelivered', 'settlement_pending', 'failed'])
+    .describe('State when this was made.'),
+  madeAt: z.string().describe('When this was made, ISO 8601 UTC.'),
+  intent: z
+    .strictObject({
+      url: z.string().describe('Requested URL.'),
+      method: z.string().describe('HTTP method.'),
+      requestHash: z.string().describe('SHA-256 of method, URL, header fields and body, hex.'),
+      purpose: z.string().nullable().describe('Purpose given by the buyer.'),
+    })
+    .describe('The intent.'),
+  decision: z
+    .strictObject({
+      decisionId: z.string().describe('`dec_…`'),
+      accountId: z.string().describe('`acct_…`'),
+      keyId: z.string().nullable().describe('`key_…`; null for a person.'),
+      at: z.string().describe('ISO 8601 UTC.'),
+      policyVersion: z.int().nullable().describe('Version of the policy.'),
+      policyHash: z.string().nullable().describe('SHA-256 of the policy, hex.'),
+      approvalId: z.string().nullable().describe('`appr_…`; null without one.'),
+    })
+    .describe('The decision.'),
+  challenge: z
+    .strictObject({
+      protocol: z.enum(protocols).describe('Payment protocol.'),
+      chainId: z.int().describe('EVM chain id.'),
+      network: z.string().describe('Network as the seller names it.'),
+      asset: z.enum(payableAssets).describe('Stablecoin by symbol.'),
+      token: z.string().describe('Its contract.'),
+      amount: z.string().describe('Price, as a decimal.'),
+      units: z.string().describe('Price in smallest units.'),
+      payTo: z.string().describe('Payee.'),
+      offer: z.looseObject({}).describe('The offer as the seller wrote it.'),
+    })
+    .describe('The terms that were signed.'),
+  authorization: z
+    .strictObject({
+      payer: z.string().describe('Address of the purse.'),
+      nonce: z.string().describe('EIP-3009 nonce.'),
+      validBefore: z.string().nullable().describe('End of its validity, ISO 8601 UTC; null: not signed.'),
+      sinceBlock: z.string().nullable().describe('Last block before it was signed.'),
+      credentialHash: z.string().nullable().describe('SHA-256 of the header that paid, hex.'),
+    })
+    .describe('The authorization.'),
+  settlement: z
+    .strictObject({
+      transaction: z.string().describe('Hash of the transaction.'),
+      log: settlementLog.nullable().describe('The token’s log; null if the chain no longer has it.'),
+    })
+    .nullable()
+    .describe('The payment on the chain; null without one.'),
+  delivery: z
+    .strictObject({
+      at: z.string().describe('ISO 8601 UTC.'),
+      hash: z.string().describe('SHA-256 of the delivered body, hex.'),
+    })
+    .nullable()
+    .describe('The delivery; null without one.'),
+  failure: z.string().nullable().describe('Why it was not paid or nothing came; null otherwise.'),
+})
+evidenceDocument.register(z.globalRegistry, { id: 'PurchaseEvidence' })
+
+/** `typ` of its signature. */
+export const EVIDENCE_TYPE = 'bursar-purchase+jwt'
+
+export type EvidenceDocument = z.output<typeof evidenceDocument>
+
+/** @throws Failure `provider_unavailable` when the chain does not answer. */
+export async function buildEvidence(
+  { database, chain, now }: { database: Connection; chain: Chain; now: Date },
+  purchase: Purchase,
+): Promise<EvidenceDocument> {
+  const decision = await database.kysely
+    .selectFrom('decision')
+    .select(['at', 'policy_version', 'policy_hash', 'facts'])
+    .where('id', '=', purchase.decision_id)
+    .executeTakeFirstOrThrow()
+  const { asset, protocol } = kindOf(purchase)
+  const { delivered_at: deliveredAt, delivered_hash: hash, transaction_hash: transaction } = purchase
+  const { approvalId } = z.looseObject({ approvalId: z.string().nullish() }).parse(decision.facts)
+  return {
+    version: 'bursar-purchase/1',
+    purchaseId: purchase.id,
+    status: statusOf(purchase),
+    madeAt: now.toISOString(),
+    intent: {
+      url: purchase.url,
+      method: purchase.method,
+      requestHash: purchase.request_hash,
+      purpose: purchase.purpose,
+    },
+    decision: {
+      decisionId: purchase.decision_id,
+      accountId: purchase.account_id,
+      keyId: purchase.key_id,
+      at: decision.at.toISOString(),
+      policyVersion: decision.policy_version,
+      policyHash: decision.policy_hash,
+      approvalId: approvalId ?? null,
+    },
+    challenge: {
+      protocol,
+      chainId: chain.id,
+      network: purchase.network,
+      asset,
+      token: purchase.token,
+      amount: decimalOf({ asset, units: purchase.units }),
+      units: purchase.units.toString(),
+      payTo: purchase.pay_to,
+      offer: z.looseObject({}).parse(toJson(purchase.offer)),
+    },
+    authorization: {
+      payer: purchase.payer,
+      nonce: purchase.nonce,
+      validBefore: purchase.valid_before?.toISOString() ?? null,
+      sinceBlock: purchase.since_block?.toString() ?? null,
+      credentialHash: purchase.credential_hash,
+    },
+    settlement:
+      transaction === null ? null : { transaction, log: await findLog(chain, purchase, transaction) },
+    delivery: deliveredAt === null || hash === null ? null : { at: deliveredAt.toISOString(), hash },
+    failure: deliveredAt === null ? purchase.failure : null,
+  }
+}
+
+async function findLog(
+  chain: Pick<Chain, 'transaction'>,
+  purchase: Purchase,
+  transaction: string,
+): Promise<z.output<typeof settlementLog> | null> {
+  const mined = await chain.transaction(hexOf(transaction))
+  const log = mined?.transfers.find(
+    ({ authorization }) =>
+      authorization?.nonce.toLowerCase() === purchase.nonce &&
+      authorization.authorizer.toLowerCase() === purchase.payer,
+  )
+  if (log === undefined) return null
+  const { position, token, from, to, units } = log
+  return { position, token, from, to, units: units.toString(), nonce: purchase.nonce }
+}
+
+/** Checks a document against itself. @returns what contradicts, in words; empty: nothing. */
+export function judgeEvidence({
+  status,
+  challenge,
+  authorization,
+  settlement,
+}: EvidenceDocument): readonly string[] {
+  const isPaid = settlement !== null
+  const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+  const log = settlement?.log ?? null
+  return [
+    ...(status === 'undelivered' && !isPaid ? ['it is said to be paid, without a payment'] : []),
+    ...(isPaid && authorization.validBefore === null ? ['it is paid, but was never signed'] : []),
+    ...(log === null ||
+    (same(log.token, challenge.token) &&
+      same(log.from, authorization.payer) &&
+      same(log.to, challenge.payTo) &&
+      log.units === challenge.units &&
+      same(log.nonce, authorization.nonce))
+      ? []
+      : ['the payment is not the one that was signed']),
+  ]
+}

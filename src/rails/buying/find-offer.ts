@@ -1,0 +1,52 @@
+/** The offer that a purchase accepts: what the seller asks for when it is asked without a payment. */
+import type { RateTable } from '../../core/money/rate-table.ts'
+import type { Chain } from '../../providers/chain/port.ts'
+import type { PublicAnswer } from '../../providers/public-fetch.ts'
+import type { Connection } from '../../storage/database.ts'
+import { nonceOfPurchase, purseKey } from './authorization.ts'
+import { readOffers } from './offers.ts'
+import { isSuccess } from './pay-purchase.ts'
+import { type Acceptance, chooseOffer } from './plan-purchase.ts'
+import { askUnpaid, type PurchaseRequest, repeatedChallenge, unusableAnswer } from './request.ts'
+import { isNonceTaken } from './store.ts'
+
+/** How often a seller that repeats a challenge is asked for another. */
+const ASKS = 3
+
+interface AskingParts {
+  readonly database: Connection
+  readonly chain: Chain
+  readonly now: Date
+  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
+}
+
+/**
+ * Asks the seller, and chooses the offer to accept. @returns the answer itself where it asks for no payment.
+ * @throws Failure `terms_not_payable`, `seller_failed`.
+ */
+export async function findOffer(
+  { database, chain, now, settings }: AskingParts,
+  {
+    request,
+    purseId,
+    table,
+    ...acceptance
+  }: Acceptance & { request: PurchaseRequest; purseId: string; table: RateTable },
+): Promise<ReturnType<typeof chooseOffer> | { readonly free: PublicAnswer }> {
+  const loopback = settings.mode === 'sandbox'
+  const payer = purseKey(settings.dataKey, purseId).address
+  for (let asked = 1; asked <= ASKS; asked += 1) {
+    const answer = await askUnpaid(request, { loopback })
+    if (isSuccess(answer)) return { free: answer }
+    if (answer.status !== 402) throw unusableAnswer(answer)
+    const offers = readOffers(chain, answer, now).map((offer) =>
+      // A seller that names the purse itself would have it pay in a circle.
+      offer.payTo === payer.toLowerCase() ? { ...offer, reason: 'payee_invalid' } : offer,
+    )
+    const offer = chooseOffer(offers, acceptance, table)
+    if (offer.protocol !== 'mpp') return offer
+    const nonce = nonceOfPurchase({ purchaseId: '', ...offer })
+    if (!(await isNonceTaken(database, { payer, token: offer.token, nonce }))) return offer
+  }
+  throw repeatedChallenge()
+}

@@ -1,0 +1,60 @@
+/** Moves the money of a purchase from the wallet to its purse, before anything is signed. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../../core/failures/failure.ts'
+import { type EndingParts, failPurchase } from './end-purchase.ts'
+import { type Purchase, whereIsMoney } from './store.ts'
+
+/** How long a purchase waits for the chain. */
+const WAIT_MS = 20_000
+const POLL_MS = 100
+
+/**
+ * Safe to repeat: the money is sent once. @param send sends the money under the decision of the purchase.
+ * @throws Failure of `send` when it was refused: the money is available again, and nothing was paid. `provider_unavailable` while
+ * it is under way.
+ */
+export async function fundPurchase(
+  parts: EndingParts,
+  purchase: Purchase,
+  send: (units: bigint) => Promise<unknown>,
+): Promise<void> {
+  const first = await whereIsMoney(parts.database, purchase)
+  if (first.place === 'purse') return
+  try {
+    if (first.place === 'wallet') await send(first.units)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    // `conflict`: another call has sent it.
+    if (error.code !== 'settlement_pending' && error.code !== 'conflict') {
+      await failPurchase(parts, purchase, { from: 'reserved', code: error.code, failure: error.message })
+      throw error
+    }
+  }
+  const until = performance.now() + WAIT_MS
+  for (;;) {
+    const { place } = await whereIsMoney(parts.database, purchase)
+    if (place === 'purse') return
+    if (place === 'released') throw givenUp(purchase.decision_id)
+    if (performance.now() > until) break
+    await sleep(POLL_MS)
+  }
+  throw new Failure(
+    'provider_unavailable',
+    'The chain has not confirmed the money for this purchase in time. Nothing is paid yet.',
+    {
+      decisionId: purchase.decision_id,
+      purchaseId: purchase.id,
+      retryAfter: 5,
+      hint: 'Repeat this call with the same idempotency key to go on; otherwise it is given up, and the money is available again.',
+    },
+  )
+}
+
+/** A purchase that ended before anything was signed. */
+export function givenUp(decisionId: string): Failure {
+  return new Failure(
+    'provider_unavailable',
+    'This purchase was given up before anything was signed. Nothing was paid.',
+    { decisionId, isFinal: true, hint: 'Send it again with a new idempotency key.' },
+  )
+}

@@ -1,0 +1,82 @@
+/** The choice among a seller's offers. */
+
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import { usdOfMicros } from '../../../policies/usd.ts'
+import { untrustedText } from '../../core/base/untrusted-text.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { currencyOf } from '../../core/money/currencies.ts'
+import { decimalOf, decimalOfUnits } from '../../core/money/money.ts'
+import type { RateTable } from '../../core/money/rate-table.ts'
+import { usdMicrosAt } from '../../core/money/usd-value.ts'
+import type { Offer } from './offers.ts'
+import { type PayableAsset, protocols } from './terms.ts'
+
+export const offerView = z.strictObject({
+  protocol: z.enum(protocols).describe('Payment protocol.'),
+  network: untrustedText('Network as the seller names it.'),
+  asset: z.string().describe('Symbol, or contract address of an unknown asset.'),
+  amount: z.string().describe('Price; in smallest units for an unknown asset.'),
+  usd: z.string().nullable().describe('Value in USD; null for an unknown asset.'),
+  payTo: z.string().describe('Payee’s EVM address.'),
+  payable: z.boolean().describe('True if it can be bought here.'),
+  reason: z.string().nullable().describe('Why it is not payable; null if it is.'),
+})
+offerView.register(z.globalRegistry, { id: 'Offer' })
+
+export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerView> {
+  const { protocol, network, asset, units, token, payTo, reason } = offer
+  return {
+    protocol,
+    network: network.slice(0, 100),
+    asset: asset ?? getAddress(token),
+    amount: asset === null ? decimalOfUnits(units, 0) : decimalOf({ asset, units }),
+    usd:
+      asset === null || currencyOf(table, asset) === undefined
+        ? null
+        : usdOfMicros(usdMicrosAt(table, { asset, units }).usdMicros),
+    payTo: getAddress(payTo),
+    payable: reason === null,
+    reason,
+  }
+}
+
+/** The buyer's conditions. @property maxUnits highest price in smallest units. */
+export interface Acceptance {
+  readonly asset: PayableAsset
+  readonly maxUnits: bigint
+}
+
+/**
+ * Chooses the first offer that can be paid.
+ * @throws Failure `terms_not_payable` with every offer and why it cannot be paid.
+ */
+export function chooseOffer(
+  offers: readonly Offer[],
+  { asset, maxUnits }: Acceptance,
+  table: RateTable,
+): Offer & { readonly asset: PayableAsset } {
+  const judged = offers.map((offer) => ({
+    ...offer,
+    reason:
+      offer.reason ??
+      (offer.asset !== asset ? 'other_asset' : offer.units > maxUnits ? 'over_max_amount' : null),
+  }))
+  const [first] = judged.filter(({ reason }) => reason === null)
+  if (first !== undefined) return { ...first, asset }
+  const isTooDear = judged.some(({ reason }) => reason === 'over_max_amount')
+  const max = decimalOf({ asset, units: maxUnits })
+  throw new Failure(
+    'terms_not_payable',
+    judged.length === 0
+      ? 'The seller asks for a payment in a form that cannot be read. Nothing was paid.'
+      : isTooDear
+        ? `The seller asks for more than maxAmount (${max} ${asset}). Nothing was paid.`
+        : 'No offer of the seller can be paid from here. Nothing was paid.',
+    {
+      reason: judged.length === 0 ? 'no_offer' : (judged[0]?.reason ?? 'no_offer'),
+      offers: judged.map((offer) => viewOffer(table, offer)),
+      hint: 'Tell the owner what the seller asks for. Do not raise maxAmount without being asked to.',
+    },
+  )
+}

@@ -1,0 +1,151 @@
+/** Purses in the books and on the chain: per address, the chain holds at least what the books say. */
+import { sql } from 'kysely'
+import { raiseAlarm } from '../../books/alarms/alarms.ts'
+import { pursePlace } from '../../books/ledger/accounts.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { Log } from '../../core/base/log.ts'
+import { type Address, type Chain, type Mint, tokenAddress } from '../../providers/chain/port.ts'
+import type { Connection } from '../../storage/database.ts'
+import { hexOf } from './store.ts'
+import { type PayableAsset, payableAssets } from './terms.ts'
+
+/** Money of a purse. Units are smallest units. */
+export interface PurseBalance {
+  readonly purseId: string
+  readonly accountId: string
+  readonly address: Address
+  readonly asset: PayableAsset
+  readonly available: bigint
+  readonly held: bigint
+}
+
+interface Row {
+  readonly id: string
+  readonly account_id: string
+  readonly address: string
+  readonly asset: PayableAsset
+  readonly available: bigint
+  readonly held: bigint
+}
+
+/**
+ * Reads the balances of purses that ever had money, by purse and asset. @param accountId of one account; null: all.
+ * @param after id of the last purse that was read. @param limit maximum number of rows.
+ */
+export async function readPurseBalances(
+  { kysely }: Connection,
+  accountId: string | null,
+  { after = '', limit = 1_000_000 }: { after?: string; limit?: number } = {},
+): Promise<readonly PurseBalance[]> {
+  const { rows } = await sql<Row>`
+    select p.id, p.account_id, p.address, b.asset,
+      coalesce(sum(b.units) filter (where b.account like '%:available'), 0)::bigint as available,
+      coalesce(sum(b.units) filter (where b.account like '%:held'), 0)::bigint as held
+    from purse p join balance b on b.account in
+      (p.account_id || ':purse.' || p.id || ':available', p.account_id || ':purse.' || p.id || ':held')
+    where (${accountId}::text is null or p.account_id = ${accountId}) and b.asset = any(${[...payableAssets]}) and p.id > ${after}
+    group by p.id, p.account_id, p.address, b.asset order by p.id, b.asset limit ${limit}`.execute(kysely)
+  return rows.map(({ id, account_id, address, asset, available, held }) => ({
+    purseId: id,
+    accountId: account_id,
+    address: hexOf(address),
+    asset,
+    available,
+    held,
+  }))
+}
+
+/** Authorizations of a purse that may be used on the chain before they are booked. */
+async function openPayments({ kysely }: Connection, { purseId, asset }: PurseBalance) {
+  const [purchases, sweeps] = [
+    await kysely
+      .selectFrom('purchase')
+      .select(['units', 'nonce'])
+      .where('purse_id', '=', purseId)
+      .where('asset', '=', asset)
+      .where('state', '=', 'signed')
+      .execute(),
+    await kysely
+      .selectFrom('purse_sweep')
+      .select(['units', 'nonce'])
+      .where('purse_id', '=', purseId)
+      .where('asset', '=', asset)
+      .where('state', '=', 'open')
+      .execute(),
+  ]
+  return [...purchases, ...sweeps]
+}
+
+/**
+ * Money of a purse that the books have and the chain has not. Payments that were executed but not booked yet are not
+ * missing.
+ * @returns 0n while the books are moving.
+ */
+async function lackOf(
+  { database, chain }: { database: Connection; chain: Chain },
+  balance: PurseBalance,
+): Promise<bigint> {
+  const { address, asset, available, held } = balance
+  const onChain = await chain.balanceOf(asset, address)
+  let lack = available + held - onChain
+  if (lack <= 0n) return 0n
+  for (const { units, nonce } of await openPayments(database, balance)) {
+    const state = await chain.authorizationState({
+      token: tokenAddress(chain, asset),
+      authorizer: address,
+      nonce: hexOf(nonce),
+    })
+    if (state.status === 'used') lack -= units
+  }
+  const again = (await readPurseBalances(database, balance.accountId)).find(
+    (other) => other.purseId === balance.purseId && other.asset === asset,
+  )
+  const isStill = again?.available === available && again.held === held
+  return isStill && lack > 0n ? lack : 0n
+}
+
+/** Sandbox: mints what purses lack on a fresh chain. @returns the number of topped-up balances. */
+export async function levelPurses(parts: { database: Connection; chain: Chain }): Promise<number> {
+  const mints: Mint[] = []
+  for (const balance of await readPurseBalances(parts.database, null)) {
+    const units = await lackOf(parts, balance)
+    if (units > 0n) mints.push({ token: balance.asset, to: balance.address, units })
+  }
+  if (mints.length > 0) await parts.chain.mint(mints)
+  return mints.length
+}
+
+/** Purses per round. */
+const PAGE = 100
+
+/**
+ * Creates a round that compares a page of purses with the chain. A purse that is short in two rounds raises an alarm: nodes may
+ * answer from different blocks.
+ */
+export function createPurseComparison(parts: {
+  readonly database: Connection
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly log: Log
+}): () => Promise<void> {
+  const suspected = new Set<string>()
+  let after = ''
+  return async () => {
+    const balances = await readPurseBalances(parts.database, null, { after, limit: PAGE })
+    for (const balance of balances) {
+      const name = `${balance.purseId} ${balance.asset}`
+      const lack = await lackOf(parts, balance)
+      if (lack === 0n) suspected.delete(name)
+      else if (!suspected.has(name)) suspected.add(name)
+      else
+        await raiseAlarm(parts, {
+          domain: 'purchases',
+          objectId: pursePlace(balance.purseId),
+          reason: 'purse_short',
+          reported: { asset: balance.asset, units: lack.toString() },
+          at: parts.clock(),
+        })
+    }
+    after = balances.length < PAGE ? '' : (balances.at(-1)?.purseId ?? '')
+  }
+}

@@ -1,0 +1,208 @@
+/** Returns the money of an idle purse to the wallet. The purse signs, the sponsor pays the gas. */
+import { sql } from 'kysely'
+import { keccak256, stringToHex } from 'viem'
+import { type PurchaseOutcome, purchaseOutcome } from '../../books/evidence/purchase-outcome.ts'
+import { available, held, pursePlace } from '../../books/ledger/accounts.ts'
+import { lockUnits } from '../../books/ledger/balances.ts'
+import { post } from '../../books/ledger/post.ts'
+import type { NewId } from '../../core/base/ids.ts'
+import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
+import type { Connection } from '../../storage/database.ts'
+import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
+import type { PayingParts } from './pay-purchase.ts'
+import { hexOf, purseMac } from './store.ts'
+import { type PayableAsset, payableAssets } from './terms.ts'
+
+/** How long a sweep may take before it is given up and begun anew. */
+const VALID_SECONDS = 300
+/** How long a purse keeps its money after a purchase, because the next may follow. */
+const IDLE_MS = 40_000
+const BATCH = 50
+
+export interface SweepingParts extends PayingParts {
+  readonly newId: NewId
+}
+
+interface IdlePurse {
+  readonly id: string
+  readonly account_id: string
+  readonly asset: PayableAsset
+}
+
+/**
+ * Purses with money, and without an open sweep, that pay for nothing: of keys that were revoked or have expired, of accounts that
+ * owe a debt, and those whose last purchase has ended; an agent's keeps its money for a while.
+ */
+async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly IdlePurse[]> {
+  const { rows } = await sql<IdlePurse>`
+    select p.id, p.account_id, b.asset
+    from purse p left join access_key k on k.id = p.id
+      join balance b on b.account = p.account_id || ':purse.' || p.id || ':available' and b.units > 0
+    where (
+        k.status = 'revoked' or k.expires_at <= ${at}
+        or exists (select from debt d where d.account_id = p.account_id and d.owed > 0)
+        or not exists (
+          select from purchase o where o.account_id = p.account_id and o.purse_id = p.id
+            and (o.state in ('reserved', 'signed') or k.id is not null and o.updated_at > ${new Date(at.getTime() - IDLE_MS)}))
+      ) and b.asset = any(${[...payableAssets]})
+      and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
+    limit ${BATCH}`.execute(database.kysely)
+  return rows
+}
+
+/** Runs one round. @returns the number of sweeps that it worked on. */
+export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Promise<number> {
+  const { database, clock, log } = parts
+  for (const purse of await idlePurses(parts, clock())) await beginSweep(parts, purse)
+  const open = await nextSweeps(database, clock())
+  for (const sweep of open) {
+    if (signal.aborted) break
+    await finishSweep(parts, sweep).catch((err: unknown) =>
+      log.warn({ err, sweepId: sweep.id }, 'sweeping a purse failed'),
+    )
+  }
+  return open.length
+}
+
+/** Open sweeps that have waited the longest: one that the chain refuses for ever comes last in the next round. */
+function nextSweeps({ kysely }: Connection, at: Date): Promise<OpenSweep[]> {
+  return kysely
+    .updateTable('purse_sweep')
+    .from('purse')
+    .set({ tried_at: at })
+    .whereRef('purse.id', '=', 'purse_sweep.purse_id')
+    .where('purse_sweep.id', 'in', (query) =>
+      query
+        .selectFrom('purse_sweep')
+        .select('id')
+        .where('state', '=', 'open')
+        .orderBy('tried_at')
+        .orderBy('id')
+        .limit(BATCH),
+    )
+    .returningAll('purse_sweep')
+    .returning(['purse.account_id', 'purse.address', 'purse.home', 'purse.mac'])
+    .execute()
+}
+
+/** Holds the money and writes the sweep, in one transaction, before anything is signed. */
+async function beginSweep({ database, chain, newId, clock }: SweepingParts, purse: IdlePurse): Promise<void> {
+  const { id: purseId, account_id: accountId, asset } = purse
+  const at = clock()
+  const sinceBlock = await chain.blockNumber()
+  const id = newId('swp', at)
+  const place = pursePlace(purseId)
+  await database.transaction(async (connection) => {
+    const units = await lockUnits(connection, available(accountId, place), asset)
+    if (units === 0n) return
+    const inserted = await connection.kysely
+      .insertInto('purse_sweep')
+      .values({
+        id,
+        purse_id: purseId,
+        asset,
+        units,
+        nonce: keccak256(stringToHex(`bursar sweep ${id}`)),
+        valid_before: new Date((Math.floor(at.getTime() / 1000) + VALID_SECONDS) * 1000),
+        since_block: sinceBlock,
+        created_at: at,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return
+    await post(connection, {
+      id: `sweep:${id}:hold`,
+      kind: 'purse_sweep',
+      reference: id,
+      at,
+      postings: [
+        { source: available(accountId, place), destination: held(accountId, place), money: { asset, units } },
+      ],
+    })
+  })
+}
+
+interface OpenSweep {
+  readonly id: string
+  readonly purse_id: string
+  readonly account_id: string
+  readonly address: string
+  readonly home: string
+  readonly mac: string
+  readonly asset: string
+  readonly units: bigint
+  readonly nonce: string
+  readonly valid_before: Date
+}
+
+async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void> {
+  const { chain, settings } = parts
+  const asset = payableAssets.find((symbol) => symbol === sweep.asset)
+  const to = hexOf(sweep.home)
+  const mac = purseMac(settings.dataKey, { id: sweep.purse_id, accountId: sweep.account_id, home: to })
+  if (asset === undefined || mac !== sweep.mac)
+    throw new Error(`no gateway has written where ${sweep.id} goes`)
+  const first = await outcomeOf(chain, sweep, { asset, to })
+  if (first.status === 'canceling') return
+  if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
+  const account = purseKey(settings.dataKey, sweep.purse_id)
+  if (parts.clock() >= sweep.valid_before)
+    return cancelAuthorization(chain, account, { asset, nonce: hexOf(sweep.nonce) })
+  const message = {
+    from: account.address,
+    to,
+    value: sweep.units,
+    validAfter: 0n,
+    validBefore: BigInt(sweep.valid_before.getTime() / 1000),
+    nonce: hexOf(sweep.nonce),
+  }
+  const signature = await signPayment(chain, account, { asset, message })
+  await executePayment(chain, { asset, message, signature })
+  const { status } = await outcomeOf(chain, sweep, { asset, to })
+  if (status === 'settled') await endSweep(parts, sweep, { asset, isPaid: true })
+}
+
+function outcomeOf(
+  chain: Chain,
+  { address, units, nonce, valid_before: validBefore }: OpenSweep,
+  { asset, to }: { asset: PayableAsset; to: Hex },
+): Promise<PurchaseOutcome> {
+  const from = hexOf(address)
+  return purchaseOutcome(chain, {
+    token: tokenAddress(chain, asset),
+    from,
+    to,
+    units,
+    nonce: hexOf(nonce),
+    validBefore,
+  })
+}
+
+/** Books the end of a sweep once: to the wallet, or back to the purse. */
+async function endSweep(
+  { database, chain, clock }: PayingParts,
+  { id, purse_id: purseId, account_id: accountId, units }: OpenSweep,
+  { asset, isPaid }: { asset: PayableAsset; isPaid: boolean },
+): Promise<void> {
+  const at = clock()
+  await database.transaction(async (connection) => {
+    const ended = await connection.kysely
+      .updateTable('purse_sweep')
+      .set({ state: isPaid ? 'settled' : 'released' })
+      .where('id', '=', id)
+      .where('state', '=', 'open')
+      .returning('id')
+      .executeTakeFirst()
+    if (ended === undefined) return
+    const source = held(accountId, pursePlace(purseId))
+    const destination = available(accountId, isPaid ? chain.name : pursePlace(purseId))
+    await post(connection, {
+      id: `sweep:${id}:end`,
+      kind: 'purse_sweep',
+      reference: id,
+      at,
+      postings: [{ source, destination, money: { asset, units } }],
+    })
+  })
+}

@@ -1,0 +1,108 @@
+/** Answers balance inquiries: never more than a purchase could take now, and zero when none would be approved. */
+
+import { budgetPeriods, budgetRules, type PeriodUsage } from '../../../policies/budget.ts'
+import { maxSingleSpend } from '../../../policies/kyc.ts'
+import type { Policy } from '../../../policies/policy.ts'
+import { usdMicrosOf } from '../../../policies/usd.ts'
+import { sumOpenDebts } from '../../books/debts/debts.ts'
+import type { Coverage } from '../../books/spending/coverage.ts'
+import { type OwnerCap, readOwnerCap } from '../../books/spending/owner-cap.ts'
+import { readUsage } from '../../books/spending/usage.ts'
+import { utcDay } from '../../core/base/clock.ts'
+import type { CardAnswer, CardAuthorization } from '../../providers/card-processor/port.ts'
+import { latestOrDollars, type Rates } from '../../providers/rates/port.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
+import { fundedCents, fundingsOf } from './fundings.ts'
+import { type CardRefusalDependencies, findRefusal, kycLimitsOf } from './refused-by.ts'
+import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
+import { type CardWithPolicies, findJudgedCard } from './store.ts'
+
+export interface BalanceInquiryDependencies extends CardRefusalDependencies, CardSpendDependencies {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+  readonly rates: Rates
+  /** Reads how much cards may spend from an owner-held wallet; null when the chain cannot be read. */
+  readonly readCoverage: (accountId: string) => Promise<Coverage | null>
+}
+
+/** Answers an inquiry without holding anything. */
+export async function answerInquiry(
+  parts: BalanceInquiryDependencies,
+  request: CardAuthorization,
+  now: Date,
+): Promise<CardAnswer> {
+  const { database, rates, chain, settings, policyOf } = parts
+  const { token, cardToken } = request
+  const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
+  const card = await findJudgedCard(database, cardToken)
+  if (card === undefined) return declined('unknown_card')
+  const refusal = await findRefusal(parts, card, { ...request, units: 0n }, now)
+  if (refusal !== null) return declined(refusal)
+  if ((await sumOpenDebts(database, card.accountId)).length > 0)
+    return { ...declined('approved'), balance: 0n }
+  const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
+  const table = await latestOrDollars(rates, now)
+  const { cardSpreadBps: spreadBps } = parts.settings
+  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
+  const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
+  if (spend.violations.length > 0) return declined('policy_denied')
+  const used = await readUsed(database, card, now)
+  const micros = [
+    maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
+    ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
+  ]
+  const limits = [
+    card.purchaseMax,
+    card.dailyMax === null ? null : card.dailyMax - used.cardCents,
+    ...micros.map((max) => (max === null ? null : max / 10_000n)),
+  ]
+  const funded = await fundedCents(database, { accountId: card.accountId, fundings, coverage })
+  const balance = limits.reduce<bigint>(
+    (lowest, each) => (each !== null && each < lowest ? each : lowest),
+    funded,
+  )
+  return { ...declined('approved'), balance: balance < 0n ? 0n : balance }
+}
+
+interface Used {
+  readonly cardCents: bigint
+  /** Of the card's key; null if it has none. */
+  readonly key: PeriodUsage | null
+  readonly keys: OwnerCap
+}
+
+/** Remaining limits of the key's policy and of the owner's caps. */
+function keyLimits(policy: Policy | null, { key, keys }: Used): readonly (bigint | null)[] {
+  if (policy === null || key === null) return [0n]
+  const { perTransaction, approval } = policy
+  return [
+    usdMicrosOf(perTransaction.max),
+    approval === undefined ? null : usdMicrosOf(approval.above),
+    ...budgetRules(policy).map(({ period, maxMicros, maxCount }) => {
+      if (maxCount !== null) return key[period].count < maxCount ? null : 0n
+      return maxMicros === null ? null : maxMicros - key[period].usedMicros
+    }),
+    ...budgetPeriods.map((period) => {
+      const { maxMicros, usedMicros } = keys[period]
+      return maxMicros === null ? null : maxMicros - usedMicros
+    }),
+  ]
+}
+
+const usage: Statement = {
+  name: 'card_usage_today',
+  text: 'select coalesce((select units from card_usage where card_id = $1 and day = $2), 0) as "cardCents"',
+}
+
+async function readUsed(
+  database: Connection,
+  { id, accountId, key }: CardWithPolicies,
+  now: Date,
+): Promise<Used> {
+  const { cardCents } = await callForRow<Pick<Used, 'cardCents'>>(database, usage, [id, utcDay(now)])
+  return {
+    cardCents,
+    key: key === null ? null : await readUsage(database, { keyId: key.id }, now),
+    keys: await readOwnerCap(database, { accountId, isLocked: false, now }),
+  }
+}

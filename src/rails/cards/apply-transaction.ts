@@ -1,0 +1,180 @@
+/**
+ * Card transactions after their authorization: clearing, reversal, refund and expiry. Each event moves money once.
+ */
+
+import type { AuthenticateDecisions } from '../../books/spending/authenticate.ts'
+import type { MadeRow } from '../../books/spending/decision-content.ts'
+import type { Source } from '../../books/spending/sources.ts'
+import type { Clock } from '../../core/base/clock.ts'
+import type { NewId } from '../../core/base/ids.ts'
+import type { Log } from '../../core/base/log.ts'
+import type { CardEvent, CardTransaction } from '../../providers/card-processor/port.ts'
+import type { Rates } from '../../providers/rates/port.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../../storage/database.ts'
+import { clearingSources } from './fundings.ts'
+import { type CardWithPolicies, findJudgedCard } from './store.ts'
+
+export interface CardTransactionDependencies {
+  readonly database: Database
+  readonly chain: { readonly name: string }
+  readonly rates: Rates
+  readonly newId: NewId
+  readonly clock: Clock
+  readonly log: Log
+  readonly vouch: AuthenticateDecisions
+  readonly settings: { readonly cardSpreadBps: number }
+}
+
+/** Event kinds that take money and therefore need funding sources. */
+const takers: ReadonlySet<string> = new Set<CardEvent['kind']>(['clearing', 'return_reversal'])
+
+/** Maximum settlements per event: each asset from held and from available money, in the wallet and in the escrow. */
+const MAX_SETTLEMENTS = 20
+
+/**
+ * Takes the same advisory lock as card_authorize, so that no other process opens the transaction between the lookup
+ * and the insert.
+ */
+const open: Statement = {
+  name: 'card_open_unasked',
+  text: `with locked as materialized (select pg_advisory_xact_lock(hashtext('card'), hashtext($2)))
+    insert into card_authorization (id, processor_token, card_id, account_id, key_id, day, reason, status, units, approved, about,
+      created_at, updated_at)
+    select $1, $2, $3, $4, $5, ($6::timestamptz at time zone 'UTC')::date, 'approved', 'pending', 0, 0, $7::jsonb, $6, $6
+    from locked on conflict do nothing`,
+}
+
+const statement: Statement = {
+  name: 'card_apply',
+  text: `select c.*, decisions_made($10) as made from card_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) c`,
+}
+
+interface Row {
+  readonly verdict: 'applied' | 'repeated' | 'unknown' | 'waiting'
+  readonly shortfall: bigint
+  readonly made: readonly MadeRow[]
+}
+
+/**
+ * Applies all events of a transaction.
+ * @returns `early` for an out-of-order event whose authorization is not stored yet, and for an event that waits for the
+ * chain: apply the transaction again. `unknown` when the card is unknown or not the transaction's own.
+ */
+export async function applyTransaction(
+  parts: CardTransactionDependencies,
+  transaction: CardTransaction,
+  { isForcePosted: isTakenAsItIs }: { isForcePosted: boolean },
+): Promise<'applied' | 'early' | 'unknown'> {
+  const { database, log, clock, rates, chain } = parts
+  const { token, cardToken, events, status } = transaction
+  const card = await findJudgedCard(database, cardToken)
+  if (card === undefined) return 'unknown'
+  if ((await cardIdOf(database, token)) === undefined) {
+    if (transaction.wasAuthorized && !isTakenAsItIs) return 'early'
+    if (events.length === 0) return 'applied'
+    await openForcePosted(parts, card, transaction)
+  }
+  if ((await cardIdOf(database, token)) !== card.id) {
+    log.error({ token, cardId: card.id }, 'a transaction event names a card other than the transaction’s own')
+    return 'unknown'
+  }
+  const table = events.some(({ kind }) => takers.has(kind)) ? await rates.latest(clock()) : null
+  for (const event of events) {
+    const payer = event.kind === 'return_reversal' ? { ...card, priority: cashFirst(card.priority) } : card
+    const fundings =
+      table === null || !takers.has(event.kind)
+        ? []
+        : clearingSources(payer.priority, {
+            table,
+            chain: chain.name,
+            spreadBps: parts.settings.cardSpreadBps,
+          })
+    const { verdict, shortfall } = await apply(parts, {
+      ...event,
+      event: event.token,
+      token,
+      status: null,
+      fundings,
+      at: clock(),
+    })
+    if (verdict === 'waiting') return 'early'
+    if (shortfall > 0n)
+      log.error(
+        { token, accountId: card.accountId, cents: shortfall.toString() },
+        'a clearing was not covered: the gateway paid it, and its owner owes the amount',
+      )
+  }
+  if (status !== 'pending') await closeAuthorization(parts, { token, status, at: clock() })
+  return 'applied'
+}
+
+/** Closes an authorization and releases what it still holds. Idempotent. */
+export async function closeAuthorization(
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
+): Promise<void> {
+  const event = `${token}:${status}`
+  await apply(parts, { event, token, kind: 'close', units: 0n, status, fundings: [], at })
+}
+
+async function apply(
+  { database, newId, vouch }: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  change: {
+    readonly event: string
+    readonly token: string
+    readonly kind: string
+    readonly units: bigint
+    readonly status: string | null
+    readonly fundings: readonly Source[]
+    readonly at: Date
+  },
+): Promise<Row> {
+  const { fundings, at } = change
+  const values = [
+    change.event,
+    change.token,
+    change.kind,
+    change.units,
+    change.status,
+    at,
+    fundings.map(({ place }) => place),
+    fundings.map(({ asset }) => asset),
+    fundings.map(({ rate }) => rate.toString()),
+    Array.from({ length: MAX_SETTLEMENTS }, () => newId('dec', at)),
+  ]
+  // In one transaction, because a settlement whose decision is not authenticated is never sent.
+  return database.transaction(async (connection) => {
+    const row = await callForRow<Row>(connection, statement, values)
+    await vouch(connection, row.made)
+    return row
+  })
+}
+
+/** Finds the card of a transaction; undefined when the transaction is unknown. */
+async function cardIdOf(database: Connection, token: string): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('card_authorization')
+    .select('card_id')
+    .where('processor_token', '=', token)
+    .executeTakeFirst()
+  return row?.card_id
+}
+
+/**
+ * Opens a force-posted transaction: the network has already moved the money, so it is accepted without an
+ * authorization.
+ */
+async function openForcePosted(
+  { database, newId, clock }: CardTransactionDependencies,
+  card: CardWithPolicies,
+  { token, merchantName }: CardTransaction,
+): Promise<void> {
+  const at = clock()
+  const about = JSON.stringify({ merchant: merchantName })
+  await database.call(open, [newId('tx', at), token, card.id, card.accountId, card.keyId, at, about])
+}
+
+/** A refund was credited as cash, so its reversal takes cash first. */
+function cashFirst(priority: CardWithPolicies['priority']): CardWithPolicies['priority'] {
+  return ['USD', ...priority.filter((asset) => asset !== 'USD')]
+}

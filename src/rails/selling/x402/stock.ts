@@ -1,0 +1,96 @@
+/**
+ * Mounts the stock middlewares, each on its own app with one static path and one payment header, so that the client's
+ * Host, User-Agent or path cannot influence them.
+ */
+import type { FacilitatorClient } from '@x402/core/server'
+import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { paymentMiddleware as paymentMiddlewareV2, x402ResourceServer } from '@x402/hono'
+import { type Handler, Hono } from 'hono'
+import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
+import { assetDecimals } from '../../../core/money/money.ts'
+import type { Attempts } from './attempt.ts'
+import { encodedFor, type Payment } from './payment.ts'
+import type { PrivateFacilitator } from './private-facilitator.ts'
+import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
+
+/** Runs a payment through its generation's middleware: verify, deliver, settle. */
+export type StockMiddlewares = (payment: Payment) => Promise<Response>
+
+/** Mounts both middlewares around the delivery of the current attempt. */
+export function mountStockMiddlewares(parts: {
+  readonly terms: Terms
+  readonly facilitator: FacilitatorClient
+  readonly listener: PrivateFacilitator
+  readonly attempts: Attempts
+}): StockMiddlewares {
+  const { terms, attempts } = parts
+  const deliver = deliverOf(attempts)
+  const first = requirementV1(terms)
+  const apps = {
+    // Payments of version 1 do not match the terms of a chain without it, so they never come here.
+    1:
+      first === null ? null : new Hono().use(terms.path, middlewareV1(parts, first)).get(terms.path, deliver),
+    2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
+  }
+  return async (payment) => {
+    const encoded = encodedFor(payment, withPrice(terms, attempts.current().units))
+    const app = apps[payment.generation]
+    if (app === null) throw new Error('A payment of x402 version 1 came in on a chain without it.')
+    return app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
+  }
+}
+
+function middlewareV1(
+  { terms, listener }: { readonly terms: Terms; readonly listener: PrivateFacilitator },
+  { network, description, maxTimeoutSeconds, mimeType }: NonNullable<ReturnType<typeof requirementV1>>,
+) {
+  const price = {
+    amount: terms.units.toString(),
+    asset: { address: terms.asset, decimals: assetDecimals.USDC, eip712: terms.network.domain },
+  }
+  const config = { description, maxTimeoutSeconds, mimeType, resource: terms.resource }
+  return paymentMiddlewareV1(
+    terms.payTo,
+    { [`GET ${terms.path}`]: { price, network, config } },
+    {
+      url: listener.url,
+      createAuthHeaders: async () => {
+        const headers = listener.headers()
+        return { verify: headers, settle: headers, supported: headers }
+      },
+    },
+  )
+}
+
+function middlewareV2({
+  terms,
+  facilitator,
+  attempts,
+}: {
+  readonly terms: Terms
+  readonly facilitator: FacilitatorClient
+  readonly attempts: Attempts
+}) {
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
+  const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
+  // The attempt's price may come from a quote lock.
+  const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
+  const accepts = { scheme, network, payTo, maxTimeoutSeconds, price }
+  const { resource, description, mimeType } = terms
+  const route = { accepts, resource, description, mimeType }
+  return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)
+}
+
+/** The middlewares settle only if this responds with a status below 400. */
+function deliverOf(attempts: Attempts): Handler {
+  return async (c) => {
+    const attempt = attempts.current()
+    try {
+      attempt.delivered = await attempt.deliver()
+      return c.json({})
+    } catch (thrown) {
+      attempt.deliveryError = { thrown }
+      return c.json({}, 500)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/** Takes the payments of one chain: verified, settled and looked up there, and nowhere else. */
+
+import { transactionMark } from '../../../books/evidence/transaction-mark.ts'
+import type { Clock } from '../../../core/base/clock.ts'
+import type { NewId } from '../../../core/base/ids.ts'
+import type { Log } from '../../../core/base/log.ts'
+import type { Chains } from '../../../providers/chain/chains.ts'
+import type { Chain } from '../../../providers/chain/port.ts'
+import { type DecisionObserver, observed } from '../../../providers/observed.ts'
+import type { Database } from '../../../storage/database.ts'
+import { createAttempts } from './attempt.ts'
+import { createFacilitator } from './facilitator.ts'
+import type { FacilitatorKey } from './facilitator-token.ts'
+import { isSignedByPayer } from './payment.ts'
+import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
+import { servePrivately } from './private-facilitator.ts'
+import { mountStockMiddlewares } from './stock.ts'
+import { type Terms, type TermsInput, termsOf } from './terms.ts'
+
+/** @property facilitatorUrl null settles payments over this process's own chain. */
+export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
+  readonly operation: string
+  readonly chains: Chains
+  readonly database: Database
+  readonly dataKey: Uint8Array
+  readonly facilitatorUrl: string | null
+  readonly facilitatorKey: FacilitatorKey | null
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly log: Log
+}
+
+/** @property terms what a payment on this chain must look like. */
+export interface Till {
+  readonly terms: Terms
+  readonly payments: PaymentDeduplication
+  close(): Promise<void>
+}
+
+/** Opens the till of a chain. @throws Error when the configuration is not supported. */
+export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
+  const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
+  const terms = termsOf({ ...parts, chain })
+  const attempts = createAttempts()
+  const facilitator = observed(
+    createFacilitator({
+      signer: chain.signer,
+      terms,
+      url: facilitatorUrl,
+      key: facilitatorKey,
+      clock,
+      attempts,
+      markOf: (id) => transactionMark(dataKey, id),
+    }),
+    'facilitator',
+    parts,
+  )
+  const listener = await servePrivately(facilitator, attempts)
+  const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
+  const payments = createPaymentDeduplication({
+    ...parts,
+    chain,
+    token: terms.asset,
+    settings: { dataKey },
+    isRemote: facilitatorUrl !== null,
+    isSigned: ({ transfer }) => isSignedByPayer(chain, terms, transfer),
+    attempts,
+    stock,
+  })
+  return { terms, payments, close: () => listener.close() }
+}

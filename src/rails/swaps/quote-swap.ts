@@ -1,0 +1,144 @@
+/**
+ * Swaps: finds the cheapest route between two tokens. May import the base, ports and the ledger. All aggregators are
+ * queried at once within a deadline. A failing aggregator never fails the quote. Offers are ranked by output after
+ * fees and gas.
+ */
+import { Failure } from '../../core/failures/failure.ts'
+import { decimalOfUnits } from '../../core/money/money.ts'
+import { worthInMicros } from '../../core/money/swap-tokens.ts'
+import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../../providers/swap-aggregator/port.ts'
+import { validateOffer } from './judge-offer.ts'
+
+/** Deadline of the aggregators, and lifetime of a quote. */
+const DEADLINE_MS = 2_000
+export const QUOTE_MS = 30_000
+
+/** An offer with its aggregator. @property netUsdMicros output after fees and gas, in millionths of a USD. */
+export interface RankedOffer extends SwapOffer {
+  readonly tool: string
+  readonly netUsdMicros: bigint
+}
+
+/** Result of all aggregators. @property best ranks above every alternative. */
+export interface SwapQuote {
+  readonly best: RankedOffer
+  readonly alternatives: readonly RankedOffer[]
+  readonly failed: readonly { readonly tool: string; readonly reason: string }[]
+}
+
+/**
+ * Queries all aggregators. Offers that fees and gas use up are dropped.
+ * @throws Failure `no_route` when no offer remains; its hint says whether waiting or another amount may help.
+ */
+export async function quoteSwap(
+  aggregators: readonly SwapAggregator[],
+  request: SwapRequest,
+  deadlineMs = DEADLINE_MS,
+): Promise<SwapQuote> {
+  const outcomes = await Promise.all(aggregators.map((each) => quoteOne(each, request, deadlineMs)))
+  const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
+  const all = ranked(offers, request)
+  const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
+  const failed = [...outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : [])), ...eaten]
+  const [best, ...alternatives] = all.filter((offer) => !leavesNothing(offer))
+  if (best !== undefined) return { best, alternatives, failed }
+  throw noOffer(request, failed)
+}
+
+/** Checks whether fees and gas exceed the output. */
+const leavesNothing = ({ netUsdMicros }: RankedOffer) => netUsdMicros < 0n
+
+/** Reasons that an aggregator permanentReasons with; an immediate retry gives the same result. */
+const permanentReasons: ReadonlySet<string> = new Set(['no_route', 'unsupported_route'])
+
+function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed']): Failure {
+  if (failed.length === 0)
+    return new Failure('no_route', 'No aggregator is configured; no route can be quoted.', {
+      retryAfter: 60,
+      hint: 'Contact the operator.',
+    })
+  const amount = decimalOfUnits(amountIn, from.decimals)
+  const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
+  const detail = `No aggregator offers a route from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
+  if (failed.every(({ reason }) => permanentReasons.has(reason)))
+    return new Failure('no_route', detail, {
+      retryAfter: 60,
+      hint: 'Name another amount, token or chain: fees and gas may use up a small amount, and a large one may exceed the liquidity.',
+    })
+  return new Failure('no_route', detail, {
+    retryAfter: 5,
+    hint: 'Try again later, with another amount, or another token.',
+  })
+}
+
+type Outcome = { tool: string; offer: SwapOffer } | { tool: string; reason: string }
+
+const reasons: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'bad_answer', 'circuit_open'])
+
+/** Enforces the deadline even if the aggregator ignores the abort signal. */
+async function quoteOne(
+  aggregator: SwapAggregator,
+  request: SwapRequest,
+  deadlineMs: number,
+): Promise<Outcome> {
+  const { tool } = aggregator
+  const signal = AbortSignal.timeout(deadlineMs)
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('timeout')), { once: true })
+  })
+  try {
+    const answer = await Promise.race([aggregator.quote(request, signal), late])
+    if (answer.status !== 'offered') return { tool, reason: answer.reason }
+    const fault = validateOffer(answer.offer, request)
+    return fault === null ? { tool, offer: answer.offer } : { tool, reason: fault }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : ''
+    return { tool, reason: reasons.has(message) ? message : 'unavailable' }
+  }
+}
+
+/** Ranks offers by output after fees and gas, valued at one common price; ties go to the faster one. */
+function ranked(
+  offers: readonly { tool: string; offer: SwapOffer }[],
+  { to }: SwapRequest,
+): readonly RankedOffer[] {
+  const price = priceOf(
+    offers.map(({ offer }) => offer),
+    to,
+  )
+  return offers
+    .map(({ tool, offer }) => ({
+      ...offer,
+      tool,
+      netUsdMicros:
+        worthInMicros(offer.amountOut, to.decimals, price) - offer.gasUsdMicros - addedFees(offer.fees),
+    }))
+    .sort((one, other) => {
+      if (one.netUsdMicros !== other.netUsdMicros) return one.netUsdMicros > other.netUsdMicros ? -1 : 1
+      return one.durationSec - other.durationSec
+    })
+}
+
+/**
+ * Price of one token in millionths of a USD: one dollar, or the median of the aggregators' stated prices, so that no
+ * aggregator wins by its own price. Without stated prices, the reference price.
+ */
+function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
+  if (to.isDollar) return 1_000_000n
+  const stated = offers
+    .flatMap(({ outUsdMicros, amountOut }) =>
+      outUsdMicros === null || amountOut === 0n
+        ? []
+        : [(outUsdMicros * 10n ** BigInt(to.decimals)) / amountOut],
+    )
+    .sort((one, other) => (one < other ? -1 : 1))
+  return stated[Math.floor(stated.length / 2)] ?? to.usdMicros
+}
+
+function addedFees(fees: readonly SwapFee[]): bigint {
+  return fees.reduce((sum, { included, usdMicros }) => (included ? sum : sum + usdMicros), 0n)
+}
+
+function nameOf({ symbol, chain }: SwapRequest['from']): string {
+  return `${symbol} on ${chain}`
+}

@@ -1,0 +1,312 @@
+/**
+ * Deposits and withdrawals made outside the gateway: tokens sent directly to a wallet, or moved by its owner with an
+ * own key. Each is booked once from its `Transfer` log, a deposit after its sender was screened; a balance alone books
+ * nothing.
+ */
+import { sql } from 'kysely'
+import { zeroAddress } from 'viem'
+import { isPaidBy, isProvedBy } from '../../../books/evidence/payment-outcome.ts'
+import { isMarked } from '../../../books/evidence/transaction-mark.ts'
+import { available, escrowPlace, external, frozen, pursePlace } from '../../../books/ledger/accounts.ts'
+import { lockUnits } from '../../../books/ledger/balances.ts'
+import { post } from '../../../books/ledger/post.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../../../core/money/money.ts'
+import { minimum } from '../../../core/money/shares.ts'
+import {
+  type Address,
+  type CalledTransaction,
+  type Chain,
+  type Hex,
+  MINT_MARK,
+  type TransferLog,
+} from '../../../providers/chain/port.ts'
+import type { Connection, Database } from '../../../storage/database.ts'
+import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
+import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
+import {
+  addressOf,
+  findEscrowOwner,
+  findMatchingTransfers,
+  findWalletsByAddress,
+  operationOf,
+} from '../store.ts'
+import { type Arrival, creditOrKeep, type DepositParts } from './movement-reviews.ts'
+
+export interface MovementParts extends DepositParts {
+  readonly settings: { readonly dataKey: Uint8Array }
+}
+
+/** Maximum number of addresses per query. */
+const MAX_ADDRESSES = 1_000
+
+/** Account ids by wallet address, lower case. */
+type Wallets = ReadonlyMap<Address, string>
+
+/**
+ * Books a transaction's movements from and to our wallets, except those of gateway operations.
+ * @returns the wallets that tokens left.
+ * @throws when the chain or the database cannot be read: retry later.
+ */
+export async function bookMovements(parts: MovementParts, hash: Hex): Promise<readonly Address[]> {
+  const { database, chain } = parts
+  const transaction = await chain.transaction(hash)
+  if (transaction === undefined) return []
+  // Anyone can write the mark, but only minters can create tokens.
+  const isMint = isMarked(transaction, MINT_MARK)
+  const moved = transaction.transfers.filter(
+    ({ token, from }) => stablecoinAt(chain, token) !== undefined && !(isMint && from === zeroAddress),
+  )
+  const wallets = await findWalletsByAddress(
+    database,
+    moved.flatMap(({ from, to }) => [from, to]),
+  )
+  const places = await findPlacesByAddress(
+    parts,
+    moved.map(({ to }) => to),
+  )
+  const left = new Set<Address>()
+  for (const transfer of moved) {
+    const { from, to, units } = transfer
+    if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to) || places.has(to))) continue
+    const booked = await findBooked(parts, { transaction, transfer, wallets })
+    const place = places.get(to)
+    // What a gateway operation pays to a purse or an escrow leaves the books there, unless it was made to fund it.
+    const isArriving = booked === null || (place !== undefined && !(await isFunding(database, booked, place)))
+    const isLeaving = booked === null && wallets.has(from)
+    if (isArriving || isLeaving)
+      await bookMovement(parts, {
+        ...{ transaction, transfer },
+        receiver: isArriving ? receiverOf(wallets.get(to), place) : undefined,
+        sender: isLeaving ? wallets.get(from) : undefined,
+      })
+    if (isLeaving) left.add(from)
+  }
+  return [...left]
+}
+
+/** Money of an account beside its wallet. */
+type Places = ReadonlyMap<Address, { readonly accountId: string; readonly place: string }>
+
+/**
+ * Finds the purses and escrows at these addresses: a seller may pay back to the address that paid. They are on the chain of their
+ * account's wallet; on any other chain, the addresses are not ours to spend from. @param addresses lower case.
+ */
+export async function findPlacesByAddress(
+  { database: { kysely }, chain: { name } }: { database: Connection; chain: Pick<Chain, 'name'> },
+  addresses: readonly Address[],
+): Promise<Places> {
+  const found = new Map<Address, { accountId: string; place: string }>()
+  const distinct = [...new Set(addresses)]
+  for (let start = 0; start < distinct.length; start += MAX_ADDRESSES) {
+    const some = distinct.slice(start, start + MAX_ADDRESSES)
+    const purses = await kysely
+      .selectFrom('purse')
+      .innerJoin('wallet', 'wallet.account_id', 'purse.account_id')
+      .select(['purse.id', 'purse.account_id', 'purse.address'])
+      .where('purse.address', 'in', some)
+      .where('wallet.chain', '=', name)
+      .execute()
+    for (const { id, account_id: accountId, address } of purses)
+      found.set(addressOf(address), { accountId, place: pursePlace(id) })
+    const escrows = await kysely
+      .selectFrom('wallet')
+      .select(['account_id', 'escrow'])
+      .where('escrow', 'in', some)
+      .where('chain', '=', name)
+      .execute()
+    for (const { account_id: accountId, escrow } of escrows)
+      if (escrow !== null) found.set(addressOf(escrow), { accountId, place: escrowPlace(name) })
+  }
+  return found
+}
+
+function receiverOf(
+  wallet: string | undefined,
+  place: { readonly accountId: string; readonly place: string } | undefined,
+): Pick<Arrival, 'accountId' | 'place'> | undefined {
+  return wallet === undefined ? place : { accountId: wallet, place: null }
+}
+
+interface Movement {
+  readonly transaction: CalledTransaction
+  readonly transfer: TransferLog
+  readonly wallets: Wallets
+}
+
+/** A gateway operation that moved tokens, which is booked elsewhere. @property decisionId of a transfer; null for others. */
+interface Booked {
+  readonly decisionId: string | null
+}
+
+/** Finds the transfer, the relay or the sweep of the gateway that made the movement; null if none did. */
+async function findBooked(
+  parts: MovementParts,
+  { transaction, transfer, wallets }: Movement,
+): Promise<Booked | null> {
+  const { database, chain } = parts
+  const { from, to: destination, units, operationHash } = transfer
+  const token = stablecoinAt(chain, transfer.token)
+  if (token === undefined) return null
+  const accountId = wallets.get(from) ?? (await findEscrowOwner(database, from))
+  if (accountId === undefined) {
+    for (const relay of await findMatchingRelays(parts, { payer: from, destination, token, units }))
+      if (await isCarrierOf(parts, relay, transaction)) return { decisionId: null }
+    return (await isSweep(database, transfer)) ? { decisionId: null } : null
+  }
+  if (operationHash === null) return null
+  const sought = { accountId, destination, token, units, transaction: transaction.hash }
+  // A reorganization may have moved the operation out of the transaction under which it was recorded.
+  for (const others of [false, true])
+    for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
+      // The chain executes an operation once, in any transaction.
+      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return candidate
+    }
+  return null
+}
+
+/** Checks whether a transfer fills the purse for a purchase, or the escrow by a pull: then its end books it there. */
+async function isFunding(
+  { kysely }: Connection,
+  { decisionId }: Booked,
+  { place }: { readonly place: string },
+): Promise<boolean> {
+  if (decisionId === null) return false
+  const fill = kysely
+    .selectFrom('purchase')
+    .select('decision_id')
+    .where('decision_id', '=', decisionId)
+    .where(sql<boolean>`'purse.' || purse_id = ${place}`)
+  const pull = kysely.selectFrom('card_pull').select('decision_id').where('decision_id', '=', decisionId)
+  return (await fill.unionAll(pull).executeTakeFirst()) !== undefined
+}
+
+/** Checks whether a movement is a purse's return of its money, which is booked elsewhere. */
+async function isSweep({ kysely }: Database, { from, authorization }: TransferLog): Promise<boolean> {
+  if (authorization === null || authorization.authorizer !== from) return false
+  const row = await kysely
+    .selectFrom('purse_sweep')
+    .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
+    .select('purse_sweep.id')
+    .where('purse.address', '=', from)
+    .where('nonce', '=', authorization.nonce)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Checks whether a transaction is the one that carried a relay. A reorganization may have replaced the recorded
+ * transaction. While the recorded one stands, it paid the relay, and any other transaction with the same mark is a
+ * separate payment.
+ */
+async function isCarrierOf(
+  parts: MovementParts,
+  relay: Relay,
+  transaction: CalledTransaction,
+): Promise<boolean> {
+  const { chain } = parts
+  const payment = expectedOf(chain, relay.payment)
+  const mark = relayMark(parts, relay)
+  if (!isMarked(transaction, mark) || !isPaidBy(transaction, payment)) return false
+  const { state, transactionHash } = relay
+  if (state !== 'confirmed' || transactionHash === null || transactionHash === transaction.hash) return true
+  return !(await isProvedBy(chain, payment, { carrier: { mark }, transactionHash }))
+}
+
+async function bookMovement(
+  parts: MovementParts,
+  {
+    transaction,
+    transfer,
+    receiver,
+    sender,
+  }: Pick<Movement, 'transaction' | 'transfer'> & {
+    readonly receiver: Pick<Arrival, 'accountId' | 'place'> | undefined
+    readonly sender: string | undefined
+  },
+): Promise<void> {
+  const { database, chain, clock, log } = parts
+  const { from, to, units, position } = transfer
+  const asset = stablecoinAt(chain, transfer.token)
+  if (asset === undefined) return
+  const money = { asset, units }
+  const identity = await chain.identity()
+  const reference = transaction.hash
+  const name = `${identity}:${reference}:${position}`
+  const at = clock()
+  const facts = { transaction: reference, asset, amount: decimalOf(money) }
+  if (receiver !== undefined) {
+    const movement = `deposit:${name}`
+    const arrival = {
+      movement,
+      ...receiver,
+      identity,
+      transactionHash: reference,
+      money,
+      sender: from,
+    }
+    if (await creditOrKeep(parts, arrival)) log.info({ ...facts, address: to }, 'a deposit was credited')
+  }
+  if (sender === undefined) return
+  await database.transaction((connection) =>
+    withdraw(connection, {
+      id: `withdrawal:${name}`,
+      accountId: sender,
+      place: chain.name,
+      money,
+      reference,
+      at,
+    }),
+  )
+  log.warn({ ...facts, address: from }, 'tokens left a wallet without an operation of the gateway')
+}
+
+/**
+ * Books a withdrawal as far as the money is not held. Missing held money is a shortfall, which `reconcileWallet`
+ * records.
+ */
+async function withdraw(
+  connection: Connection,
+  {
+    id,
+    accountId,
+    place,
+    money,
+    reference,
+    at,
+  }: {
+    id: string
+    accountId: string
+    place: string
+    money: { asset: Stablecoin; units: bigint }
+    reference: string
+    at: Date
+  },
+): Promise<void> {
+  const { asset, units } = money
+  const sources = [available(accountId, place), frozen(accountId, place)] as const
+  const spendable = await lockUnits(connection, sources[0], asset)
+  const lost = await lockUnits(connection, sources[1], asset)
+  // Frozen money was found missing before its log was read, so the withdrawal consumes it first.
+  const fromFrozen = minimum(lost, units)
+  const fromAvailable = minimum(spendable, units - fromFrozen)
+  const shares = [
+    { source: sources[0], units: fromAvailable },
+    { source: sources[1], units: fromFrozen },
+  ].filter((share) => share.units > 0n)
+  if (shares.length === 0) return
+  await post(connection, {
+    id,
+    kind: 'withdrawal',
+    reference,
+    at,
+    postings: shares.map((share) => ({
+      source: share.source,
+      destination: external(place),
+      money: { asset, units: share.units },
+    })),
+  })
+}
+
+function stablecoinAt({ tokens }: Pick<Chain, 'tokens'>, token: Address): Stablecoin | undefined {
+  return stablecoins.find((symbol) => tokens[symbol]?.toLowerCase() === token)
+}

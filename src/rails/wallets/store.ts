@@ -1,0 +1,392 @@
+/**
+ * Wallets: an account's smart account, its balances and its transfers. May import base, ports, ledger, spending and
+ * policies. Invariants: a transfer's row is written before its submission to the chain; its money moves in the ledger
+ * exactly once, whatever fails in between; money with an unknown outcome stays held.
+ */
+
+import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import { transferText } from '../../books/spending/reserve-parameters.ts'
+import type { TransferRow } from '../../books/spending/spend-request.ts'
+import type { Json } from '../../core/base/json.ts'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../../providers/chain/port.ts'
+import type { Connection } from '../../storage/database.ts'
+import type { TransferTable } from '../../storage/schema.ts'
+import { authorization, walletOwner } from './signing/wallet-owner.ts'
+
+export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+
+/** Kind of signer as shown to callers; `sandbox` is the sandbox's own key. */
+export type Signer = 'sandbox' | 'passkey' | 'eoa' | 'agent'
+
+/** A transfer as stored. @property validUntil the chain does not execute it after this. */
+export interface Transfer {
+  readonly id: string
+  readonly wallet: Wallet
+  readonly authorization: Authorization
+  readonly signer: Signer
+  readonly validUntil: Date
+  readonly decisionId: string
+  readonly token: Stablecoin
+  readonly units: bigint
+  /** Lower case. */
+  readonly destination: Address
+  readonly chain: string
+  readonly state: TransferState
+  readonly transactionHash: Hex | null
+  /** Authentication code by the process that wrote the row: transfer-mac.ts. */
+  readonly mac: string | null
+}
+
+/** Failure code of a failed transfer, repeated to later calls. */
+export type FailureCode = 'provider_unavailable' | 'signature_rejected'
+
+/** The database, and the chain whose rows are read. */
+export interface OnChain {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+}
+
+/** Maximum number of addresses per query. */
+const MAX_ADDRESSES = 1_000
+
+/** Builds the chain operation of a transfer. */
+export function operationOf(transfer: Transfer): AuthorizedOperation {
+  const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
+  return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
+}
+
+/** The escrow of an account, see {@link Wallet.isEscrow}. */
+export function escrowOf(accountId: string): Wallet {
+  const gateway = { kind: 'gateway' } as const
+  return { accountId, isEscrow: true, origin: gateway, owner: gateway }
+}
+
+/** Finds the account whose escrow has this address. */
+export async function findEscrowOwner({ kysely }: Connection, address: Address): Promise<string | undefined> {
+  const row = await kysely
+    .selectFrom('wallet')
+    .select('account_id')
+    .where('escrow', '=', lowerCase(address))
+    .executeTakeFirst()
+  return row?.account_id
+}
+
+/** Finds the address of an account's escrow; undefined until it is first needed. */
+export async function findEscrow({ kysely }: Connection, accountId: string): Promise<Address | undefined> {
+  const row = await kysely
+    .selectFrom('wallet')
+    .select('escrow')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined || row.escrow === null ? undefined : addressOf(row.escrow)
+}
+
+export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select('address')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : addressOf(row.address)
+}
+
+export async function findOwnedWallet(
+  database: Connection,
+  accountId: string,
+): Promise<(Wallet & { address: Address }) | undefined> {
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select(['address', 'origin', 'owner', 'card_cover'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
+}
+
+/** Finds the account whose wallet has this address, in our own books. */
+export async function findWalletOwner(database: Connection, address: Address): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select('account_id')
+    .where('address', '=', lowerCase(address))
+    .executeTakeFirst()
+  return row?.account_id
+}
+
+/** Finds the accounts of the wallets at these addresses. @param addresses lower case. */
+export async function findWalletsByAddress(
+  { kysely }: Connection,
+  addresses: readonly Address[],
+): Promise<ReadonlyMap<Address, string>> {
+  const found = new Map<Address, string>()
+  const distinct = [...new Set(addresses)]
+  for (let start = 0; start < distinct.length; start += MAX_ADDRESSES) {
+    const rows = await kysely
+      .selectFrom('wallet')
+      .select(['account_id', 'address'])
+      .where('address', 'in', distinct.slice(start, start + MAX_ADDRESSES))
+      .execute()
+    for (const row of rows) found.set(addressOf(row.address), row.account_id)
+  }
+  return found
+}
+
+export async function insertWallet(
+  database: Connection,
+  wallet: Wallet & { address: Address; chain: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .insertInto('wallet')
+    .values({
+      account_id: wallet.accountId,
+      address: lowerCase(wallet.address),
+      chain: wallet.chain,
+      created_at: wallet.at,
+      origin: JSON.stringify(wallet.origin),
+      owner: JSON.stringify(wallet.owner),
+    })
+    .execute()
+}
+
+/** Lists the next wallets, ordered by account id. */
+export async function pageOfWallets(
+  database: Connection,
+  after: string,
+  limit: number,
+): Promise<{ accountId: string; address: Address }[]> {
+  const rows = await database.kysely
+    .selectFrom('wallet')
+    .select(['account_id', 'address'])
+    .where('account_id', '>', after)
+    .orderBy('account_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
+}
+
+export async function allWallets(database: Connection): Promise<{ accountId: string; address: Address }[]> {
+  const rows = await database.kysely.selectFrom('wallet').select(['account_id', 'address']).execute()
+  return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
+}
+
+/**
+ * Inserts a transfer's row if its money is still reserved, so that this insert and a job that releases the money
+ * exclude each other. Uses up the intent.
+ * @returns the paying wallet, or undefined when the reservation has ended or the intent was already used.
+ */
+export async function insertTransfer(
+  database: Connection,
+  { accountId, decisionId, row }: { accountId: string; decisionId: string; row: TransferRow },
+): Promise<Wallet | undefined> {
+  const [inserted] = await database.call<{ written: Json }>(
+    {
+      name: 'wallets_insert_transfer',
+      text: `select transfer_insert($1, r.decision_id, $3) as written
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
+    },
+    [accountId, decisionId, transferText(row)],
+  )
+  const wallet = walletWritten(accountId, inserted?.written ?? null)
+  return wallet !== undefined && row.payer === 'escrow' ? escrowOf(accountId) : wallet
+}
+
+const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_cover: z.string() })
+
+/** Reads the wallet that `transfer_insert` returned; undefined where it wrote nothing. */
+export function walletWritten(accountId: string, written: Json | null): Wallet | undefined {
+  if (written === null) return undefined
+  const { card_cover, ...owners } = writtenWallet.parse(written)
+  return walletOf(accountId, { ...owners, card_cover: BigInt(card_cover) })
+}
+
+/** Updates a transfer. A completed transfer never changes again. */
+export async function updateTransfer(
+  database: Connection,
+  id: string,
+  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: FailureCode },
+  at: Date,
+): Promise<void> {
+  await database.call(
+    {
+      name: 'wallets_update_transfer',
+      text: `update transfer set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5, failure_code = $6
+        where id = $1 and state not in ('confirmed', 'failed')`,
+    },
+    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at, to.code ?? null],
+  )
+}
+
+/**
+ * Claims an open transfer unless another process has touched it since `before`.
+ * @returns whether the caller may resume it.
+ */
+export async function claimTransfer(
+  database: Connection,
+  id: string,
+  before: Date,
+  at: Date,
+): Promise<boolean> {
+  const rows = await database.call<{ id: string }>(
+    {
+      name: 'wallets_claim_transfer',
+      text: `update transfer set updated_at = $3
+        where id = $1 and updated_at < $2 and state not in ('confirmed', 'failed') returning id`,
+    },
+    [id, before, at],
+  )
+  return rows.length === 1
+}
+
+const transferAndWallet = (database: Connection) =>
+  database.kysely
+    .selectFrom('transfer')
+    .innerJoin('wallet', 'wallet.account_id', 'transfer.account_id')
+    .selectAll('transfer')
+    .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover'])
+
+/** Finds open transfers on a chain last touched before a moment, the longest untouched first. */
+export async function openTransfers(
+  { database, chain }: OnChain,
+  { before, limit }: { before: Date; limit: number },
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
+    .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
+    .where('updated_at', '<', before)
+    .orderBy('updated_at')
+    .limit(limit)
+    .execute()
+  return rows.map(transferOf)
+}
+
+export async function transfersConfirmedSince(
+  { database, chain }: OnChain,
+  since: Date,
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
+    .where('state', '=', 'confirmed')
+    .where('updated_at', '>=', since)
+    .orderBy('transfer.id')
+    .execute()
+  return rows.map(transferOf)
+}
+
+/** Finds open transfers from or to a wallet on a chain. */
+export async function openTransfersOf(
+  { database, chain }: OnChain,
+  { accountId, address }: { accountId: string; address: Address },
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
+    .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
+    .where(({ eb, or }) =>
+      or([eb('transfer.account_id', '=', accountId), eb('destination', '=', lowerCase(address))]),
+    )
+    .execute()
+  return rows.map(transferOf)
+}
+
+/** Finds transfers on a chain that may have made a payment: those with equal members that have not failed. */
+export async function findMatchingTransfers(
+  { database, chain }: OnChain,
+  sought: {
+    readonly accountId: string
+    readonly destination: Address
+    readonly token: Stablecoin
+    readonly units: bigint
+    /** Only transfers that are open, or confirmed in this transaction; `others`: only those confirmed in another one. */
+    readonly transaction: Hex
+    readonly others: boolean
+  },
+): Promise<Transfer[]> {
+  const query = transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
+    .where('transfer.account_id', '=', sought.accountId)
+    .where('destination', '=', sought.destination)
+    .where('token', '=', sought.token)
+    .where('units', '=', sought.units)
+  const rows = await (sought.others
+    ? query.where('state', '=', 'confirmed').where('transaction_hash', '!=', sought.transaction)
+    : query.where((where) =>
+        where.or([
+          where('state', 'in', ['reserved', 'submitted', 'settlement_pending']),
+          where.and([where('state', '=', 'confirmed'), where('transaction_hash', '=', sought.transaction)]),
+        ]),
+      )
+  ).execute()
+  return rows.map(transferOf)
+}
+
+/** Records the new transaction of a confirmed transfer after a reorganization. */
+export async function updateTransferTransaction(
+  { kysely }: Connection,
+  { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('transfer')
+    .set({ transaction_hash: transactionHash, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .execute()
+}
+
+export async function findTransferOfDecision(
+  database: Connection,
+  decisionId: string,
+): Promise<(Transfer & { failure: string | null; failureCode: FailureCode | null }) | undefined> {
+  const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
+  return row === undefined
+    ? undefined
+    : { ...transferOf(row), failure: row.failure, failureCode: row.failure_code }
+}
+
+function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
+  return {
+    id: row.id,
+    wallet: row.payer === 'escrow' ? escrowOf(row.account_id) : walletOf(row.account_id, row),
+    authorization: authorization.parse(row.authorized),
+    signer: row.signer,
+    validUntil: row.valid_until,
+    decisionId: row.decision_id,
+    token: stablecoinOf(row.token),
+    units: row.units,
+    destination: addressOf(row.destination),
+    chain: row.chain,
+    state: row.state,
+    transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
+    mac: row.mac,
+  }
+}
+
+/** Columns of a wallet's row that the chain adapter needs. */
+export interface WalletColumns {
+  readonly origin: unknown
+  readonly owner: unknown
+  readonly card_cover: bigint
+}
+
+export function walletOf(accountId: string, { origin, owner, card_cover: cardCover }: WalletColumns): Wallet {
+  return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner), cardCover }
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}
+
+export function addressOf(text: string): Address {
+  return hexOf(text)
+}
+
+/** Parses a stored stablecoin symbol. @throws Error for an unknown symbol. */
+export function stablecoinOf(text: string): Stablecoin {
+  const known = stablecoins.find((symbol) => symbol === text)
+  if (known === undefined) throw new Error(`the stored symbol ${text} is not a known stablecoin`)
+  return known
+}
+
+/** Normalizes an address to the lower-case form that is stored and compared. */
+export function lowerCase(address: Address): Address {
+  return `0x${address.slice(2).toLowerCase()}`
+}

@@ -1,0 +1,13 @@
+import { releaseOrphans } from '../../../books/spending/orphans.ts'
+
+/** Releases money reserved for transfers and relays that were never written. @param before newer ones may still be. */
+export function releaseUnwrittenTransfers(
+  parts: Parameters<typeof releaseOrphans>[0],
+  before: Date,
+): Promise<void> {
+  return releaseOrphans(parts, {
+    operations: ['wallets.transfer', 'transfers.gasless', 'x402.fx', 'cards.return'],
+    tables: ['transfer', 'relay'],
+    before,
+  })
+}

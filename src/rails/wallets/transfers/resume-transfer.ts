@@ -1,0 +1,64 @@
+/** Resumes a transfer from its recorded state. */
+import { type OperationOutcome, operationOutcome } from '../../../books/evidence/operation-outcome.ts'
+import { operationOf, type Transfer, updateTransfer } from '../store.ts'
+import { finishTransfer } from './finish-transfer.ts'
+import { failureOf, type TransferDependencies } from './send-transfer.ts'
+import { requireAuthentic } from './transfer-mac.ts'
+
+/** How long a resubmitted transfer is waited for; the next round checks again. */
+const WAIT_MS = 3000
+
+/** Assumed maximum lag of the chain's clock: a transfer is given up only this long after its expiry. */
+const CLOCK_SKEW_MS = 60_000
+
+/**
+ * Reads a transfer's outcome from the chain and acts on it. A transfer that was never executed is submitted again:
+ * its id is its nonce, so the chain executes it at most once. After its expiry the chain never will.
+ */
+export async function resumeTransfer(dependencies: TransferDependencies, transfer: Transfer): Promise<void> {
+  const { chain, log, clock } = dependencies
+  const operation = operationOf(transfer)
+  const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCK_SKEW_MS
+  const known = await operationOutcome(chain, operation, 0)
+  if (known.status !== 'absent') return act(dependencies, transfer, known)
+  if (isOver)
+    return finishTransfer(dependencies, transfer, {
+      state: 'failed',
+      failure: 'the chain did not accept it in time',
+    })
+  requireAuthentic(dependencies.settings.dataKey, transfer)
+  const submission = await chain.submit(operation)
+  if (submission.status === 'submitted') {
+    const { transactionHash } = submission
+    await updateTransfer(
+      dependencies.database,
+      transfer.id,
+      { state: 'settlement_pending', transactionHash },
+      dependencies.clock(),
+    )
+    return act(dependencies, transfer, await operationOutcome(chain, operation, WAIT_MS))
+  }
+  // An earlier broadcast may still be executed despite this rejection, so the money stays held until the transfer
+  // expires.
+  log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain rejected an open transfer')
+}
+
+async function act(
+  dependencies: TransferDependencies,
+  transfer: Transfer,
+  outcome: OperationOutcome,
+): Promise<void> {
+  const { log } = dependencies
+  if (outcome.status === 'confirmed') {
+    log.info({ transferId: transfer.id }, 'an open transfer was confirmed')
+    return finishTransfer(dependencies, transfer, {
+      state: 'confirmed',
+      transactionHash: outcome.transactionHash,
+    })
+  }
+  if (outcome.status === 'failed' || outcome.status === 'canceled') {
+    const { status } = outcome
+    log.warn({ transferId: transfer.id, status }, 'an open transfer did not happen')
+    return finishTransfer(dependencies, transfer, { state: 'failed', ...failureOf(transfer, status) })
+  }
+}

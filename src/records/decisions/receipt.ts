@@ -1,0 +1,49 @@
+/**
+ * Receipts: a decision's content as a compact JWS. Ed25519 is deterministic, so a receipt can be created at any time
+ * and is always identical. @see https://www.rfc-editor.org/rfc/rfc7515
+ */
+import { CompactSign, compactVerify, createLocalJWKSet } from 'jose'
+import { z } from 'zod'
+import type { DecisionContent } from '../../books/spending/decision-content.ts'
+import { canonicalJson, type Json, toJson } from '../../core/base/json.ts'
+import { contentHash } from './chain.ts'
+import type { SigningKey } from './signing-key.ts'
+
+export const RECEIPT_TYPE = 'bursar-decision+jwt'
+
+/** Receipt claims except the issuer. `found`, an operation's internal notes, is covered by the hash but omitted. */
+export function receiptClaims(content: DecisionContent): Record<string, unknown> {
+  return { ...content, facts: withoutNotes(content.facts), contentHash: contentHash(content) }
+}
+
+/** @param issuer the gateway's origin. */
+export async function signReceipt(
+  { privateKey, keyId }: SigningKey,
+  { issuer, content }: { issuer: string; content: DecisionContent },
+): Promise<string> {
+  const payload = canonicalJson({ iss: issuer, ...receiptClaims(content) })
+  return new CompactSign(Buffer.from(payload))
+    .setProtectedHeader({ alg: 'EdDSA', kid: keyId, typ: RECEIPT_TYPE })
+    .sign(privateKey)
+}
+
+/** Verifies that a receipt has a signature of this gateway and says what the decision says. */
+export async function isReceiptOf(
+  { keySet }: Pick<SigningKey, 'keySet'>,
+  content: DecisionContent,
+  receipt: string,
+): Promise<boolean> {
+  const verified = await compactVerify(receipt, createLocalJWKSet(keySet), { algorithms: ['EdDSA'] }).catch(
+    () => null,
+  )
+  if (verified === null) return false
+  const { iss: _issuer, ...claims } = said.parse(JSON.parse(Buffer.from(verified.payload).toString()))
+  return canonicalJson(toJson(claims)) === canonicalJson(toJson(receiptClaims(content)))
+}
+
+const said = z.looseObject({ iss: z.string() })
+
+function withoutNotes(facts: DecisionContent['facts']): Json {
+  if (typeof facts !== 'object' || facts === null || Array.isArray(facts)) return facts
+  return Object.fromEntries(Object.entries(facts).filter(([name]) => name !== 'found'))
+}

@@ -1,0 +1,170 @@
+/** Reads an account's decisions. */
+import { getAddress, isAddress } from 'viem'
+import { z } from 'zod'
+import { usdOfMicros } from '../../../policies/usd.ts'
+import { isAuthentic } from '../../books/spending/authenticate.ts'
+import { type ContentRow, contentColumns, contentOf } from '../../books/spending/decision-content.ts'
+import { cutPage, type Page } from '../../core/base/page.ts'
+import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
+import type { Connection, Statement } from '../../storage/database.ts'
+import { isReceiptOf, signReceipt } from './receipt.ts'
+import { signingKeyOf } from './signing-key.ts'
+
+export const decisionView = z.strictObject({
+  decisionId: z.string().describe('`dec_…`.'),
+  at: z.string().describe('Time of the decision, ISO 8601 UTC.'),
+  agentId: z.string().nullable().describe('`key_…`; null for spends by a person.'),
+  operation: z.string().describe('The operation, such as `wallets.transfer`.'),
+  verdict: z.string().describe('`allow`, `deny`, `insufficient_funds` or `approval_required`.'),
+  amount: z.string().nullable().describe('Amount of the spend, as a decimal string.'),
+  asset: z.string().nullable().describe('Asset of the amount.'),
+  usd: z.string().nullable().describe('Amount counted against budgets, in USD as a decimal string.'),
+  category: z.string().nullable().describe('Category of the spend.'),
+  counterparty: z
+    .string()
+    .nullable()
+    .describe('Recipient of the spend: an EVM address, or `merchant:` and the id of a merchant.'),
+  cardId: z.string().nullable().describe('`card_…`, for card purchases.'),
+  merchant: untrustedTextOrNull('Name of the merchant, for card purchases.'),
+  mcc: z.string().nullable().describe('Merchant category code (ISO 18245), for card purchases.'),
+  chain: z.string().nullable().describe('Chain of the spend.'),
+  policyVersion: z.int().nullable().describe('Version of the key’s policy; null for spends by a person.'),
+  policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
+  violations: z.array(z.looseObject({ rule: z.string() })).describe('All violated rules.'),
+  receipt: z
+    .string()
+    .nullable()
+    .describe(
+      'JWS signed by the gateway; its keys are at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated.',
+    ),
+  verified: z.boolean().describe('True if the receipt is ours and says the same.'),
+  sequence: z.int().nullable().describe('Position in the decision chain; null until the decision is sealed.'),
+  hash: z.string().nullable().describe('Hash in the decision chain, hex.'),
+})
+decisionView.register(z.globalRegistry, { id: 'Decision' })
+
+/** Filter of decisions; null matches any. @property object id of the transfer, purchase, payout, order or card purchase. */
+export interface DecisionQuery {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly verdict: string | null
+  readonly id: string | null
+  readonly object: string | null
+  readonly page: Page
+}
+
+interface Row extends ContentRow {
+  readonly sequence: bigint | null
+  readonly hash: string | null
+  readonly receipt: string | null
+  readonly mac: string | null
+}
+
+const statement: Statement = {
+  name: 'audit_of_account',
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, d.mac
+    from (
+      select * from decision
+      where account_id = $1 and id < coalesce($2, '~')
+        and ($3::text is null or key_id = $3) and ($4::text is null or verdict = $4)
+        and ($6::text is null or id = $6)
+        and ($7::text is null or id in (
+          select decision_id from transfer where id = $7 union all select decision_id from relay where id = $7
+          union all select decision_id from purchase where id = $7 union all select decision_id from payout where id = $7
+          union all select decision_id from investing_order where id = $7
+          union all select decision_id from card_authorization where id = $7 and decision_id is not null))
+      order by id desc limit $5
+    ) d left join decision_seal s on s.decision_id = d.id
+    order by d.id desc`,
+}
+
+/** Newest first. */
+export async function showDecisions(
+  {
+    database,
+    settings,
+  }: { database: Connection; settings: { readonly dataKey: Uint8Array; readonly origin: string } },
+  { accountId, keyId, verdict, id, object, page }: DecisionQuery,
+): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
+  const found = await database.call<Row>(statement, [
+    accountId,
+    page.after,
+    keyId,
+    verdict,
+    page.limit + 1,
+    id,
+    object,
+  ])
+  const { rows, nextCursor } = cutPage(found, page)
+  const key = await signingKeyOf(settings.dataKey)
+  const decisions = rows.map(async (row) => {
+    const content = contentOf(row)
+    const isOurs = isAuthentic(settings.dataKey, content, row.mac)
+    const receipt =
+      row.receipt ?? (isOurs ? await signReceipt(key, { issuer: settings.origin, content }) : null)
+    return {
+      ...viewOf(content),
+      receipt,
+      verified: isOurs && receipt !== null && (await isReceiptOf(key, content, receipt)),
+      sequence: row.sequence === null ? null : Number(row.sequence),
+      hash: row.hash,
+    }
+  })
+  return { decisions: await Promise.all(decisions), nextCursor }
+}
+
+/** True if the key belongs or belonged to the account. */
+export async function isKeyOf(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('access_key')
+    .select('id')
+    .where('id', '=', keyId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+const text = z.string().nullable().catch(null)
+const shownFacts = z
+  .object({
+    amount: text,
+    asset: text,
+    usdMicros: z.string().regex(/^\d+$/).nullable().catch(null),
+    category: text,
+    counterparty: text,
+    chain: text,
+    mcc: text,
+    found: z.object({ cardId: text, merchant: text }).catch({ cardId: null, merchant: null }),
+  })
+  .catch({
+    amount: null,
+    asset: null,
+    usdMicros: null,
+    category: null,
+    counterparty: null,
+    chain: null,
+    mcc: null,
+    found: { cardId: null, merchant: null },
+  })
+const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])
+
+function viewOf(content: ReturnType<typeof contentOf>) {
+  const { usdMicros, counterparty, found, ...facts } = shownFacts.parse(content.facts)
+  return {
+    decisionId: content.decisionId,
+    at: content.at,
+    agentId: content.keyId,
+    operation: content.operation,
+    verdict: content.verdict,
+    ...facts,
+    ...found,
+    counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
+    usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
+    policyVersion: content.policyVersion,
+    policyHash: content.policyHash,
+    violations: shownViolations.parse(content.violations),
+  }
+}

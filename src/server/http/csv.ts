@@ -1,0 +1,65 @@
+/** Renders lists as text/csv for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
+import { accepts } from 'hono/accepts'
+import type { CatalogueEntry } from '../../kernel/catalogue.ts'
+import { type HttpContext, rawTargetOf } from './request.ts'
+
+/** Prefixes that spreadsheets evaluate as a formula, full-width ones included. @see https://owasp.org/www-community/attacks/CSV_Injection */
+const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+
+/** Returns the list as CSV if the client prefers it; undefined otherwise, or if the tool has no list. */
+export function csvAnswer(
+  c: HttpContext,
+  { tool, output }: Pick<CatalogueEntry, 'tool' | 'output'>,
+  body: Record<string, unknown>,
+): Response | undefined {
+  if (tool.csv === undefined) return undefined
+  c.header('Vary', 'Accept')
+  const supports = ['application/json', 'text/csv']
+  if (accepts(c, { header: 'Accept', supports, default: 'application/json' }) !== 'text/csv') return undefined
+  const { nextCursor } = body
+  if (typeof nextCursor === 'string') c.header('Link', `<${pageTarget(c, nextCursor)}>; rel="next"`)
+  return c.body(csvOf(columnsOf(output, tool.csv), body[tool.csv]), 200, {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+  })
+}
+
+/** Formats rows as CSV with a header line. Cells that look like formulas are neutralized. */
+export function csvOf(columns: readonly string[], rows: unknown): string {
+  const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => valueAt(row, name)))]
+  return lines.map((line) => `${line.map(cellOf).join(',')}\r\n`).join('')
+}
+
+function cellOf(value: unknown): string {
+  const text = value === null || value === undefined ? '' : String(value)
+  const inert = FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+/** Column names: the members of a row in the tool's output schema; members of an object as `object.id`. */
+function columnsOf(output: unknown, list: string): string[] {
+  const rows = memberOf(memberOf(memberOf(output, 'properties'), list), 'items')
+  return Object.entries(Object(memberOf(rows, 'properties'))).flatMap(([name, schema]) => {
+    const members = Object.keys(Object(memberOf(schema, 'properties')))
+    return members.length === 0 ? [name] : members.map((member) => `${name}.${member}`)
+  })
+}
+
+function valueAt(row: unknown, column: string): unknown {
+  return column.split('.').reduce(memberOf, row)
+}
+
+function pageTarget(c: HttpContext, cursor: string): string {
+  const target = new URL(rawTargetOf(c), 'http://page')
+  target.searchParams.set('cursor', cursor)
+  return target.pathname + target.search
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.getOwnPropertyDescriptor(value, name)?.value
+    : undefined
+}

@@ -1,0 +1,319 @@
+/** The OpenAPI 3.1 document, generated from the tools. @see https://spec.openapis.org/oas/v3.1.0 */
+
+import { VERSION } from '../../../core/base/version.ts'
+import type { FailureCode } from '../../../core/failures/failure.ts'
+import type { CatalogueEntry, JsonSchema } from '../../../kernel/catalogue.ts'
+import type { Services, Settings } from '../../../kernel/context.ts'
+import type { Tool } from '../../../kernel/tool.ts'
+import { sessionCookieName } from '../authenticate.ts'
+import { mutatingMethods } from '../request.ts'
+import { pathsOf } from '../tool-paths.ts'
+import { type CommonFailures, Components, type HeaderName } from './components.ts'
+import { guide } from './guide.ts'
+import { problemSchema } from './problem.ts'
+import { type DescribedOperation, shareMembers, shareRepeated } from './share.ts'
+import { tagOf, tagsOf } from './tags.ts'
+import { sentWebhooks, webhookPaths, webhookSecurity } from './webhooks.ts'
+
+/** Builds the document for this deployment's routes. */
+export function openApiDocument(
+  catalogue: readonly CatalogueEntry[],
+  services: Pick<Services, 'settings' | 'identityProviders'>,
+): Record<string, unknown> {
+  const { settings } = services
+  const components = new Components()
+  const described: Record<string, Record<string, DescribedOperation>> = {}
+  for (const entry of catalogue) {
+    const [method = '', path = ''] = entry.tool.route.split(' ')
+    for (const { name, at } of pathsOf(entry.tool, services))
+      described[at] = {
+        ...described[at],
+        [method.toLowerCase()]: operationOf(entry, { method, path, name, at }, components),
+      }
+  }
+  const { paths, parameters, responses } = shareRepeated(
+    { ...described, ...webhookPaths(components.failures([], { name: 'Any', codes: [] })) },
+    components.responseNames,
+  )
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Bursar',
+      version: VERSION,
+      description: guide(settings),
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: settings.origin }],
+    tags: tagsOf(Object.keys(paths)),
+    security: [{ credential: [] }],
+    paths,
+    ...('Event' in components.schemas ? { webhooks: sentWebhooks } : {}),
+    components: {
+      schemas: shareMembers({ Problem: problemSchema, ...components.schemas }),
+      responses,
+      parameters,
+      headers: components.headers,
+      securitySchemes: { ...securitySchemes(settings), ...webhookSecurity },
+    },
+  }
+}
+
+/** Only REST has other formats than JSON. */
+/** A model reads the description alone; a reader of the API has time for the rest. */
+function describeTool(tool: Tool): { description?: string } {
+  const texts = [tool.description, tool.restDescription].filter((text) => text !== undefined)
+  return texts.length === 0 ? {} : { description: `${texts.join(' ')}${csvNote(tool)}` }
+}
+
+function csvNote({ csv }: Tool): string {
+  return csv === undefined
+    ? ''
+    : ' With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.'
+}
+
+function operationOf(
+  { tool, named }: CatalogueEntry,
+  { method, path, name, at }: { method: string; path: string; name: string; at: string },
+  components: Components,
+) {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const input = components.schema(named.input, 'input')
+  const members = propertiesOf(components.resolve(input))
+  const required = requiredOf(components.resolve(input))
+  const parameters = Object.entries(members)
+    .filter(
+      ([member]) => at.includes(`{${member}}`) || (!inPath.includes(member) && !mutatingMethods.has(method)),
+    )
+    .map(([name, schema]) => ({
+      name,
+      in: inPath.includes(name) ? 'path' : 'query',
+      required: required.includes(name),
+      schema,
+      ...exampleIn(tool.example, name),
+    }))
+  const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
+  const typeName = typeNameOf(tool.name)
+  return {
+    operationId: name,
+    tags: [tagOf(path)],
+    summary: tool.summary,
+    ...describeTool(tool),
+    security: tool.who === 'public' ? [] : [{ credential: tool.scopes }],
+    parameters: [
+      ...parameters,
+      ...(takesIdempotencyKey(tool) ? [idempotencyKey] : []),
+      ...(tool.isSold ? paymentHeaders : []),
+    ],
+    ...(hasBody
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: components.named(
+                  `${typeName}Request`,
+                  inPath.length === 0 ? input : bodyOf(components.resolve(input), inPath),
+                ),
+                ...(tool.example === undefined ? {} : { example: without(tool.example, inPath) }),
+              },
+            },
+          },
+        }
+      : {}),
+    responses: {
+      200: {
+        description: 'Success',
+        ...headersOf(tool, components),
+        content: {
+          'application/json': {
+            schema: components.named(`${typeName}Response`, components.schema(named.output, 'output')),
+          },
+          ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+          ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
+        },
+      },
+      ...(tool.waits === undefined
+        ? {}
+        : {
+            202: {
+              description: `A person decides first: \`status\` is \`${tool.waits}\``,
+              content: {
+                'application/json': { schema: { $ref: `#/components/schemas/${typeName}Response` } },
+              },
+            },
+          }),
+      ...(tool.isSold
+        ? {
+            402: {
+              description:
+                'Payment required: an x402 challenge, v1 in this body and v2 in the PAYMENT-REQUIRED header',
+              headers: components.headersOf(['PAYMENT-REQUIRED']),
+              content: { 'application/json': { schema: challengeSchema } },
+            },
+          }
+        : {}),
+      ...components.failures(failuresOf(tool), commonFailuresOf(tool)),
+    },
+  }
+}
+
+/** `wallets.transfer_intent` is `WalletsTransferIntent`. */
+function typeNameOf(operation: string): string {
+  return operation.replace(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())
+}
+
+/** Lists the failures of a tool, its own first, without those that any request can meet. */
+function failuresOf(tool: Tool): FailureCode[] {
+  const own: FailureCode[] = [...tool.failures]
+  if (tool.proof === 'recent') own.push('step_up_required')
+  if (tool.proof === 'step-up' || tool.proof === 'signature')
+    own.push('step_up_required', 'mfa_enrollment_required')
+  if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
+    own.push('insufficient_scope')
+  if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
+  return [...new Set(own)]
+}
+
+/** 423 for whoever has an account, 429 for what is limited, and the failures of idempotency. */
+function commonFailuresOf(tool: Tool): CommonFailures {
+  const isLimited = tool.rate !== undefined || mutatingMethods.has(methodOf(tool))
+  const kinds: readonly (readonly [boolean, string, readonly FailureCode[]])[] = [
+    [tool.who !== 'public', 'Account', ['account_locked']],
+    [isLimited, 'Limited', ['rate_limited']],
+    [takesIdempotencyKey(tool), 'Write', ['idempotency_in_progress', 'idempotency_key_reused']],
+  ]
+  const held = kinds.filter(([is]) => is)
+  return {
+    name: held.map(([, name]) => name).join('') || 'Any',
+    codes: held.flatMap(([, , codes]) => codes),
+  }
+}
+
+/**
+ * True if a repeated call replays the stored response. Tools that open a session do not, because a session token is
+ * returned once.
+ */
+function takesIdempotencyKey(tool: Tool): boolean {
+  return mutatingMethods.has(methodOf(tool)) && tool.opensSession !== true
+}
+
+function methodOf({ route }: Tool): string {
+  return route.split(' ')[0] ?? ''
+}
+
+/** Headers of the answer that only some operations have. */
+function headersOf(tool: Tool, components: Components) {
+  const names: HeaderName[] = [
+    ...(takesIdempotencyKey(tool) && tool.effect === 'spend' ? (['Bursar-Hint'] as const) : []),
+    ...(tool.isSold ? (['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'] as const) : []),
+  ]
+  return names.length === 0 ? {} : { headers: components.headersOf(names) }
+}
+
+/** Picks the parameter's value from the input example. */
+function exampleIn(example: unknown, name: string): { example?: unknown } {
+  if (typeof example !== 'object' || example === null) return {}
+  const found = Object.entries(example).find(([member]) => member === name)
+  return found === undefined ? {} : { example: found[1] }
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, unknown> {
+  const { properties } = schema
+  return typeof properties === 'object' && properties !== null ? { ...properties } : {}
+}
+
+/** The input schema without the members that are in the path. */
+function bodyOf(input: JsonSchema, inPath: readonly string[]): JsonSchema {
+  if (inPath.length === 0) return input
+  const { required: _, ...rest } = input
+  const required = requiredOf(input).filter((name) => !inPath.some((taken) => taken === name))
+  return {
+    ...rest,
+    properties: without(propertiesOf(input), inPath),
+    ...(required.length > 0 ? { required } : {}),
+  }
+}
+
+function without(members: unknown, names: readonly string[]): unknown {
+  if (typeof members !== 'object' || members === null) return members
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
+}
+
+function requiredOf(schema: JsonSchema): readonly unknown[] {
+  return Array.isArray(schema.required) ? schema.required : []
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A repeated request with the same key and body returns the stored response, with `Idempotency-Replayed: true`. Kept for 24 hours.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+}
+
+/** A payment of either generation; the challenge says what to sign. */
+const paymentHeaders = [
+  ['PAYMENT-SIGNATURE', 'The x402 v2 payment, base64 of its JSON.'],
+  ['X-PAYMENT', 'The x402 v1 payment, base64 of its JSON.'],
+].map(([name = '', description]) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+}))
+
+/**
+ * Operations name the first alone, because a request carries one credential: a generated client that is offered more would send them all.
+ * The others say what else is accepted in its place.
+ */
+function securitySchemes({ origin }: Pick<Settings, 'origin'>) {
+  return {
+    credential: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'API key',
+      description:
+        'An API key (`bsk_…`), a session token or an OAuth access token. An operation lists the scopes that a key needs.',
+    },
+    sessionCookie: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: sessionCookieName(origin),
+      description: 'A person’s session in a browser: a short-lived JWT, HttpOnly.',
+    },
+    messageSignature: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'Signature',
+      description:
+        'A registered agent’s RFC 9421 signature (Ed25519), with `Signature-Input` and, where there is a body, `Content-Digest`.',
+    },
+    oauth: {
+      type: 'oauth2',
+      description: 'Grants of MCP clients: accepted at `/mcp` only. The consent page shows the scopes.',
+      flows: {
+        authorizationCode: {
+          authorizationUrl: `${origin}/oauth/authorize`,
+          tokenUrl: `${origin}/oauth/token`,
+          scopes: {},
+        },
+      },
+    },
+  }
+}
+
+const challengeSchema = {
+  type: 'object',
+  required: ['x402Version', 'accepts'],
+  properties: {
+    x402Version: { type: 'integer', const: 1 },
+    error: { type: 'string', description: 'Reason for the challenge.' },
+    accepts: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'Payment options in x402 v1 form.',
+    },
+  },
+}

@@ -1,0 +1,42 @@
+/** Public documents at well-known paths. @see https://www.rfc-editor.org/rfc/rfc8615 */
+import type { Hono } from 'hono'
+import { matchOriginName } from '../../core/base/origins.ts'
+import type { Services } from '../../kernel/context.ts'
+import { scopes } from '../../people/identity/keys/grantable.ts'
+import { issuerOf, resourceOf } from '../../people/identity/oauth/oauth-tokens.ts'
+import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
+import { type KeySet, signingKeyOf } from '../../records/decisions/signing-key.ts'
+import type { Env } from './request.ts'
+
+/** Path of the protected-resource metadata of `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
+export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
+
+/** Serves the public keys for decision receipts, the protected-resource metadata and the x402 discovery document. */
+export function routeWellKnown(
+  app: Hono<Env>,
+  { settings }: Pick<Services, 'settings'>,
+  seller: Pick<ListedSeller, 'discovery'>,
+): void {
+  const { origin } = settings
+  // Clients accept the metadata only if it names the resource as they do.
+  const resourceFor = (host: string | undefined) => ({
+    resource: resourceOf(matchOriginName(origin, host)),
+    authorization_servers: [issuerOf(origin)],
+    scopes_supported: Object.keys(scopes),
+    bearer_methods_supported: ['header'],
+    resource_name: 'Bursar',
+  })
+  for (const path of [RESOURCE_METADATA, '/.well-known/oauth-protected-resource'])
+    app.get(path, (c) =>
+      c.json(resourceFor(c.req.header('host')), 200, {
+        'Cache-Control': 'public, max-age=300',
+        'Access-Control-Allow-Origin': '*',
+      }),
+    )
+  let keys: Promise<KeySet> | undefined
+  app.get('/.well-known/jwks.json', async (c) => {
+    keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
+    return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
+  })
+  app.get('/.well-known/x402', (c) => c.json(seller.discovery))
+}

@@ -1,0 +1,147 @@
+/**
+ * Every background job of a gateway, and how long it waits between rounds. Jobs finish what a crash or a slow provider left
+ * open, and run on every gateway at once.
+ */
+
+import { noticeExpiredApprovals } from '../../books/approvals/approvals.ts'
+import type { Services } from '../../kernel/context.ts'
+import { finishApprovals } from '../../kernel/run-approved.ts'
+import { sendWaitingNotices } from '../../people/identity/security-notices.ts'
+import { findIssuedKey } from '../../people/identity/store.ts'
+import { sendCardStates } from '../../rails/cards/send-states.ts'
+import { followBrokerageAccounts } from '../../rails/investing/brokerage-account.ts'
+import { payDividends } from '../../rails/investing/dividends.ts'
+import { screenKeptDeposits } from '../../rails/wallets/reconcile/release-deposits.ts'
+import { createSealRound } from '../../records/decisions/seal-decisions.ts'
+import { collectDebts } from './collect-debts.ts'
+import { createDeliverWebhooks } from './deliver-webhooks.ts'
+import { every, type Job } from './every.ts'
+import { finishOrders } from './finish-orders.ts'
+import { createKeepPurses } from './keep-purses.ts'
+import { mailOwners } from './mail-owners.ts'
+import { notifyInstitutions } from './notify-institutions.ts'
+import { type Pace, steadyWait } from './pace.ts'
+import { publishNewEvents } from './publish-events.ts'
+import { createPushOwners } from './push-owners.ts'
+import { createReconcile } from './reconcile.ts'
+import { repayMints } from './repay-mints.ts'
+import { settleCards } from './settle-cards.ts'
+import { settleOrders } from './settle-orders.ts'
+import { settlePayments } from './settle-payments.ts'
+import { settlePayouts } from './settle-payouts.ts'
+import { settlePending } from './settle-pending.ts'
+import { settlePurchases } from './settle-purchases.ts'
+import { settleRelays } from './settle-relays.ts'
+import { settleReviews } from './settle-reviews.ts'
+import { sweep } from './sweep.ts'
+import { createWatchChain } from './watch-chain.ts'
+
+/** Addresses that one round sends notices to. */
+const NOTICE_BATCH = 20
+
+/** The result is the number of open items that were found; any other result is not activity. */
+type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
+
+interface JobRow {
+  readonly name: string
+  readonly everyMs: number
+  readonly round: JobRound
+  /** Runs at its interval at rest, too. */
+  readonly isSteady?: true
+  /** Runs on each chain by itself, so that a chain that does not answer holds up no other. */
+  readonly isOnEachChain?: true
+}
+
+/** Creates the round of a job that keeps state between rounds. */
+const stateful = (create: (services: Services) => (signal: AbortSignal) => Promise<unknown>): JobRound => {
+  let round: ReturnType<typeof create> | undefined
+  return (services, signal) => {
+    round ??= create(services)
+    return round(signal)
+  }
+}
+
+const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
+  { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
+  { name: 'publish-events', everyMs: 100, round: publishNewEvents },
+  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
+  { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
+  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
+  { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
+  { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
+  { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
+  { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
+  { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
+  { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
+  { name: 'settle-cards', everyMs: 1_000, round: settleCards },
+  { name: 'send-card-states', everyMs: 1_000, round: sendCardStates },
+  { name: 'collect-debts', everyMs: 1_000, round: collectDebts },
+  // Deposits come unannounced. Without new blocks a round reads the chain only.
+  {
+    name: 'watch-chain',
+    everyMs: 1_000,
+    round: stateful(createWatchChain),
+    isSteady: true,
+    isOnEachChain: true,
+  },
+  { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
+  { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
+  {
+    name: 'finish-approvals',
+    everyMs: 2_000,
+    round: async (services, signal) => {
+      await noticeExpiredApprovals(services.database, services.clock())
+      return finishApprovals(services, findIssuedKey, signal)
+    },
+  },
+  {
+    name: 'send-notices',
+    everyMs: 5_000,
+    round: (services) => sendWaitingNotices(services, { most: NOTICE_BATCH, now: services.clock() }),
+  },
+  { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
+  { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses) },
+  { name: 'screen-deposits', everyMs: 5_000, round: screenKeptDeposits, isOnEachChain: true },
+  { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile), isOnEachChain: true },
+  { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
+  { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },
+  { name: 'sweep', everyMs: 300_000, round: sweep },
+  ...(mode === 'sandbox'
+    ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints, isOnEachChain: true as const }]
+    : []),
+]
+
+/** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
+function jobsOn(services: Services, chain: Services['chain']) {
+  const isDefault = chain.name === services.chain.name
+  return table(services.settings.mode)
+    .filter(({ isOnEachChain }) => isDefault || isOnEachChain)
+    .map(({ name, round, ...row }) => ({
+      ...row,
+      name: isDefault ? name : `${name} ${chain.name}`,
+      round: (_services: Services, signal: AbortSignal) => round({ ...services, chain }, signal),
+    }))
+}
+
+/** Starts every job. @param setClock sets the clock that gateways on one database share. */
+export function startJobs(services: Services, pace: Pace, setClock: () => Promise<void>): readonly Job[] {
+  const { log, chains } = services
+  const steady: Pace = { ...pace, wait: steadyWait }
+  const start = ({ name, everyMs, round, isSteady }: JobRow): Job =>
+    every(everyMs, {
+      name,
+      round: async (signal) => {
+        const found = await round(services, signal)
+        return typeof found === 'number' ? found : 0
+      },
+      log,
+      pace: isSteady ? steady : pace,
+    })
+  const rows: readonly JobRow[] = [
+    ...chains.all.flatMap((chain) => jobsOn(services, chain)),
+    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+  ]
+  const jobs = rows.map(start)
+  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))
+  return jobs
+}

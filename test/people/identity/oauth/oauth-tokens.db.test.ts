@@ -1,0 +1,122 @@
+/** Access tokens: accepted at `/mcp`, and rejected look-alikes. */
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { beforeEach, expect, it } from 'vitest'
+import { newId } from '../../../../src/core/base/ids.ts'
+import {
+  authenticateAccessToken,
+  KEY_CLAIM,
+  tokenJwkOf,
+} from '../../../../src/people/identity/oauth/oauth-tokens.ts'
+import { insertKey } from '../../../../src/people/identity/store.ts'
+import { onBothEngines } from '../../../engines.ts'
+import { newPerson, noon, origin } from '../../../kernel/scene.ts'
+
+const dataKey = Buffer.from('a data key of thirty-two letters')
+const minutesLater = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
+
+onBothEngines('an access token', (database) => {
+  let ownKey: KeyObject
+  let accountId: string
+  let keyId: string
+  beforeEach(async () => {
+    const { kid: _, ...jwk } = await tokenJwkOf(dataKey)
+    ownKey = createPrivateKey({ key: jwk, format: 'jwk' })
+    accountId = (await newPerson(database())).account.id
+    keyId = newId('key', noon)
+    await insertKey(database(), accountId, {
+      id: keyId,
+      kind: 'grant',
+      name: 'Client',
+      thumbprint: null,
+      publicKey: null,
+      secretHash: null,
+      scopes: ['wallets:read', 'cards:read'],
+      status: 'active',
+      policy: null,
+      policyVersion: 1,
+      policyHash: null,
+      createdAt: noon,
+      expiresAt: null,
+    })
+  })
+
+  /** A token signed as the authorization server does, with overridden members. */
+  const signed = ({
+    claims = {},
+    header = {},
+    key = ownKey,
+  }: {
+    claims?: Record<string, unknown>
+    header?: Record<string, unknown>
+    key?: KeyObject | Uint8Array
+  }) =>
+    new SignJWT({
+      iss: `${origin}/oauth`,
+      aud: `${origin}/mcp`,
+      sub: accountId,
+      client_id: 'client',
+      scope: 'wallets:read',
+      exp: minutesLater(10).getTime() / 1000,
+      [KEY_CLAIM]: keyId,
+      ...claims,
+    })
+      .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', ...header })
+      .sign(key)
+  const authenticate = (token: string, at = noon) =>
+    authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
+  const refused = (token: string, at = noon) =>
+    expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
+
+  it('acts for its grant, with the intersection of their scopes, until it expires', async () => {
+    const token = await signed({})
+    for (const at of [noon, minutesLater(9)])
+      expect(await authenticate(token, at)).toMatchObject({
+        kind: 'key',
+        account: { id: accountId },
+        key: { id: keyId, scopes: ['wallets:read'] },
+      })
+    await refused(token, minutesLater(10))
+  })
+
+  it('is rejected with another signer, whatever keys it embeds or names', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const jwk = publicKey.export({ format: 'jwk' })
+    for (const header of [{}, { jwk }, { jku: 'https://evil.example/jwks' }, { kid: 'evil' }])
+      await refused(await signed({ key: privateKey, header }))
+  })
+
+  it('is rejected with alg none, and with our public key as an HMAC secret', async () => {
+    const [, body = '', signature = ''] = (await signed({})).split('.')
+    const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
+    for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await refused(token)
+    const { x } = await tokenJwkOf(dataKey)
+    const secret = Buffer.from(String(x), 'base64url')
+    await refused(await signed({ key: secret, header: { alg: 'HS256' } }))
+  })
+
+  it.each([
+    ['another resource', { aud: `${origin}/api` }],
+    ['no resource', { aud: undefined }],
+    ['another issuer', { iss: 'https://evil.example/oauth' }],
+    ['no expiry', { exp: undefined }],
+    ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
+    ['no client', { client_id: undefined }],
+  ])('is rejected with %s', async (_name, claims) => {
+    await refused(await signed({ claims }))
+  })
+
+  it.each(['JWT', 'id_token+jwt', 'bursar-session+jwt', undefined])(
+    'is rejected with the type %s',
+    async (typ) => {
+      await refused(await signed({ header: { typ } }))
+    },
+  )
+
+  it('is rejected if it names another account than its grant’s', async () => {
+    const other = await newPerson(database())
+    await expect(authenticate(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
+      code: 'unknown_key',
+    })
+  })
+})

@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest'
+import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
+import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
+import { silentLog } from '../../../src/core/base/log.ts'
+import type { Failure } from '../../../src/core/failures/failure.ts'
+import { readCoverage } from '../../../src/rails/wallets/reconcile/read-coverage.ts'
+import { onBothEngines } from '../../engines.ts'
+import {
+  applyCardEvents,
+  cardDependencies,
+  coverageOf,
+  decide,
+  give,
+  issueCard,
+  newOwner,
+  noon,
+  owned,
+  pullHolds,
+  pulling,
+  purchaseOf,
+  settleAll,
+} from './scene.ts'
+
+onBothEngines('a card on a wallet that its owner controls', (database) => {
+  const partsWith = (accountId: string, chainView: Parameters<typeof coverageOf>[2]) =>
+    cardDependencies(database(), {
+      readCoverage: () => coverageOf(database(), accountId, chainView),
+      pull: pulling(database(), chainView.left),
+    })
+
+  it('approves at most the allowance minus held and pending amounts, under concurrent requests', async () => {
+    const owner = await newOwner(database(), { USDC: '1000', EURC: '100', USD: '3' }, 'passkey')
+    const card = await issueCard(database(), owner, { priority: ['EURC', 'USDC'] })
+    const parts = partsWith(owner, { left: '200' })
+    // 100 EURC count as 125 of the 200, and are worth 107.05.
+    const first = purchaseOf(card, '107.05')
+    expect(await decide(parts, first)).toMatchObject({ reason: 'approved' })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => decide(parts, purchaseOf(card, '10'))))
+    expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(7)
+    expect(await owned(database(), owner)).toMatchObject({ length: 4, 0: 'EURC 0 + 100', 1: 'USD 3 + 0' })
+    // Cleared but not yet on the chain: it still counts.
+    await applyCardEvents(parts, first, 'settled', [['clearing', '107.05']])
+    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    await settleAll(database(), owner)
+    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
+    // The chain was read after the settlement and the pulls, and includes them: 50 are left, and as many promised.
+    const later = async () => ({
+      ...(await coverageOf(database(), owner, { left: '50' })),
+      since: new Date(noon.getTime() + 1_000),
+    })
+    const lateParts = cardDependencies(database(), { readCoverage: later })
+    expect(await decide(lateParts, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('approves at most the chain balance of a token minus its holds', async () => {
+    const owner = await newOwner(database(), { USDC: '100', PYUSD: '50' }, 'passkey')
+    const card = await issueCard(database(), owner, { priority: ['USDC', 'PYUSD'] })
+    const parts = partsWith(owner, { left: '1000', onChain: { USDC: '40' } })
+    expect(await decide(parts, purchaseOf(card, '20'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, purchaseOf(card, '70.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, purchaseOf(card, '30'))).toMatchObject({ reason: 'approved' })
+    expect(await owned(database(), owner)).toEqual(['PYUSD 40 + 10', 'USDC 60 + 40'])
+  })
+
+  it('pays from cash alone while the chain is unavailable', async () => {
+    const owner = await newOwner(database(), { USDC: '100', USD: '5' }, 'passkey')
+    const card = await issueCard(database(), owner)
+    const authorize = (amount: string, changes = {}) =>
+      decide(cardDependencies(database()), purchaseOf(card, amount, changes))
+    expect(await authorize('5.01')).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await authorize('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
+    expect(await authorize('5')).toMatchObject({ reason: 'approved' })
+    const parts = partsWith(owner, { left: '60' })
+    expect(await decide(parts, purchaseOf(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
+      balance: 6000n,
+    })
+  })
+
+  it('has no chain coverage when the chain fails, is slow, or shares the agents’ allowance with cards', async () => {
+    const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
+    const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
+    const parts = { database: database(), chain, clock: () => noon, log: silentLog }
+    expect(await readCoverage(parts, owner)).toMatchObject({ leftMicros: 1_000_000_000n })
+    expect(await readCoverage(parts, await newOwner(database(), {}))).toBeNull()
+    for (const allowanceOf of [
+      () => Promise.reject(new Error('gone')),
+      () => new Promise<never>(() => {}),
+      async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
+    ])
+      expect(await readCoverage({ ...parts, chain: { ...chain, allowanceOf } }, owner)).toBeNull()
+  })
+
+  it('is not handed over while purchases hold money in it, in any order of purchase, clearing and change of owner', async () => {
+    for (let times = 0; times < 12; times += 1) {
+      const owner = await newOwner(database(), { USDC: '100' })
+      const card = await issueCard(database(), owner)
+      const requests = Array.from({ length: 4 }, () => purchaseOf(card, '10'))
+      const cleared = requests[0] ?? purchaseOf(card, '10')
+      await decide(cardDependencies(database()), cleared)
+      // An allowance of zero: after the hand-over every purchase is declined.
+      const parts = partsWith(owner, { left: '0' })
+      const giving = () =>
+        give(database(), owner).then(
+          () => 'given',
+          (error: Failure) => error.code,
+        )
+      const steps = [
+        ...requests.slice(1).map((request) => () => decide(parts, request)),
+        () => applyCardEvents(parts, cleared, 'settled', [['clearing', '10']]),
+        giving,
+      ]
+      const done = await Promise.all((times % 2 === 0 ? steps : steps.toReversed()).map((step) => step()))
+      expect(done).toContain('wallet_busy')
+      await settleAll(database(), owner)
+      expect(await giving()).toBe('wallet_busy')
+      await pullHolds(database(), owner)
+      expect(await giving()).toBe('given')
+      expect(await decide(parts, purchaseOf(card, '10'))).toMatchObject({ reason: 'insufficient_funds' })
+      for (const request of requests.slice(1))
+        await applyCardEvents(parts, request, 'settled', [['clearing', '10']])
+      expect(await settleAll(database(), owner)).toEqual(Array.from({ length: 3 }, () => 'USDC 10000000'))
+    }
+  })
+})

@@ -1,0 +1,315 @@
+import { describe, expect, it } from 'vitest'
+import { sumOpenDebts } from '../../../src/books/debts/debts.ts'
+import { balances } from '../../../src/books/ledger/balances.ts'
+import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
+import { releaseSpend } from '../../../src/books/spending/release.ts'
+import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
+import { newId } from '../../../src/core/base/ids.ts'
+import { silentLog } from '../../../src/core/base/log.ts'
+import { decimalOf } from '../../../src/core/money/money.ts'
+import type { CardAuthorization } from '../../../src/providers/card-processor/port.ts'
+import {
+  deleteOutOfOrderMessage,
+  dueOutOfOrderMessages,
+  storeOutOfOrderMessage,
+} from '../../../src/rails/cards/out-of-order-messages.ts'
+import { endSettlements, unsentSettlements } from '../../../src/rails/cards/settlements.ts'
+import type { Card } from '../../../src/rails/cards/store.ts'
+import { beginPullsOfHolds } from '../../../src/rails/wallets/escrow/escrow.ts'
+import type { Transfer } from '../../../src/rails/wallets/store.ts'
+import { reverseTransfer } from '../../../src/rails/wallets/transfers/reverse-transfer.ts'
+import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
+import { onBothEngines } from '../../engines.ts'
+import {
+  applyCardEvents,
+  beginPull,
+  cardDependencies,
+  coverageOf,
+  decide,
+  endPull,
+  give,
+  issueCard,
+  newOwner,
+  noon,
+  pulling,
+  purchaseOf,
+  settleAll,
+} from './scene.ts'
+
+onBothEngines('the escrow of cards', (database) => {
+  const partsOf = (accountId: string, left = '1000') =>
+    cardDependencies(database(), {
+      readCoverage: () => coverageOf(database(), accountId, { left }),
+      pull: pulling(database(), left),
+    })
+  /** Balances as `base-sepolia 900 + 0` (available + held), of USDC. */
+  const places = async (accountId: string) =>
+    (await balances(database(), accountId))
+      .filter(({ asset, available, held }) => asset === 'USDC' && available + held > 0n)
+      .map(({ place, asset, available, held }) =>
+        [place, decimalOf({ asset, units: available }), '+', decimalOf({ asset, units: held })].join(' '),
+      )
+      .sort()
+  const owner = async (funds = '1000'): Promise<{ accountId: string; card: Card }> => {
+    const accountId = await newOwner(database(), { USDC: funds }, 'passkey')
+    return { accountId, card: await issueCard(database(), accountId) }
+  }
+  /** Makes the chain refuse the open attempts of an owner's settlements, as from a wallet that is empty. */
+  const refuse = async (accountId: string) => {
+    const unsent = await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+    for (const { decisionId } of unsent.filter((each) => each.accountId === accountId))
+      await releaseSpend(database(), { decisionId, at: noon })
+    return endSettlements(database(), noon)
+  }
+
+  /** A pull's transfer, which the chain had confirmed. */
+  const lostTransferOf = async (accountId: string, decisionId: string, units: bigint): Promise<Transfer> => {
+    const id = newId('tx', noon)
+    const shared = {
+      id,
+      token: 'USDC',
+      units,
+      destination: '0xe5c0',
+      chain: 'base-sepolia',
+      signer: 'sandbox',
+    } as const
+    await database()
+      .kysely.insertInto('transfer')
+      .values({
+        ...shared,
+        ...{ account_id: accountId, decision_id: decisionId, state: 'confirmed', mac: '' },
+        ...{ created_at: noon, updated_at: noon, valid_until: noon, authorized: JSON.stringify({}) },
+      })
+      .execute()
+    return {
+      ...shared,
+      decisionId,
+      authorization: { kind: 'allowance', agentId: 'cards' },
+      wallet: { accountId, origin: { kind: 'gateway' }, owner: { kind: 'gateway' }, cardCover: 0n },
+      validUntil: noon,
+      mac: null,
+      state: 'confirmed',
+      transactionHash: null,
+    }
+  }
+
+  it('has what is above the float before the answer, and pays the clearing', async () => {
+    const { accountId, card } = await owner()
+    const request = purchaseOf(card, '900')
+    expect(await decide(partsOf(accountId), request)).toMatchObject({ reason: 'approved', approved: 90000n })
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0', 'escrow.base-sepolia 0 + 900'])
+    await applyCardEvents(partsOf(accountId), request, 'settled', [['clearing', '900']])
+    const [settlement] = (
+      await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+    ).filter((each) => each.accountId === accountId)
+    expect(settlement).toMatchObject({ place: 'escrow.base-sepolia', units: 900_000_000n })
+    expect(await settleAll(database(), accountId)).toEqual(['USDC 900000000'])
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is declined where the chain does not move the money, and nothing is held', async () => {
+    const { accountId, card } = await owner()
+    const parts = { ...partsOf(accountId), pull: pulling(database(), '899.99') }
+    const request = purchaseOf(card, '900')
+    expect(await decide(parts, request)).toMatchObject({ reason: 'unavailable', approved: 0n })
+    expect(await decide(parts, request)).toMatchObject({ reason: 'unavailable', approved: 0n })
+    expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
+  })
+
+  it('promises at most the float of a wallet, under concurrent requests', async () => {
+    const { accountId, card } = await owner()
+    const parts = { ...partsOf(accountId), pull: async () => false }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => decide(parts, purchaseOf(card, '9.99'))),
+    )
+    expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(5)
+    expect(await places(accountId)).toEqual(['base-sepolia 950.05 + 49.95'])
+  })
+
+  it('pulls what is within the float afterwards, whatever becomes of it meanwhile', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const [reversed, cleared, voided] = ['10', '20', '5'].map((amount) => purchaseOf(card, amount))
+    const each = [reversed, cleared, voided].filter(
+      (request): request is CardAuthorization => request !== undefined,
+    )
+    for (const request of each) expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
+    const pull = (await beginPull(database(), accountId)) ?? ''
+    expect(await beginPull(database(), accountId)).toBeNull()
+    const [first = purchaseOf(card, '1'), second = first, third = first] = each
+    await applyCardEvents(parts, first, 'pending', [['reversal', '4']])
+    expect(await applyCardEvents(parts, second, 'settled', [['clearing', '20']])).toBe('early')
+    await applyCardEvents(parts, third, 'voided', [])
+    expect(await places(accountId)).toEqual(['base-sepolia 965 + 35'])
+    // Money on its way still counts as promised: 26 of 50 are.
+    expect(await decide({ ...parts, pull: async () => false }, purchaseOf(card, '24.01'))).toMatchObject({
+      reason: 'unavailable',
+    })
+    await endPull(database(), pull)
+    expect(await places(accountId)).toEqual(['base-sepolia 965 + 0', 'escrow.base-sepolia 9 + 26'])
+    expect(await applyCardEvents(parts, second, 'settled', [['clearing', '20']])).toBe('applied')
+    expect(await settleAll(database(), accountId)).toEqual(['USDC 20000000'])
+    expect(await places(accountId)).toEqual(['base-sepolia 965 + 0', 'escrow.base-sepolia 9 + 6'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('leaves what a failed pull did not move where it was', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const request = purchaseOf(card, '30')
+    await decide(parts, request)
+    const pull = (await beginPull(database(), accountId)) ?? ''
+    await applyCardEvents(parts, request, 'pending', [['reversal', '10']])
+    await endPull(database(), pull, false)
+    expect(await places(accountId)).toEqual(['base-sepolia 980 + 20'])
+    await endPull(database(), pull, true)
+    expect(await places(accountId)).toEqual(['base-sepolia 980 + 20'])
+    const events = [
+      ['reversal', '10'],
+      ['clearing', '20'],
+    ] as const
+    await applyCardEvents(parts, request, 'settled', events)
+    expect(await settleAll(database(), accountId)).toEqual(['USDC 20000000'])
+  })
+
+  it('loses at most the float to an owner who empties the wallet, and books it as a debt at once', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const request = purchaseOf(card, '50')
+    await decide(parts, request)
+    await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
+    expect(await refuse(accountId)).toHaveLength(1)
+    expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 5000n }])
+    expect(await decide(parts, purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
+  })
+
+  it('credits the return of an unpaid purchase only after what is owed for it', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const request = purchaseOf(card, '50')
+    await decide(parts, request)
+    await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
+    // It is not known yet whether the chain pays.
+    const returned = [
+      ['clearing', '50'],
+      ['refund', '30'],
+    ] as const
+    expect(await applyCardEvents(parts, request, 'settled', returned)).toBe('early')
+    expect((await balances(database(), accountId)).filter(({ place }) => place === 'bank')).toEqual([])
+    await refuse(accountId)
+    expect(await applyCardEvents(parts, request, 'settled', returned)).toBe('applied')
+    expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 2000n }])
+    expect(await applyCardEvents(parts, request, 'settled', [...returned, ['refund', '50']])).toBe('applied')
+    expect(await sumOpenDebts(database(), accountId)).toEqual([])
+    expect(await balances(database(), accountId)).toMatchObject([
+      { asset: 'USD', available: 3000n },
+      { asset: 'USDC', available: 1_000_000_000n, held: 0n },
+    ])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('takes over what a wallet has promised before the wallet changes hands', async () => {
+    const accountId = await newOwner(database(), { USDC: '1000' })
+    const card = await issueCard(database(), accountId)
+    const request = purchaseOf(card, '900')
+    expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'approved' })
+    // What was written before, such as the new signer, goes with it.
+    const busy = { code: 'wallet_busy', members: { isCommitted: false } }
+    await expect(give(database(), accountId)).rejects.toMatchObject(busy)
+    const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
+    expect(await beginPullsOfHolds({ ...cardDependencies(database()), chain }, accountId, noon)).toBe(1)
+    await expect(give(database(), accountId)).rejects.toMatchObject({ code: 'wallet_busy' })
+    const [pull] = await database()
+      .kysely.selectFrom('card_pull')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .execute()
+    await endPull(database(), pull?.decision_id ?? '')
+    await give(database(), accountId)
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0', 'escrow.base-sepolia 0 + 900'])
+  })
+
+  describe('while the payment of a debt from the wallet may still fail', () => {
+    /** 50 that the chain refused to pay in USDC, which PYUSD is on its way to pay. */
+    const paying = async () => {
+      const accountId = await newOwner(database(), { USDC: '50', PYUSD: '50' }, 'passkey')
+      const card = await issueCard(database(), accountId)
+      const parts = partsOf(accountId)
+      const request = purchaseOf(card, '50')
+      await decide(parts, request)
+      await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
+      await refuse(accountId)
+      const chains = { all: [{ name: 'base-sepolia' }] }
+      await collectDebts({ ...parts, chains, log: silentLog }, new AbortController().signal)
+      expect(await sumOpenDebts(database(), accountId)).toEqual([])
+      return { accountId, card, parts, request }
+    }
+
+    it('promises nothing more than the float', async () => {
+      const { accountId, card, parts } = await paying()
+      const unpulled = { ...parts, pull: async () => false }
+      expect(await decide(unpulled, purchaseOf(card, '50'))).toMatchObject({ reason: 'unavailable' })
+      await settleAll(database(), accountId)
+      expect(await decide(unpulled, purchaseOf(card, '50'))).toMatchObject({ reason: 'approved' })
+    })
+
+    it('credits no return', async () => {
+      const { accountId, parts, request } = await paying()
+      const events = [
+        ['clearing', '50'],
+        ['refund', '50'],
+      ] as const
+      expect(await applyCardEvents(parts, request, 'settled', events)).toBe('early')
+      await settleAll(database(), accountId)
+      expect(await applyCardEvents(parts, request, 'settled', events)).toBe('applied')
+      expect((await balances(database(), accountId)).filter(({ place }) => place === 'bank')).toMatchObject([
+        { asset: 'USD', available: 5000n },
+      ])
+    })
+  })
+
+  it('holds in the wallet again what the chain has lost on its way to the escrow', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const [free, kept] = [purchaseOf(card, '100'), purchaseOf(card, '300')]
+    for (const request of [free, kept])
+      expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
+    await applyCardEvents(parts, free, 'voided', [])
+    expect(await places(accountId)).toEqual(['base-sepolia 600 + 0', 'escrow.base-sepolia 100 + 300'])
+    const pulls = await database()
+      .kysely.selectFrom('card_pull')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .orderBy('units')
+      .execute()
+    for (const pull of pulls) {
+      const transfer = await lostTransferOf(accountId, pull.decision_id, pull.units)
+      await database().transaction((connection) =>
+        reverseTransfer({ database: connection, chain: { name: 'base-sepolia' } }, transfer, {
+          isPromised: false,
+          at: noon,
+        }),
+      )
+    }
+    expect(await places(accountId)).toEqual(['base-sepolia 700 + 300'])
+    expect(await beginPull(database(), accountId)).not.toBeNull()
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('applies messages although others wait for the chain', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const requests = Array.from({ length: 4 }, () => purchaseOf(card, '5'))
+    for (const { token, ...request } of requests) {
+      await decide(parts, { ...request, token })
+      await storeOutOfOrderMessage(database(), { webhookId: token, token, message: { token }, at: noon })
+    }
+    const seen = new Set<string>()
+    for (let round = 0; round < 500 && seen.size < requests.length; round += 1)
+      for (const { webhookId } of await dueOutOfOrderMessages(database(), { before: noon, limit: 1 }))
+        seen.add(webhookId)
+    expect(seen.size).toBe(requests.length)
+    for (const { token } of requests) await deleteOutOfOrderMessage(database(), token)
+  })
+})

@@ -1,0 +1,70 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { silentLog } from '../../../src/core/base/log.ts'
+import { every } from '../../../src/server/jobs/every.ts'
+import { createPace } from '../../../src/server/jobs/pace.ts'
+
+/** A pace with a clock that the test sets, in milliseconds. */
+function paceAt(start = 0) {
+  const time = { now: start }
+  let announcements = 0
+  const announce = () => {
+    announcements += 1
+  }
+  const pace = createPace({ announce, now: () => time.now }, { activeMs: 1_000, restMs: 3_600_000 })
+  return { pace, time, announcements: () => announcements }
+}
+
+describe('the pace of jobs', () => {
+  it('is the interval of each job after a start, and a sweep at rest', async () => {
+    const { pace, time } = paceAt()
+    const { signal } = new AbortController()
+    expect(await pace.wait(1, signal)).toBe(true)
+    time.now = 1_000
+    const resting = pace.wait(1, signal).then(() => 'woken')
+    expect(await Promise.race([resting, pause(50, 'resting')])).toBe('resting')
+    pace.noteActivity()
+    expect(await resting).toBe('woken')
+  })
+
+  it('ends a rest at once when the job stops', async () => {
+    const { pace, time } = paceAt()
+    time.now = 1_000
+    const stopping = new AbortController()
+    const resting = pace.wait(1, stopping.signal)
+    stopping.abort()
+    expect(await resting).toBe(false)
+    expect(await pace.wait(1, stopping.signal)).toBe(false)
+  })
+
+  it('announces writes to other gateways, at most once in ten seconds, and never their own announcements', () => {
+    const { pace, time, announcements } = paceAt()
+    pace.noteActivity()
+    expect(announcements()).toBe(0)
+    for (let write = 0; write < 100; write += 1) pace.noteWrite()
+    expect(announcements()).toBe(1)
+    time.now = 10_000
+    pace.noteWrite()
+    expect(announcements()).toBe(2)
+  })
+
+  it('stays active while a job finds open work', async () => {
+    const { pace, time } = paceAt()
+    let open = 5
+    let rounds = 0
+    const round = async () => {
+      rounds += 1
+      time.now += 999
+      open = Math.max(0, open - 1)
+      return open
+    }
+    const job = every(1, { name: 'test', round, log: silentLog, pace })
+    while (open > 0) await pause(1)
+    await pause(50)
+    const roundsAtRest = rounds
+    await pause(50)
+    expect(rounds).toBe(roundsAtRest)
+    expect(rounds).toBeLessThan(9)
+    await job.stop()
+  })
+})
