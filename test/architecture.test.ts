@@ -6,27 +6,30 @@ import { filesBelow } from './files.ts'
 
 /** The layers, first match wins. */
 const layers: readonly (readonly [layer: string, files: RegExp])[] = [
-  ['root', /^(src\/(launch|main|runtime|sandbox|settings)\.ts|mcp\/stdio\.ts|test\/.*)$/],
+  ['root', /^(src\/(launch|main|runtime|settings|sandbox\/sandbox)\.ts|mcp\/stdio\.ts|test\/.*)$/],
   ['policies', /^policies\//],
-  ['failures', /^src\/failures\//],
-  ['base', /^src\/base\//],
-  ['money', /^src\/money\//],
-  ['config', /^src\/config\//],
-  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema)\.ts)$/],
-  ['adapter', /^src\/(providers\/[^/]+|storage)\//],
-  ['ledger', /^src\/ledger\//],
-  ['evidence', /^src\/evidence\//],
-  ['alarms', /^src\/alarms\//],
-  ['journal', /^src\/journal\//],
-  ['spending', /^src\/spending\//],
+  ['failures', /^src\/core\/failures\//],
+  ['base', /^src\/core\/base\//],
+  ['money', /^src\/core\/money\//],
+  ['config', /^src\/core\/config\//],
+  [
+    'port',
+    /^src\/(providers\/([^/]+|[^/]+\/(port|chains|customers|accounts))|storage\/(database|schema))\.ts$/,
+  ],
+  ['adapter', /^src\/(providers\/[^/]+|chain|storage)\//],
+  ['ledger', /^src\/books\/ledger\//],
+  ['evidence', /^src\/books\/evidence\//],
+  ['alarms', /^src\/books\/alarms\//],
+  ['journal', /^src\/records\/journal\//],
+  ['spending', /^src\/books\/(spending|approvals|debts)\//],
   ['kernel', /^src\/kernel\//],
-  ['x402', /^src\/x402\//],
-  ['http', /^src\/http\//],
-  ['jobs', /^src\/jobs\//],
+  ['x402', /^src\/rails\/selling\/x402\//],
+  ['http', /^src\/server\/http\//],
+  ['jobs', /^src\/server\/jobs\//],
   ['client', /^src\/client\//],
   ['console', /^src\/console\//],
   ['commands', /^src\/commands\//],
-  ['domain', /^src\/[^/]+\//],
+  ['domain', /^src\/(people|rails|records|sandbox)\//],
   ['tools', /^tools\//],
   ['mcp', /^mcp\//],
 ]
@@ -51,7 +54,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   kernel: [...foundation, 'port', 'ledger', 'journal', 'spending', 'policies'],
   adapter: [...foundation, 'port'],
   tools: [...foundation, 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', 'domain', 'policies'],
-  x402: [...foundation, 'port', 'kernel', 'evidence', 'domain'],
+  x402: [...foundation, 'port', 'evidence', 'domain'],
   http: [...foundation, 'port', 'kernel', 'evidence', 'domain', 'policies', 'x402'],
   mcp: [...foundation, 'port', 'kernel', 'domain', 'policies', 'x402'],
   // The table of jobs starts every job with the services of the process, which the kernel declares.
@@ -69,12 +72,10 @@ const closed = new Set(['domain', 'adapter'])
 const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
 const layerOf = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'
 const roomOf = (file: string) =>
-  file.startsWith('src/storage/')
-    ? 'src/storage'
-    : dirname(file)
-        .split('/')
-        .slice(0, file.startsWith('src/providers/') ? 3 : 2)
-        .join('/')
+  file.startsWith('src/storage/') ? 'src/storage' : dirname(file).split('/').slice(0, depthOf(file)).join('/')
+/** Selling keeps what it sold apart from how it is paid. */
+const depthOf = (file: string) =>
+  file.startsWith('src/chain/') ? 2 : file.startsWith('src/rails/selling/') ? 4 : 3
 
 function importsOf(file: string): { target: string; isType: boolean }[] {
   const text = readFileSync(file, 'utf8')
@@ -155,22 +156,22 @@ describe('the import table', () => {
   })
 
   it.each([
-    ['x402', /^(x402-hono|@x402\/)/, /^src\/x402\//],
+    ['x402', /^(x402-hono|@x402\/)/, /^src\/rails\/selling\/x402\//],
     ['the MCP SDK', /^@modelcontextprotocol\//, /^mcp\//],
     ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],
-    ['IVMS101', /^ivms101/, /^src\/compliance\//],
+    ['IVMS101', /^ivms101/, /^src\/people\/compliance\//],
     ['Prometheus', /^prom-client$/, /^src\/providers\/metrics\//],
     ['OpenTelemetry', /^@opentelemetry\//, /^src\/providers\/tracing\//],
-    ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
+    ['phone numbers', /^libphonenumber-js/, /^src\/people\/identity\//],
     [
       'the OpenID provider',
       /^oidc-provider$/,
-      /^src\/http\/(oidc|authorization-server|sandbox-identity-provider)\//,
+      /^src\/server\/http\/(oidc|authorization-server|sandbox-identity-provider)\//,
     ],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
-    ['Hono', /^(hono|@hono\/)/, /^src\/(http|x402|commands)\//],
+    ['Hono', /^(hono|@hono\/)/, /^src\/(server\/http|rails\/selling\/x402|commands)\//],
   ])('keeps %s isolated from its siblings', (_name, packages, room) => {
     const violations = files.filter(
       (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
@@ -201,10 +202,29 @@ describe('the import table', () => {
     ])
   })
 
+  it('has every room on the map of its documentation', () => {
+    const page = readFileSync('docs/architecture.md', 'utf8')
+    const rows = [...page.matchAll(/^\| \w+ \| `(src\/[\w-]+)\/` \| (.*) \|$/gm)]
+    expect(rows.map(([, folder]) => folder).sort()).toEqual(
+      readdirSync('src', { withFileTypes: true })
+        .flatMap((entry) => (entry.isDirectory() ? [`src/${entry.name}`] : []))
+        .sort(),
+    )
+    const grouped = new Set(['src/core', 'src/books', 'src/people', 'src/rails', 'src/records', 'src/server'])
+    const missing = rows
+      .filter(([, folder = '']) => grouped.has(folder))
+      .flatMap(([, folder = '', contents = '']) =>
+        readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() && !contents.includes(`\`${entry.name}\``) ? [`${folder}/${entry.name}`] : [],
+        ),
+      )
+    expect(missing).toEqual([])
+  })
+
   it('never resolves host names on the threads that provider calls need', () => {
     const callers = files.filter(
       (file) =>
-        /^src\/(http\/|providers\/[^/]+$)/.test(file) &&
+        /^src\/(server\/http\/|providers\/[^/]+$)/.test(file) &&
         /import \{[^}]*\blookup\b[^}]*\} from 'node:dns/.test(readFileSync(file, 'utf8')),
     )
     expect(callers).toEqual([])
@@ -212,7 +232,9 @@ describe('the import table', () => {
 
   it('calls providers through one client', () => {
     const callers = files.filter(
-      (file) => /^src\/(base|providers)\//.test(file) && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
+      (file) =>
+        /^src\/(core\/base|providers|chain)\//.test(file) &&
+        /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
     )
     expect(callers).toEqual(['src/core/base/fetch-within.ts'])
   })
@@ -231,7 +253,7 @@ describe('the import table', () => {
     const strays = files.filter(
       (file) =>
         // The client runs in the programs of others, pages in their browsers.
-        !/^src\/(base\/(clock|ids)\.ts$|client\/|console\/|http\/pages\/client\/)/.test(file) &&
+        !/^src\/(core\/base\/(clock|ids)\.ts$|client\/|console\/|server\/http\/pages\/client\/)/.test(file) &&
         /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
     )
     expect(strays).toEqual([])

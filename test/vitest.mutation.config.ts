@@ -10,7 +10,7 @@ const isPolicies = process.env.MUTATED === 'policies'
 export default defineConfig({
   test: {
     root: '.',
-    include: [isPolicies ? 'test/policies/**/*.test.ts' : 'test/{ledger,spending}/**/*.test.ts'],
+    include: [isPolicies ? 'test/policies/**/*.test.ts' : 'test/books/{ledger,spending}/**/*.test.ts'],
     exclude: isPolicies ? [] : ['test/**/*.property*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
