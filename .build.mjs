@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { promisify } from 'node:util'
-import { build } from 'esbuild'
+import { build, context } from 'esbuild'
 
 const run = promisify(execFile)
 const typescript = (project) => run('node_modules/.bin/tsc', ['-p', project]).catch(({ stdout }) => fail(stdout))
@@ -34,6 +34,26 @@ const installed = [
   '@opentelemetry/*',
 ]
 const dynamicImport = new RegExp(`\\bimport\\((?="(?:${installed.join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
+
+const consoleOptions = {
+  entryPoints: [
+    'src/console/main.tsx',
+    'src/console/theme.ts',
+    ...['console', 'tokens', 'pages'].map((name) => `src/console/style/${name}.css`),
+  ],
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: browsers,
+  minify: true,
+  tsconfig: 'src/console/tsconfig.json',
+  define: { IS_DEVELOPMENT: 'false' },
+  entryNames: '[name]',
+  chunkNames: '[name]-[hash]',
+  metafile: true,
+  outdir: '.build/console',
+  logLevel: 'warning',
+}
 
 const parts = {
   /** One file, because V8 keeps compiled code by file: `src/launch.ts` runs it. */
@@ -72,35 +92,18 @@ const parts = {
     for (const { path, text } of outputFiles) writeFileSync(path, text.replace(dynamicImport, 'Import('))
     await warmUp()
   },
-  pages: () => typescript('.tsconfig.page.json'),
+  pages: () => typescript('src/server/http/pages/client'),
   async client() {
     const options = { bundle: true, format: 'esm', target: 'es2022', minify: true, logLevel: 'warning' }
     await Promise.all([
-      typescript('.tsconfig.client.json'),
+      typescript('src/client'),
       build({ ...options, entryPoints: ['src/client/index.ts'], outfile: '.build/client/index.js' }),
     ])
     await packClient()
   },
   async console() {
     rmSync('.build/console', { recursive: true, force: true })
-    const { metafile } = await build({
-      entryPoints: [
-        'src/console/main.tsx',
-        'src/console/theme.ts',
-        ...['console', 'tokens', 'pages'].map((name) => `src/console/style/${name}.css`),
-      ],
-      bundle: true,
-      splitting: true,
-      format: 'esm',
-      target: browsers,
-      minify: true,
-      tsconfig: '.tsconfig.console.json',
-      entryNames: '[name]',
-      chunkNames: '[name]-[hash]',
-      metafile: true,
-      outdir: '.build/console',
-      logLevel: 'warning',
-    })
+    const { metafile } = await build(consoleOptions)
     writeFileSync('.build/console/meta.json', JSON.stringify(metafile))
     await build({
       entryPoints: ['src/console/push-worker.ts'],
@@ -192,5 +195,25 @@ function fail(text) {
   process.exit(1)
 }
 
+/** Runs the gateway from source. A change of the gateway starts it again; one of the console builds it and reloads its pages. */
+async function develop() {
+  await Promise.all([parts.pages(), parts.client(), parts.console()])
+  const options = { ...consoleOptions, minify: false, sourcemap: 'inline', define: { IS_DEVELOPMENT: 'true' } }
+  const building = await context(options)
+  await building.watch()
+  // Its parts have new names after a change, which the gateway reads when it starts.
+  const watched = ['watch', '--clear-screen=false', '--include=.build/console/main.js']
+  const gateway = spawn('node_modules/.bin/tsx', [...watched, 'src/main.ts', 'serve'], { stdio: 'inherit' })
+  const end = (signal) => gateway.kill(signal)
+  process.on('SIGINT', end).on('SIGTERM', end)
+  gateway.once('close', (code) => {
+    void building.dispose().then(() => process.exit(code ?? 0))
+  })
+}
+
 const asked = process.argv.slice(2)
-await Promise.all(Object.entries(parts).map(([name, part]) => asked.length === 0 || asked.includes(name) ? part() : undefined))
+if (asked.includes('dev')) await develop()
+else
+  await Promise.all(
+    Object.entries(parts).map(([name, part]) => (asked.length === 0 || asked.includes(name) ? part() : undefined)),
+  )

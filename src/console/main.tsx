@@ -10,6 +10,9 @@ import { watchEntries } from './data/gateway.ts'
 import { openStream } from './data/stream.ts'
 import { formatMoment } from './words/time.ts'
 
+/** True under `npm run dev`: the build replaces it. */
+declare const IS_DEVELOPMENT: boolean
+
 const root = document.getElementById('app')
 if (root !== null) {
   root.replaceChildren()
@@ -19,4 +22,5 @@ if (root !== null) {
   watchAccount((begunAt) =>
     toast(`This is the payment that you began ${formatMoment(begunAt)}. It was made once.`),
   )
+  if (IS_DEVELOPMENT) void import('./data/reload.ts').then(({ reloadOnChange }) => reloadOnChange())
 }

@@ -46,7 +46,7 @@ const modules = [
   'sign-out',
 ] as const
 /** Build output of the script modules. */
-const client = new URL('.build/src/server/http/pages/client/', projectRoot())
+const client = new URL('.build/pages/', projectRoot())
 
 /** The client as a package that npm installs from this gateway, so that both are of one version. */
 const clientPackage = new URL('.build/bursar-client.tgz', projectRoot())

@@ -116,7 +116,7 @@ export function routeDocs(app: Hono<Env>, site: () => Site): void {
   })
   app.get('/assets/docs.css', (c) => file(c, docsStyle, 'text/css'))
   for (const name of modules) {
-    const source = new URL(`.build/src/server/http/pages/client/${name}.js`, projectRoot())
+    const source = new URL(`.build/pages/${name}.js`, projectRoot())
     app.get(`/assets/${name}.js`, async (c) => file(c, await readFile(source, 'utf8'), 'text/javascript'))
   }
 }
