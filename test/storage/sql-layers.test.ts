@@ -1,0 +1,86 @@
+/** The database functions under the layers of the code: a function calls its own room and those below, or it is listed. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+const root = 'src/storage/sql/functions'
+
+/** Rooms by layer, the lowest first. Rooms of one layer do not call each other, but for those of the books. */
+const layers: readonly (readonly string[])[] = [
+  ['integrity', 'limits'],
+  ['ledger'],
+  ['approvals', 'debts', 'spending'],
+  ['identity', 'compliance'],
+  ['wallets'],
+  ['buying', 'cards', 'investing', 'selling'],
+  ['decisions', 'events', 'journal'],
+]
+const books = 2
+
+/** Calls upwards or sideways that are still there. None may be added; whoever turns one round removes it here. */
+const known = [
+  'debt_collect (debts) → card_settle (cards)',
+  'spend_reserve (spending) → aml_ask_review (compliance)',
+  'spend_reserve (spending) → aml_objection (compliance)',
+  'spend_reserve (spending) → order_insert (investing)',
+  'spend_reserve (spending) → transfer_insert (wallets)',
+  'transfer_finish (wallets) → card_pull_end (cards)',
+  'transfer_finish (wallets) → purse_fill (buying)',
+]
+
+/** Functions that write postings, and those that write balances. The ledger should be the only one. */
+const writers = {
+  posting: [
+    'ledger_post',
+    'order_book',
+    'purse_fill',
+    'spend_reserve',
+    'spend_reserve_batch',
+    'spend_resolve',
+    'spend_take',
+    'transfer_finish_batch',
+  ],
+  balance: [
+    'ledger_post',
+    'order_book',
+    'order_book_batch',
+    'purse_fill',
+    'spend_reserve',
+    'spend_reserve_batch',
+    'spend_resolve',
+    'spend_take',
+    'transfer_finish_batch',
+  ],
+}
+
+const functions = readdirSync(root).flatMap((room) =>
+  readdirSync(`${root}/${room}`).map((file) => ({
+    name: file.replace('.sql', ''),
+    room,
+    text: readFileSync(`${root}/${room}/${file}`, 'utf8').replaceAll(/--[^\n]*/g, ''),
+  })),
+)
+const layerOf = (room: string) => layers.findIndex((rooms) => rooms.includes(room))
+
+describe('the database functions', () => {
+  it('are each in a room of a layer', () => {
+    expect([...new Set(functions.map(({ room }) => room))].sort()).toEqual([...layers.flat()].sort())
+  })
+
+  it('call downwards only, but for calls that are listed', () => {
+    const strays = functions.flatMap((caller) =>
+      functions
+        .filter(({ name, room }) => room !== caller.room && new RegExp(`\\b${name}\\s*\\(`).test(caller.text))
+        .filter(({ room }) => {
+          const [from, to] = [layerOf(caller.room), layerOf(room)]
+          return to > from || (to === from && from !== books)
+        })
+        .map(({ name, room }) => `${caller.name} (${caller.room}) → ${name} (${room})`),
+    )
+    expect(strays.sort()).toEqual(known)
+  })
+
+  it.each(Object.entries(writers))('write the table %s in the places that are listed', (table, names) => {
+    const write = new RegExp(`\\b(insert into|update|delete from) ${table}\\b`)
+    expect(functions.flatMap(({ name, text }) => (write.test(text) ? [name] : [])).sort()).toEqual(names)
+  })
+})
