@@ -29,13 +29,22 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['client', /^src\/client\//],
   ['console', /^src\/console\//],
   ['commands', /^src\/commands\//],
-  ['domain', /^src\/(people|rails|records|sandbox)\//],
+  ['people', /^src\/people\//],
+  ['wallets', /^src\/rails\/wallets\//],
+  ['rails', /^src\/(rails|sandbox)\//],
+  ['records', /^src\/records\//],
   ['tools', /^tools\//],
   ['mcp', /^mcp\//],
 ]
 
+/** What moves or keeps money for somebody: each of them may import those before it. */
+const domains = ['people', 'wallets', 'rails', 'records']
+
 /** Layers that all others may import. */
 const foundation = ['failures', 'base', 'money', 'config']
+
+/** What every domain may import. */
+const books = [...foundation, 'port', 'ledger', 'evidence', 'alarms', 'spending', 'policies']
 
 /** Layers that each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -50,24 +59,38 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   alarms: [...foundation, 'port'],
   journal: [...foundation, 'port'],
   spending: [...foundation, 'port', 'ledger', 'policies'],
-  domain: [...foundation, 'port', 'ledger', 'evidence', 'alarms', 'spending', 'policies'],
-  kernel: [...foundation, 'port', 'ledger', 'journal', 'spending', 'policies'],
+  people: books,
+  wallets: [...books, 'people'],
+  rails: [...books, 'people', 'wallets'],
+  records: [...books, 'people', 'wallets', 'rails'],
+  kernel: [...foundation, 'port', 'ledger', 'journal', 'spending', 'policies', 'records'],
   adapter: [...foundation, 'port'],
-  tools: [...foundation, 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', 'domain', 'policies'],
-  x402: [...foundation, 'port', 'evidence', 'domain'],
-  http: [...foundation, 'port', 'kernel', 'evidence', 'domain', 'policies', 'x402'],
-  mcp: [...foundation, 'port', 'kernel', 'domain', 'policies', 'x402'],
+  tools: [...foundation, 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', ...domains, 'policies'],
+  x402: [...foundation, 'port', 'evidence', ...domains],
+  http: [...foundation, 'port', 'kernel', 'evidence', ...domains, 'policies', 'x402'],
+  mcp: [...foundation, 'port', 'kernel', ...domains, 'policies', 'x402'],
   // The table of jobs starts every job with the services of the process, which the kernel declares.
-  jobs: [...foundation, 'port', 'kernel', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
+  jobs: [...foundation, 'port', 'kernel', 'ledger', 'evidence', 'alarms', 'spending', ...domains],
   // Published: it has the types of the schemas, written out, and nothing of the gateway.
   client: [],
   // Runs in the browser: it can do nothing that the published client cannot.
   console: ['client'],
-  commands: [...foundation, 'client', 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
+  commands: [
+    ...foundation,
+    'client',
+    'port',
+    'kernel',
+    'journal',
+    ...domains,
+    'http',
+    'x402',
+    'jobs',
+    'root',
+  ],
 }
 
 /** Layers whose folders are isolated: a domain or an adapter never imports a sibling. */
-const closed = new Set(['domain', 'adapter'])
+const closed = new Set(['people', 'rails', 'records', 'adapter'])
 
 const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
 const layerOf = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'

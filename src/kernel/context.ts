@@ -29,6 +29,7 @@ import type { AddressScreening } from '../providers/screening/port.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator/port.ts'
 import type { Tracing } from '../providers/tracing/port.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network/port.ts'
+import type { EventWatches } from '../records/events/watch-events.ts'
 import type { WriteJournal } from '../records/journal/write.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
@@ -163,20 +164,6 @@ export interface ExceptionRequest {
  * @throws Failure `invalid_request`, `insufficient_scope`, `conflict`, and what no approval overrules.
  */
 export type AskOwner = (context: Context, request: ExceptionRequest) => Promise<Approval>
-
-/** Wakes streams of events; structurally that of src/records/events. */
-export interface EventWatches {
-  /** @returns undefined when the account already has as many streams here as it may have. */
-  open(accountId: string):
-    | {
-        readonly head: () => bigint
-        wait(sequence: bigint, ms: number, signal: AbortSignal): Promise<void>
-        close(): void
-      }
-    | undefined
-  /** Wakes the streams whose account has new events. */
-  check(): Promise<void>
-}
 
 export interface Context extends Services {
   readonly principal: Principal

@@ -2,15 +2,13 @@
 
 import { balances } from '../../books/ledger/balances.ts'
 import type { SpendVerdict } from '../../books/spending/reserve.ts'
+import { BANK } from '../../books/spending/sources.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
 import { decimalOf } from '../../core/money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../core/money/shares.ts'
 import { type Context, callerOf } from '../context.ts'
 import type { SpendPlan } from '../tool.ts'
-
-/** Place of USD cash in the books. */
-const BANK = 'bank'
 
 export async function insufficientFunds(
   context: Context,
