@@ -109,7 +109,7 @@ describe('decoding', () => {
       'tags.1.colour',
       'memo',
     ])
-    expect(message).toMatch(/^amount: .* \(and 3 more\)$/)
+    expect(message).toMatch(/^amount: .*; 3 more issues$/)
   })
 
   it('names missing and unknown members', () => {
