@@ -16,7 +16,7 @@ export interface AgentOptions {
 }
 
 const usage =
-  'Usage: bursar agent new --name NAME --out FILE | agent register --url URL --name NAME --out FILE | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
+  'Usage: bursar agent new --name NAME --out FILE | agent register --name NAME --out FILE [--url URL] | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
 
 /** @returns the exit code: 0, or 1 when the gateway rejected the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
@@ -30,13 +30,9 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     )
     return 0
   }
-  if (
-    action === 'register' &&
-    options.url !== undefined &&
-    options.name !== undefined &&
-    options.out !== undefined
-  )
-    return registerAgent({ origin: urlOf(options.url).origin, name: options.name, out: options.out })
+  const gateway = options.url ?? (process.env.BURSAR_URL || undefined)
+  if (action === 'register' && options.name !== undefined && options.out !== undefined)
+    return registerAgent({ origin: urlOf(gateway ?? '/').origin, name: options.name, out: options.out })
   const [method, url] = rest
   if (
     (action !== 'sign' && action !== 'call') ||
@@ -47,7 +43,7 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     throw new Error(usage)
   const request = await signedRequest(options.key, {
     method: method.toUpperCase(),
-    url: urlOf(url, options.url),
+    url: urlOf(url, gateway),
     options,
   })
   if (action === 'sign') {

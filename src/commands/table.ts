@@ -109,7 +109,8 @@ export const commands: readonly Command[] = [
   {
     name: 'agent register',
     about: 'ask an owner to register a new key, and wait for the decision',
-    required: ['url', 'name', 'out'],
+    required: ['name', 'out'],
+    optional: ['url'],
     examples: ["bursar agent register --url http://127.0.0.1:8787 --name 'Invoice bot' --out agent.json"],
   },
   {

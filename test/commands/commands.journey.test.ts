@@ -60,7 +60,7 @@ describe('bursar', () => {
     [['admin', 'grant'], /Usage: bursar admin grant\|revoke ACCOUNT/],
     [['admin', 'grant', 'acct_1'], /stores nothing/],
     [['agent', 'new', '--name', 'x'], /Usage/],
-    [['agent', 'register', '--name', 'x', '--out', 'y'], /Usage/],
+    [['agent', 'register', '--name', 'x'], /Usage/],
     [['agent', 'call', 'GET', '/'], /Usage/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)

@@ -43,7 +43,9 @@ overBothEngines(
     afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
     const register = (name: string) =>
-      startBursar(['agent', 'register', '--url', gateway().origin, '--name', name, '--out', file(name)])
+      startBursar(['agent', 'register', '--name', name, '--out', file(name)], {
+        BURSAR_URL: gateway().origin,
+      })
     /** The code in the address of the page, once the command has shown it. */
     const codeShown = async ({ err }: RunningCommand) => {
       await expect.poll(err, { timeout: 20_000 }).toMatch(/Waiting for the owner/)
@@ -99,8 +101,17 @@ overBothEngines(
       expect(out + err + gateway().output()).not.toContain(privateKey.d)
       expect(gateway().output()).not.toContain(code)
       const payment = '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"1"}'
-      const url = `${gateway().origin}/api/wallets/transfer`
-      const paid = await bursar(['agent', 'call', '--key', file('payer'), 'POST', url, '--data', payment])
+      const call = [
+        'agent',
+        'call',
+        '--key',
+        file('payer'),
+        'POST',
+        '/api/wallets/transfer',
+        '--data',
+        payment,
+      ]
+      const paid = await bursar(call, { BURSAR_URL: gateway().origin })
       expect([paid.code, JSON.parse(paid.out)]).toMatchObject([0, { amount: '1' }])
       const { body } = await owner.send('GET', '/api/security/journal')
       expect(JSON.stringify(body)).toContain('key.created')

@@ -76,6 +76,7 @@ onBothEngines('the database', (database) => {
         policy_hash: null,
         expires_at: null,
         paused_at: null,
+        first_used_at: null,
       },
     ])
     const result = await database()

@@ -199,6 +199,8 @@ onBothEngines('what was used', (database) => {
       usage: await showUsage(database(), { keyId: scene.keyId, policy }, noon),
       createdAt: '2026-11-20T12:00:00.000Z',
       expiresAt: '2026-11-27T12:00:00.000Z',
+      pausedAt: null,
+      firstUsedAt: null,
     })
     const grant = { ...agent, thumbprint: null, publicKey: null, policy: undefined, expiresAt: null }
     expect(await show(grant)).toMatchObject({
