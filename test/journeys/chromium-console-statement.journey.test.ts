@@ -277,16 +277,17 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     expect(status).toBe(200)
     const { context, page } = await open(operator)
     await page.goto('/operator')
-    const row = (name: string) => page.getByRole('row', { name })
+    const row = (name: string | RegExp) => page.getByRole('row', { name })
     await row('Transfers')
       .getByText(/\$[\d,.]+ × \d/)
       .first()
       .waitFor()
-    expect(await row('At a time').getByRole('cell').allTextContents()).toEqual([
-      'At a time per_transaction',
-      expect.stringMatching(/^[1-9]/),
-      expect.stringMatching(/^[1-9]/),
-    ])
+    // Other accounts of the gateway have been refused by other rules.
+    expect(
+      await row(/^At a time per_transaction /)
+        .getByRole('cell')
+        .allTextContents(),
+    ).toEqual(['At a time per_transaction', expect.stringMatching(/^[1-9]/), expect.stringMatching(/^[1-9]/)])
     await row('Approvals by owners')
       .getByText(/^\d+ (s|min|h|days?)/)
       .waitFor()

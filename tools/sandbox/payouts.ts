@@ -29,7 +29,7 @@ export default defineTool({
     payoutId: z.string().describe('`out_…`'),
     outcome: z.enum(['paid', 'returned', 'failed']).describe('Reported outcome.'),
   }),
-  failures: ['not_found', 'conflict', 'provider_unavailable'],
+  failures: ['account_locked', 'not_found', 'conflict', 'provider_unavailable'],
   example: { payoutId: 'out_01h455vb4pex5vsknk084sn02q', outcome: 'returned' },
   run: async (context, { payoutId, outcome }) => {
     const { playPayout } = context.bankingProvider

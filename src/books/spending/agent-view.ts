@@ -48,7 +48,7 @@ export async function viewAgent(
     algorithm: key.publicKey === null ? null : 'ed25519',
     connection: connections[key.kind],
     status: key.status,
-    pausedAt: (await findPausedAt(database, key.id))?.toISOString() ?? null,
+    pausedAt: key.pausedAt?.toISOString() ?? null,
     scopes: [...key.scopes],
     policy,
     policyVersion: key.policyVersion,
@@ -57,15 +57,4 @@ export async function viewAgent(
     expiresAt: key.expiresAt?.toISOString() ?? null,
     firstUsedAt: key.firstUsedAt?.toISOString() ?? null,
   }
-}
-
-/** Reads when a key was stopped; null while it is active. */
-async function findPausedAt({ kysely }: Connection, keyId: string): Promise<Date | null> {
-  const row = await kysely
-    .selectFrom('access_key')
-    .select('paused_at')
-    .where('id', '=', keyId)
-    .where('status', '=', 'paused')
-    .executeTakeFirst()
-  return row?.paused_at ?? null
 }

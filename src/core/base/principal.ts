@@ -50,6 +50,8 @@ export interface AccessKey {
   readonly expiresAt: Date | null
   /** Time of the key's first call; absent where it was not read. */
   readonly firstUsedAt?: Date | null
+  /** When the key was stopped, null while it is active; absent where it was not read. */
+  readonly pausedAt?: Date | null
 }
 
 /** @property expiresAt from then on the signature is too old to be repeated. */

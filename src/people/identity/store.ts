@@ -43,6 +43,7 @@ export const keyColumns = [
   'access_key.created_at',
   'access_key.expires_at',
   'access_key.first_used_at',
+  'access_key.paused_at',
 ] as const
 
 export type KeyRow = Omit<
@@ -219,8 +220,10 @@ export async function findIssuedKey(
   return { account: accountOf(row), key: keyOf(row) }
 }
 
-/** @param row `first_used_at` is absent where a call is authenticated in one round trip. */
-export function keyOf(row: KeyRow & { readonly first_used_at?: Date | null }): AccessKey {
+/** @param row `first_used_at` and `paused_at` are absent where a call is authenticated in one round trip. */
+export function keyOf(
+  row: KeyRow & { readonly first_used_at?: Date | null; readonly paused_at?: Date | null },
+): AccessKey {
   return {
     id: row.id,
     kind: row.kind,
@@ -235,6 +238,7 @@ export function keyOf(row: KeyRow & { readonly first_used_at?: Date | null }): A
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     ...(row.first_used_at === undefined ? {} : { firstUsedAt: row.first_used_at }),
+    ...(row.paused_at === undefined ? {} : { pausedAt: row.paused_at }),
   }
 }
 

@@ -8,7 +8,7 @@ create or replace function order_book_batch(p_requests jsonb) returns table (ver
 #variable_conflict use_column
 declare
   v_name text;
-  v_purse record;
+  v_locked record;
   v_verdicts text[];
   v_is_known boolean;
 begin
@@ -34,7 +34,7 @@ begin
       order by 1
     ) owner;
 
-    for v_purse in
+    for v_locked in
       select p.account, p.asset, bool_or(p.is_filled) as is_filled
       from jsonb_to_recordset(p_requests) as q (decision text, destination text, asset text, got bigint, ends boolean)
       cross join lateral (
@@ -50,10 +50,10 @@ begin
       order by p.account collate "C", p.asset collate "C"
     loop
       -- The balance that a fill would insert is inserted now, in lock order.
-      if v_purse.is_filled then
-        insert into balance (account, asset, units) values (v_purse.account, v_purse.asset, 0) on conflict do nothing;
+      if v_locked.is_filled then
+        insert into balance (account, asset, units) values (v_locked.account, v_locked.asset, 0) on conflict do nothing;
       end if;
-      perform 1 from balance b where b.account = v_purse.account and b.asset = v_purse.asset for update;
+      perform 1 from balance b where b.account = v_locked.account and b.asset = v_locked.asset for update;
     end loop;
   end if;
 

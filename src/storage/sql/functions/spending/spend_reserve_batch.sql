@@ -14,7 +14,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 as $$
 #variable_conflict use_column
 declare
-  purse record;
+  v_locked record;
   v_verdict text[];
   v_replayed boolean[];
   v_decision text[];
@@ -40,7 +40,7 @@ begin
     order by 1
   ) owner;
 
-  for purse in
+  for v_locked in
     select p.account, p.asset, max(p.filled_from) as filled_from
     from jsonb_to_recordset(p_requests) as q (source text, held text, asset text, purse jsonb)
     cross join lateral (values (q.source, q.asset, null), (q.held, q.asset, q.source), (q.purse->>'source', q.asset, null),
@@ -50,13 +50,13 @@ begin
     order by p.account collate "C", p.asset collate "C"
   loop
     -- The balance that a hold would insert is inserted now, in lock order, if there is something to hold.
-    if purse.filled_from is not null then
+    if v_locked.filled_from is not null then
       insert into balance (account, asset, units)
-      select purse.account, purse.asset, 0
-      where exists (select 1 from balance b where b.account = purse.filled_from and b.asset = purse.asset)
+      select v_locked.account, v_locked.asset, 0
+      where exists (select 1 from balance b where b.account = v_locked.filled_from and b.asset = v_locked.asset)
       on conflict do nothing;
     end if;
-    perform 1 from balance b where b.account = purse.account and b.asset = purse.asset for update;
+    perform 1 from balance b where b.account = v_locked.account and b.asset = v_locked.asset for update;
   end loop;
 
   with request as materialized (
