@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { AdminFiguresResponse, Rail } from '../../client/operations.ts'
 import { figures } from '../data/operator.ts'
 import { useResource } from '../data/resource.ts'
+import { digits } from '../words/digits.ts'
 import { formatDecimal, formatUsd, shareOf } from '../words/money.ts'
 import { count } from '../words/names.ts'
 import { nameOfRule } from '../words/policy.ts'
@@ -105,8 +106,9 @@ export function VolumePanel() {
 function Moved({ usd, count: number }: { readonly usd: string; readonly count: number }) {
   if (number === 0) return <td class="end faint">{'\u2013'}</td>
   return (
-    <td class="end">
-      {formatUsd(usd)} <span class="faint">{`\u00d7 ${number.toLocaleString()}`}</span>
+    <td class="end end--wrap">
+      <span>{formatUsd(usd)}</span>{' '}
+      <span class="faint">{`\u00d7 ${number.toLocaleString(undefined, digits)}`}</span>
     </td>
   )
 }

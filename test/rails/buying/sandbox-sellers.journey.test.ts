@@ -45,11 +45,14 @@ describe.skipIf(!hasAnvil())('the sellers of the sandbox', () => {
       const authorized = new Set(
         logs.flatMap((log) => (log.eventName === 'AuthorizationUsed' ? [log.transactionHash] : [])),
       )
-      return logs.filter(
-        (log) =>
-          log.eventName === 'Transfer' &&
-          authorized.has(log.transactionHash) &&
-          log.args.to.toLowerCase() !== home,
+      const transfers = logs.flatMap((log) => (log.eventName === 'Transfer' ? [log] : []))
+      // Others buy on this chain, too.
+      const purses = new Set(
+        transfers.flatMap(({ args }) => (args.from.toLowerCase() === home ? [args.to] : [])),
+      )
+      return transfers.filter(
+        ({ args, transactionHash }) =>
+          authorized.has(transactionHash) && purses.has(args.from) && args.to.toLowerCase() !== home,
       ).length
     }
     const { sellers } = list.parse((await requestJson(gateway.origin, 'GET', '/sandbox/sellers')).body)

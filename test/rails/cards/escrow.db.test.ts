@@ -62,6 +62,24 @@ onBothEngines('the escrow of cards', (database) => {
     return endSettlements(database(), noon)
   }
 
+  const pullsOf = (accountId: string) =>
+    database()
+      .kysely.selectFrom('card_pull')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .orderBy('units')
+      .execute()
+  /** Books a pull back that a reorganization removed, and that cannot be sent again. */
+  const losePull = async (accountId: string, pull: { decision_id: string; units: bigint }) => {
+    const transfer = await lostTransferOf(accountId, pull.decision_id, pull.units)
+    await database().transaction((connection) =>
+      reverseTransfer({ database: connection, chain: { name: 'base-sepolia' } }, transfer, {
+        isPromised: false,
+        at: noon,
+      }),
+    )
+  }
+
   /** A pull's transfer, which the chain had confirmed. */
   const lostTransferOf = async (accountId: string, decisionId: string, units: bigint): Promise<Transfer> => {
     const id = newId('tx', noon)
@@ -277,23 +295,33 @@ onBothEngines('the escrow of cards', (database) => {
       expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
     await applyCardEvents(parts, free, 'voided', [])
     expect(await places(accountId)).toEqual(['base-sepolia 600 + 0', 'escrow.base-sepolia 100 + 300'])
-    const pulls = await database()
-      .kysely.selectFrom('card_pull')
-      .selectAll()
-      .where('account_id', '=', accountId)
-      .orderBy('units')
-      .execute()
-    for (const pull of pulls) {
-      const transfer = await lostTransferOf(accountId, pull.decision_id, pull.units)
-      await database().transaction((connection) =>
-        reverseTransfer({ database: connection, chain: { name: 'base-sepolia' } }, transfer, {
-          isPromised: false,
-          at: noon,
-        }),
-      )
-    }
+    for (const pull of await pullsOf(accountId)) await losePull(accountId, pull)
     expect(await places(accountId)).toEqual(['base-sepolia 700 + 300'])
     expect(await beginPull(database(), accountId)).not.toBeNull()
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('holds in the wallet again the part of a purchase that a lost pull had brought', async () => {
+    const { accountId, card } = await owner()
+    const parts = partsOf(accountId)
+    const earlier = [purchaseOf(card, '100'), purchaseOf(card, '100')]
+    for (const request of earlier) expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
+    for (const request of earlier) await applyCardEvents(parts, request, 'voided', [])
+    // It holds what both pulls have brought.
+    const request = purchaseOf(card, '150')
+    expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
+    expect(await places(accountId)).toEqual(['base-sepolia 800 + 0', 'escrow.base-sepolia 50 + 150'])
+    const seen: (readonly string[])[] = []
+    for (const pull of await pullsOf(accountId)) {
+      await losePull(accountId, pull)
+      seen.push(await places(accountId))
+    }
+    expect(seen).toEqual([
+      ['base-sepolia 850 + 50', 'escrow.base-sepolia 0 + 100'],
+      ['base-sepolia 850 + 150'],
+    ])
+    await applyCardEvents(parts, request, 'voided', [])
+    expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 

@@ -1,6 +1,6 @@
 -- Books a pull back that the chain has lost for good: the money never left the wallet. What approved purchases hold of it is held
--- there again, and is pulled anew. What has left the escrow since comes from outside: the payment that took it has no money on the
--- chain, and is refused.
+-- there again, and is pulled anew; of a hold that is larger, the part that the pull had brought. What has left the escrow since comes
+-- from outside: the payment that took it has no money on the chain, and is refused.
 --
 -- Arguments: p_transfer is the id of the pull's transfer.
 -- Locks: the account; then all balances of the account, by account and asset; then the pull's row.
@@ -13,6 +13,7 @@ declare
   v_left bigint;
   v_free bigint;
   v_held bigint := 0;
+  v_worth bigint;
   v_posted text;
 begin
   select * into strict p from card_pull c where c.decision_id = p_decision;
@@ -25,14 +26,25 @@ begin
   where b.account = v_escrow || ':available' and b.asset = p.asset;
   v_left := p.units - v_free;
   for h in
-    select c.authorization_id, c.ordinal, c.units from card_authorization a join card_hold c on c.authorization_id = a.id
+    select c.authorization_id, c.ordinal, c.units, c.micros from card_authorization a join card_hold c on c.authorization_id = a.id
     where a.account_id = p.account_id and a.status = 'pending' and c.place = 'escrow.' || p.place and c.asset = p.asset and c.units > 0
     order by c.authorization_id desc, c.ordinal
   loop
-    continue when h.units > v_left;
-    update card_hold c set place = p.place where c.authorization_id = h.authorization_id and c.ordinal = h.ordinal;
-    v_held := v_held + h.units;
-    v_left := v_left - h.units;
+    exit when v_left = 0;
+    if h.units > v_left then
+      v_worth := trunc(h.micros::numeric * v_left / h.units);
+      update card_hold c set units = c.units - v_left, micros = c.micros - v_worth
+      where c.authorization_id = h.authorization_id and c.ordinal = h.ordinal;
+      insert into card_hold (authorization_id, ordinal, place, asset, units, micros)
+      select h.authorization_id, max(c.ordinal) + 1, p.place, p.asset, v_left, v_worth from card_hold c
+      where c.authorization_id = h.authorization_id;
+      v_held := v_held + v_left;
+      v_left := 0;
+    else
+      update card_hold c set place = p.place where c.authorization_id = h.authorization_id and c.ordinal = h.ordinal;
+      v_held := v_held + h.units;
+      v_left := v_left - h.units;
+    end if;
   end loop;
   select l.verdict into v_posted from (
     select array_agg(m.source order by m.ordinal) as sources, array_agg(m.destination order by m.ordinal) as destinations,
