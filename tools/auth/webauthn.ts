@@ -47,7 +47,7 @@ export default defineTool({
   title: 'Passkey',
   summary: 'Sign in with a passkey, or register one: first a challenge, then a session.',
   description:
-    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, valid for one use within five minutes. With a credential the answer is a session. Registering a passkey without a session creates a new account; with a session the passkey is added to that account. The first passkey of an account owns its wallet on chain if its algorithm is ES256, the preferred one; with any other, the gateway holds the wallet and verifies the signatures itself.',
+    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, for one use within five minutes. With a credential it is a session. Without a session a passkey creates an account, with one it is added. The first passkey owns the wallet on chain if its algorithm is ES256; with any other, the gateway holds the wallet and verifies the signatures itself.',
   route: 'POST /api/auth/webauthn',
   who: 'public',
   scopes: [],

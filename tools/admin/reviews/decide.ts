@@ -19,7 +19,7 @@ export default defineTool({
   title: 'Decide on a review',
   summary: 'Release or block a spend or a deposit that AML has flagged for review, or a recovery.',
   description:
-    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. A released deposit is credited at once, at the rate of that moment. `block`: exactly that spend is blocked permanently, or the deposit never credited. A released recovery unlocks its account, pauses its keys, disables its webhook endpoints and ends its sessions, and the owner signs in again; a blocked one leaves the account locked. The decision is stored with its reason and administrator, and never changes.',
+    '`release`: that spend passes once when it is sent again within 24 hours, under every other rule; a deposit is credited at once; a recovery unlocks its account with paused keys and ended sessions. `block`: never. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/reviews/{id}',
   who: 'admin',
   scopes: [],
