@@ -1,5 +1,6 @@
 /** Deliveries to an endpoint that does not answer: pauses, one delivery at a time, and its end after two days. */
 import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
@@ -154,5 +155,26 @@ onBothEngines('an endpoint that does not answer', (database) => {
     await openKey(database(), accountId)
     while ((await publishEvents(database(), new Date('2026-11-22T13:00:00.000Z'))) > 0);
     expect(await round()).toEqual({ requests: 1, ended: 'done' })
+  })
+
+  it('stays due when its last attempts are recorded while new events are published', async () => {
+    const { accountId, endpoint, round } = await openScene(1)
+    await openKey(database(), accountId)
+    const at = new Date(NOON)
+    const delivered = { status: 'delivered', next_attempt_at: null } as const
+    let publishing: Promise<number> | undefined
+    await database().transaction(async ({ kysely, call }) => {
+      await kysely
+        .updateTable('webhook_delivery')
+        .set(delivered)
+        .where('endpoint_id', '=', endpoint.id)
+        .execute()
+      const record = { name: 'record', text: "select webhook_record($1, '[]', $2, $2, null, $2) as status" }
+      expect(await call(record, [endpoint.id, at])).toEqual([{ status: 'active' }])
+      publishing = publishEvents(database(), at)
+      await pause(300)
+    })
+    expect(await publishing).toBeGreaterThan(0)
+    expect(await round()).toMatchObject({ requests: 1 })
   })
 })

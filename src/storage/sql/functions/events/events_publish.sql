@@ -7,7 +7,7 @@
 --
 -- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
---   that had nothing due.
+--   with new deliveries.
 create or replace function events_publish(p_limit int, p_at timestamptz)
 returns table (account_id text, last_sequence bigint, moved bigint) language plpgsql as $$
 #variable_conflict use_column
@@ -56,8 +56,9 @@ begin
     where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled')
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), due as (
-    update webhook_endpoint e set due_at = p_at
-    where e.id in (select d.endpoint_id from deliveries d) and e.paused_until is null and (e.due_at is null or e.due_at > p_at)
+    -- Without a condition on the row's own values: whoever records attempts right now changes them, and has not seen these deliveries.
+    update webhook_endpoint e set due_at = case when e.paused_until is null then least(e.due_at, p_at) else e.due_at end
+    where e.id in (select d.endpoint_id from deliveries d)
   )
   select h.account_id, h.last_sequence, (select count(*) from published) from head h;
 end $$;
