@@ -58,7 +58,7 @@ import {
   sandboxClientSecret,
   sandboxWebhookSecrets,
 } from './sandbox/sandbox.ts'
-import { rateLimitsOf, settingsOf } from './settings.ts'
+import { buildRateLimits, buildSettings } from './settings.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
@@ -85,7 +85,7 @@ export async function createRuntime(
     log,
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
-  const rateLimits = rateLimitsOf(config)
+  const rateLimits = buildRateLimits(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [{ started, late }, database] = await startTogether(
@@ -123,7 +123,7 @@ export async function createRuntime(
       releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
-    const settings = await settingsOf(config, origin, database)
+    const settings = await buildSettings(config, origin, database)
     const { dataKey } = settings
     const chainOwner = chainOwnerOf(config)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/base/clock.ts'
 import type { Log } from '../core/base/log.ts'
-import { type ChainName, chainFacts, rpcVariableOf } from '../core/money/chains.ts'
+import { type ChainName, chainFacts, nameRpcVariable } from '../core/money/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
 import { createEvmChain } from './evm-chain.ts'
 import { newSandboxSeed } from './keys.ts'
@@ -53,7 +53,7 @@ const WATCH_MS = 2_000
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
   const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000, hasCards = true } = options
-  const { variable = rpcVariableOf(name) } = options
+  const { variable = nameRpcVariable(name) } = options
   const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
   const seed = newSandboxSeed()

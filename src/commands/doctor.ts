@@ -1,7 +1,7 @@
 /** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
 import { systemClock } from '../core/base/clock.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
-import { rateLimitsOf, settingsErrors } from '../settings.ts'
+import { buildRateLimits, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   type CheckContext,
@@ -70,7 +70,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
 function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
     const config = readConfig(env, settingsErrors)
-    rateLimitsOf(config)
+    buildRateLimits(config)
     return config
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -44,7 +44,7 @@ export default defineTool({
     const { agentId = null, keyId = agentId, decisionId, id = decisionId, object, verdict = null } = input
     const caller = callerOf(context)
     const accountId = caller.account.id
-    const found = { id: id ?? null, object: object ?? null, verdict, page: pageOf(input) }
+    const found = { id: id ?? null, object: object ?? null, verdict, page: toPage(input) }
     if (caller.kind === 'key') {
       const own = caller.key.id
       if (keyId !== null && keyId !== own)

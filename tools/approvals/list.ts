@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { approvalStatus, approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
 import { listApprovals } from '../../src/books/approvals/approvals.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -24,7 +24,7 @@ export default defineTool({
   failures: [],
   example: { status: 'pending' },
   run: async (context, { status, ...input }) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const accountId = personOf(context).account.id
     const { rows, nextCursor } = cutPage(
       await listApprovals(context.database, { accountId, status, page, now: context.now }),

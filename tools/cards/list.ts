@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { sumOpenDebts } from '../../src/books/debts/debts.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { decimalOf, type Stablecoin } from '../../src/core/money/money.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -38,7 +38,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const accountId = callerOf(context).account.id
     const [cards, owed, escrow] = await Promise.all([
       listCards(context.database, { accountId, page }),

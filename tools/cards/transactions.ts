@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -27,7 +27,7 @@ export default defineTool({
     const { database } = context
     const card = await findOwnCard(database, { accountId: callerOf(context).account.id, id })
     if (card === undefined) throw new Failure('not_found', 'You have no such card.')
-    const page = pageOf(input)
+    const page = toPage(input)
     const { rows, nextCursor } = cutPage(await listTransactions(database, { cardId: card.id, page }), page)
     return { transactions: [...rows], nextCursor }
   },

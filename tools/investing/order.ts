@@ -8,7 +8,7 @@ import {
   decimalOfUnits,
   moneyOf,
 } from '../../src/core/money/money.ts'
-import { priceOf, priceText, sharesOf } from '../../src/core/money/shares.ts'
+import { parsePrice, priceText, toShares } from '../../src/core/money/shares.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitOrder } from '../../src/rails/investing/admit-order.ts'
@@ -19,8 +19,8 @@ import { orderConflict, placeWritten } from '../../src/rails/investing/place-ord
 import { findOrder, insertOrder, type OrderOwner } from '../../src/rails/investing/store.ts'
 
 /** 0.01 and 1,000,000 USD per share. */
-const MIN_PRICE = priceOf('0.01')
-const MAX_PRICE = priceOf('1000000')
+const MIN_PRICE = parsePrice('0.01')
+const MAX_PRICE = parsePrice('1000000')
 
 const orderRequest = z
   .strictObject({
@@ -64,7 +64,7 @@ const orderRequest = z
     if ((/\.(\d+)$/.exec(qty ?? '')?.[1]?.length ?? 0) > 9) refuse('qty', 'has more than 9 fraction digits')
     if (limitPrice === undefined) return
     if (type !== 'limit') refuse('limitPrice', 'is allowed for limit orders only')
-    const price = priceOf(limitPrice)
+    const price = parsePrice(limitPrice)
     if (price < MIN_PRICE || price > MAX_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
     const digits = /\.(\d+)$/.exec(limitPrice)?.[1]?.length ?? 0
     const max = limitPrice.startsWith('0.') ? 4 : 2
@@ -74,8 +74,8 @@ const orderRequest = z
   .transform((order) => ({
     ...order,
     notional: order.notional === undefined ? undefined : decimalOf(moneyOf('USD', order.notional)),
-    qty: order.qty === undefined ? undefined : decimalOfUnits(priceOf(order.qty), 9),
-    limitPrice: order.limitPrice === undefined ? undefined : priceText(priceOf(order.limitPrice)),
+    qty: order.qty === undefined ? undefined : decimalOfUnits(parsePrice(order.qty), 9),
+    limitPrice: order.limitPrice === undefined ? undefined : priceText(parsePrice(order.limitPrice)),
   }))
 
 type OrderRequest = z.output<typeof orderRequest>
@@ -85,9 +85,11 @@ const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRe
   canonicalJson({
     symbol,
     side,
-    ...(notional === undefined ? { qty: priceOf(qty ?? '0') } : { notional: moneyOf('USD', notional).units }),
+    ...(notional === undefined
+      ? { qty: parsePrice(qty ?? '0') }
+      : { notional: moneyOf('USD', notional).units }),
     type,
-    limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
+    limitPrice: limitPrice === undefined ? null : parsePrice(limitPrice),
   })
 
 function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
@@ -147,10 +149,10 @@ export default defineTool({
       if (named !== undefined && named.asked !== requestKeyOf(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
-    const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
+    const limit = input.limitPrice === undefined ? null : parsePrice(input.limitPrice)
     const size =
       input.notional === undefined
-        ? { qty: priceOf(input.qty ?? '0') }
+        ? { qty: parsePrice(input.qty ?? '0') }
         : { notional: moneyOf('USD', input.notional) }
     const admitted = await admitOrder(context, {
       accountId: owner.accountId,
@@ -168,7 +170,7 @@ export default defineTool({
       chain: null,
       counterparty: null,
       symbol,
-      ...(side === 'buy' || qty === null ? {} : { holding: sharesOf(symbol, qty) }),
+      ...(side === 'buy' || qty === null ? {} : { holding: toShares(symbol, qty) }),
       order: {
         row: {
           id: context.newId('ord', context.now),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listPurchases } from '../../src/rails/buying/store.ts'
@@ -26,7 +26,7 @@ export default defineTool({
     const { rows, nextCursor: next } = await listPurchases(context.database, {
       accountId: caller.account.id,
       keyId: caller.kind === 'key' ? caller.key.id : null,
-      page: pageOf(input),
+      page: toPage(input),
     })
     return { purchases: rows.map((row) => viewPurchase(row)), nextCursor: next }
   },

@@ -5,7 +5,7 @@
  */
 import { isAddress } from 'viem'
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals, decimalOf, type Money, stablecoins } from '../../core/money/money.ts'
@@ -264,7 +264,7 @@ function externalAccountOf(recipient: BankRecipient) {
             city: address.city,
             ...(address.region === null ? {} : { state: address.region }),
             ...(address.postalCode === null ? {} : { postal_code: address.postalCode }),
-            country: alpha3Of(address.country),
+            country: toAlpha3(address.country),
           },
         }),
   }
@@ -277,7 +277,7 @@ function numberOf(account: BankAccountNumber, country: string) {
       iban: {
         account_number: account.iban,
         ...(account.bic === null ? {} : { bic: account.bic }),
-        country: alpha3Of(country),
+        country: toAlpha3(country),
       },
     }
   if (account.scheme === 'uk')

@@ -3,7 +3,7 @@
  * transfer: Alpaca answers a repetition with the first result.
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import { decimalOfUnits } from '../../core/money/money.ts'
 import type {
   BrokerageAccount,
@@ -128,7 +128,7 @@ function bodyOf(application: BrokerageApplication) {
       city: application.city,
       ...(state === null ? {} : { state }),
       ...(postalCode === null ? {} : { postal_code: postalCode }),
-      country: alpha3Of(application.country),
+      country: toAlpha3(application.country),
     },
     identity: {
       given_name: application.firstName,
@@ -136,7 +136,7 @@ function bodyOf(application: BrokerageApplication) {
       date_of_birth: application.dateOfBirth,
       tax_id: application.taxId,
       tax_id_type: application.taxIdType,
-      country_of_tax_residence: alpha3Of(application.taxResidence),
+      country_of_tax_residence: toAlpha3(application.taxResidence),
       funding_source: application.fundingSources,
     },
     disclosures: {

@@ -3,7 +3,7 @@
  * @see https://docs.sumsub.com/reference/authentication
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
@@ -100,7 +100,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         firstName,
         lastName,
         dob: dateOfBirth,
-        country: alpha3Of(application.applicant.country),
+        country: toAlpha3(application.applicant.country),
         addresses: [addressOf(application.applicant)],
       },
     })
@@ -169,7 +169,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
 function addressOf({ address, residence, country }: Application['applicant']) {
   const { street = address, city, state, postalCode } = residence
   return {
-    country: alpha3Of(country),
+    country: toAlpha3(country),
     street,
     ...(city === undefined ? {} : { town: city }),
     ...(state === undefined ? {} : { state }),

@@ -1,7 +1,7 @@
 /** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
 import { decimalOfUnits } from '../../core/money/money.ts'
-import { type SwapToken, swapTokenOf, worthInMicros } from '../../core/money/swap-tokens.ts'
+import { findSwapToken, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from './port.ts'
 
@@ -78,7 +78,7 @@ function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLS
 
 /** Value of an amount of native coin. */
 function coinWorth({ chain }: SwapToken, wei: bigint): bigint {
-  const coin = swapTokenOf(chain, chain === 'polygon' ? 'POL' : 'ETH')
+  const coin = findSwapToken(chain, chain === 'polygon' ? 'POL' : 'ETH')
   return coin === undefined ? 0n : worthInMicros(wei, coin.decimals, coin.usdMicros)
 }
 
@@ -91,7 +91,7 @@ function shown(
   if (found === undefined || found === null || found.amount === 0n) return []
   const address = found.token.toLowerCase()
   const isCoin = address === COIN || address === ZERO
-  const coin = isCoin ? swapTokenOf(from.chain, from.chain === 'polygon' ? 'POL' : 'ETH') : undefined
+  const coin = isCoin ? findSwapToken(from.chain, from.chain === 'polygon' ? 'POL' : 'ETH') : undefined
   const token = coin ?? [from, to].find((each) => each.address?.toLowerCase() === address)
   if (token === undefined) throw new Error('bad_answer')
   const usdMicros = worthInMicros(found.amount, token.decimals, token.usdMicros)

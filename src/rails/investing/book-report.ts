@@ -2,7 +2,7 @@
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import { available, external } from '../../books/ledger/accounts.ts'
 import { toJson } from '../../core/base/json.ts'
-import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../../core/money/shares.ts'
+import { averagePrice, costRoundedUp, minimum, toShares, worthRoundedDown } from '../../core/money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../../providers/broker/port.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
@@ -113,7 +113,7 @@ async function bookPart(
   }: { ended: Order; part: { qty: bigint; cash: bigint }; changeId: string; at: Date },
 ): Promise<boolean> {
   const { id, accountId, decisionId, side, symbol } = order
-  const shares = sharesOf(symbol, qty)
+  const shares = toShares(symbol, qty)
   const isBuy = side === 'buy'
   const [given, got] = isBuy ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
   const { verdict } = await connection.gather<{ verdict: 'booked' | 'changed' }>(

@@ -1,12 +1,12 @@
 /** Resolves the token pair of a swap. */
 import { Failure } from '../../core/failures/failure.ts'
 import {
+  findSwapToken,
   isSwapChain,
   type SwapChain,
   type SwapToken,
   swapChainNames,
   swapChains,
-  swapTokenOf,
   symbolsOn,
 } from '../../core/money/swap-tokens.ts'
 
@@ -52,7 +52,7 @@ function chainOf(path: string, name: string): SwapChain {
 }
 
 function tokenOf(path: string, chain: SwapChain, symbol: string): SwapToken {
-  const token = swapTokenOf(chain, symbol)
+  const token = findSwapToken(chain, symbol)
   if (token !== undefined) return token
   throw invalid(
     path,

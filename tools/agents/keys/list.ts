@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
@@ -38,7 +38,7 @@ export default defineTool({
   example: {},
   run: async (context, { status, include, ...input }) => {
     const { database, now } = context
-    const page = pageOf(input)
+    const page = toPage(input)
     const owned = {
       accountId: personOf(context).account.id,
       kinds: include === undefined ? agentKinds : ownedKinds,

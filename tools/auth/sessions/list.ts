@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -39,7 +39,7 @@ export default defineTool({
   example: {},
   run: async ({ database, principal, now }, input) => {
     const { account, session } = personOf({ principal })
-    const page = pageOf(input)
+    const page = toPage(input)
     const { rows, nextCursor } = cutPage(
       await listSessions(database, { accountId: account.id, page, now }),
       page,

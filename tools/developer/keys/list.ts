@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
@@ -28,7 +28,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, { status, ...input }) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
     const { rows, nextCursor } = cutPage(await listKeys(context.database, { ...owned, status, page }), page)
     return { keys: rows.map(developerKeyOf), nextCursor }

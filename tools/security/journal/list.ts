@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { entryContent } from '../../../src/records/journal/entry.ts'
@@ -48,7 +48,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const { entries, nextCursor } = await listJournal(context.database, {
       accountId: personOf(context).account.id,
       page,

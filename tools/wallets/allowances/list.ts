@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { chainInput } from '../../../src/core/money/chains.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -36,7 +36,7 @@ export default defineTool({
   run: async (context, input) => {
     const { database, chain } = onChain(context, input.chain)
     const accountId = personOf(context).account.id
-    const page = pageOf(input)
+    const page = toPage(input)
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined || wallet.owner.kind === 'gateway') return { allowances: [], nextCursor: null }
     const kinds = [...agentKinds, ...developerKinds]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
@@ -28,7 +28,7 @@ export default defineTool({
   run: async (context, input) => {
     const { database } = context
     const accountId = personOf(context).account.id
-    const page = pageOf(input)
+    const page = toPage(input)
     // Ids sort by time after their prefix, so the cursor applies to every kind.
     const own = (prefix: string) => ({
       accountId,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { stablecoins } from '../../../src/core/money/money.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -37,6 +37,6 @@ export default defineTool({
   example: { state: 'confirmed', asset: 'USDC' },
   run: ({ database, ...context }, input) => {
     const accountId = callerOf(context).account.id
-    return listTransfers(database, { accountId, filter: input, page: pageOf(input) })
+    return listTransfers(database, { accountId, filter: input, page: toPage(input) })
   },
 })

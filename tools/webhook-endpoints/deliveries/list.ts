@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
@@ -25,7 +25,7 @@ export default defineTool({
   run: async (context, { id, ...page }) => {
     const { database } = context
     await requireEndpoint(database, { accountId: personOf(context).account.id, id })
-    const { rows, nextCursor } = await deliveriesOf(database, id, pageOf(page))
+    const { rows, nextCursor } = await deliveriesOf(database, id, toPage(page))
     return { deliveries: rows.map(viewDelivery), nextCursor }
   },
 })

@@ -2,7 +2,7 @@
  * Rate budgets for sending codes. Sign-in and recovery share none, so that neither blocks the other, and strangers share
  * none with the browsers of an owner. @see https://www.twilio.com/docs/verify/preventing-toll-fraud
  */
-import { networkOf } from '../../../core/base/address-range.ts'
+import { findNetwork } from '../../../core/base/address-range.ts'
 import type { RateBudget } from '../../../providers/rate-limiter/port.ts'
 import { messageBudget } from '../message-budget.ts'
 import type { Asker } from './asker.ts'
@@ -71,7 +71,7 @@ export function codeBudgets(kind: CodeKind, { destination, asker, at }: AskedCod
 
 /** Budgets of a network address and its IPv6 /48. */
 export function addressBudgets(kind: CodeKind, address: string): RateBudget[] {
-  const [rateClass, network] = [addressClasses[kind], networkOf(address)]
+  const [rateClass, network] = [addressClasses[kind], findNetwork(address)]
   return [
     { rateClass, client: address, endsAt: null },
     ...(network === null ? [] : [{ rateClass, client: network, share: NETWORK_SHARE, endsAt: null }]),

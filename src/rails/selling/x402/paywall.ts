@@ -6,7 +6,7 @@
  * requested again. Payment headers are never logged.
  */
 import { Failure } from '../../../core/failures/failure.ts'
-import { caip2Of, chainFacts } from '../../../core/money/chains.ts'
+import { chainFacts, toCaip2 } from '../../../core/money/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
 import { purchasedAnswer } from '../payments/receipt.ts'
@@ -85,7 +85,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
   /** A payment on a chain that has not answered yet may have been made before: a new one is never requested for it. */
   const requireAnswering = ({ network }: Payment) => {
-    const name = chains.absent.find((one) => one === network || caip2Of(chainFacts(one)) === network)
+    const name = chains.absent.find((one) => one === network || toCaip2(chainFacts(one)) === network)
     if (name !== undefined) throw facilitatorUnavailable()
   }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
