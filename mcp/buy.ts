@@ -3,7 +3,7 @@
  * whichever pays; a repeated call returns the purchase or its state.
  */
 
-import { violationOf } from '../policies/decision.ts'
+import { buildViolation } from '../policies/decision.ts'
 import { Failure } from '../src/core/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
@@ -89,7 +89,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
 /** A paused key cannot buy with any money; the failure equals that of the spend gate. */
 function paused(): Failure {
   return new Failure('policy_denied', 'The key is paused and cannot buy, whichever money pays.', {
-    violations: [violationOf('paused', {})],
+    violations: [buildViolation('paused', {})],
     hint: 'Ask the owner to resume the key.',
   })
 }

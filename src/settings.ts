@@ -3,12 +3,12 @@
 import {
   type AmlLimits,
   defaultAmlLimits,
-  structuringOf,
-  thresholdsOf,
-  velocityOf,
+  parseStructuring,
+  parseThresholds,
+  parseVelocity,
 } from '../policies/aml/limits.ts'
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
-import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
+import { parseRateLimit, rateClasses } from '../policies/rate-classes.ts'
 import { namesOfOrigin } from './core/base/origins.ts'
 import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
@@ -105,7 +105,7 @@ export function buildRateLimits({ rates }: Config): ReadonlyMap<string, RateLimi
   )
   for (const [variable, text] of Object.entries(rates)) {
     const name = known.get(variable)
-    const limit = rateLimitOf(text)
+    const limit = parseRateLimit(text)
     if (name === undefined)
       throw new Error(`${variable} is not a rate limit; use ${[...known.keys()].join(', ')}.`)
     if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
@@ -126,10 +126,10 @@ export function buildRateLimits({ rates }: Config): ReadonlyMap<string, RateLimi
 function buildAmlLimits({ aml }: Pick<Config, 'aml'>): AmlLimits {
   const { velocity, structuring, thresholds } = defaultAmlLimits
   return {
-    velocity: stated('AML_VELOCITY', aml.velocity, velocityOf, '50000/86400,10000/600/10') ?? velocity,
-    structuring: stated('AML_STRUCTURING', aml.structuring, structuringOf, '3/86400/80') ?? structuring,
+    velocity: stated('AML_VELOCITY', aml.velocity, parseVelocity, '50000/86400,10000/600/10') ?? velocity,
+    structuring: stated('AML_STRUCTURING', aml.structuring, parseStructuring, '3/86400/80') ?? structuring,
     thresholds:
-      stated('TRAVEL_RULE_THRESHOLDS', aml.thresholds, thresholdsOf, 'default:1000,US:3000,EU:0') ??
+      stated('TRAVEL_RULE_THRESHOLDS', aml.thresholds, parseThresholds, 'default:1000,US:3000,EU:0') ??
       thresholds,
   }
 }

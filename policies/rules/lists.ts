@@ -1,4 +1,4 @@
-import { type RuleName, type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type RuleName, type Violation } from '../decision.ts'
 
 /** Allow and deny lists; without `allow`, everything that is not denied is allowed. */
 interface Lists {
@@ -19,5 +19,5 @@ export function listed(
   const isDenied = isNamed || (requested === null && deny.length > 0)
   if (!isDenied && (allow === undefined || allow.some((entry) => entry === requested))) return undefined
   const limit = isNamed ? `not ${requested}` : (allow?.join(',') ?? null)
-  return violationOf(rule, { limit, requested })
+  return buildViolation(rule, { limit, requested })
 }

@@ -4,7 +4,7 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
-import { noPolicy, violationOf } from '../../../policies/decision.ts'
+import { buildViolation, noPolicy } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import { findAskedApproval } from '../../books/approvals/approvals.ts'
 import { buildSpendRequest, policyFacts } from '../../books/spending/build-spend-request.ts'
@@ -139,7 +139,7 @@ function foreseeDenial(call: Call, context: Context): ForeseenDenial | null {
   const violations = [
     // The payee is not known yet.
     ...broken.filter(({ rule }) => rule !== 'counterparty'),
-    ...(caller.key.status === 'active' ? [] : [violationOf('paused', {})]),
+    ...(caller.key.status === 'active' ? [] : [buildViolation('paused', {})]),
   ]
   if (violations.length === 0) return null
   return { spending, judged: { violations, cooldownSeconds: null, needsApproval: false } }

@@ -4,7 +4,7 @@
  */
 
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { missingOf } from '../../../policies/kyc.ts'
+import { findMissing } from '../../../policies/kyc.ts'
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { toJson } from '../../core/base/json.ts'
@@ -348,7 +348,7 @@ function nameOf({ applicant: { firstName = '', lastName = '' } }: PartialApplica
 }
 
 function lackingIn(level: 'basic' | 'full', said: PartialApplicant): readonly string[] {
-  return missingOf(level, givenOf(said))
+  return findMissing(level, givenOf(said))
 }
 
 function givenOf({ applicant, documents }: PartialApplicant): ReadonlySet<string> {

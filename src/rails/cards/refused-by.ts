@@ -1,5 +1,5 @@
 /** Declines that do not depend on counters. */
-import { refusalOf } from '../../../policies/cards/controls.ts'
+import { findControlRefusal } from '../../../policies/cards/controls.ts'
 import { type KycLimits, neededLevel } from '../../../policies/kyc.ts'
 import type { CardAuthorization, CardReason } from '../../providers/card-processor/port.ts'
 import type { RailControls } from '../../providers/rail-controls/port.ts'
@@ -26,7 +26,7 @@ export async function findRefusal(
 ): Promise<CardReason | null> {
   if (card.isAccountLocked) return 'account_locked'
   if (!(await railControls.read('card-payments')).enabled) return 'rail_disabled'
-  const refusal = refusalOf(card, { channel, mcc: merchant.mcc, units })
+  const refusal = findControlRefusal(card, { channel, mcc: merchant.mcc, units })
   if (refusal !== null) return refusal
   const { key } = card
   const isOver = key !== null && key.expiresAt !== null && key.expiresAt.getTime() <= now.getTime()
