@@ -36,7 +36,7 @@ interface Waiting {
 
 export interface Approvals {
   /** Returns the approval that a result waits for, or null. */
-  pendingOf(result: ToolResult): PendingApproval | null
+  parsePending(result: ToolResult): PendingApproval | null
   /**
    * Waits until the approval is decided and the approved call has finished. @returns the current caller, for
    * repeating the call; null on timeout, or when the key is no longer valid.
@@ -80,9 +80,9 @@ export function createApprovals({
     look: (ids) => findDecidedApprovals(database, { ids, now: clock() }),
   })
   /** Number of waiting calls, by key. */
-  const waitingOf = new Map<string, number>()
+  const waitingByKey = new Map<string, number>()
   return {
-    pendingOf({ isError, content: [{ text }] }) {
+    parsePending({ isError, content: [{ text }] }) {
       if (isError !== true) return null
       const { data } = problem.safeParse(parseJson(text))
       if (data === undefined) return null
@@ -103,10 +103,10 @@ export function createApprovals({
     { withinMs, signal, look }: Waiting,
   ): Promise<McpCaller | null> {
     const keyId = caller.principal.key.id
-    const count = waitingOf.get(keyId) ?? 0
+    const count = waitingByKey.get(keyId) ?? 0
     // The result says how to retry.
     if (count >= MAX_WAITING) return null
-    waitingOf.set(keyId, count + 1)
+    waitingByKey.set(keyId, count + 1)
     try {
       const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
       const ended = waiters.until(id, stop)
@@ -121,9 +121,9 @@ export function createApprovals({
       const principal = await currentPrincipal(database, caller, now)
       return principal === null ? null : { ...caller, principal, now }
     } finally {
-      const left = (waitingOf.get(keyId) ?? 1) - 1
-      if (left === 0) waitingOf.delete(keyId)
-      else waitingOf.set(keyId, left)
+      const left = (waitingByKey.get(keyId) ?? 1) - 1
+      if (left === 0) waitingByKey.delete(keyId)
+      else waitingByKey.set(keyId, left)
     }
   }
 }

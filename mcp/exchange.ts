@@ -45,8 +45,8 @@ export function openExchange(
   elicitation: ElicitationClient | null,
   { requestId, headers }: { requestId: string | number; headers: Readonly<Record<string, string>> },
 ): Exchange {
-  const { promise: response, resolve: respond } = promiseOf<Response>()
-  const { promise: closed, resolve: end } = promiseOf<void>()
+  const { promise: response, resolve: respond } = createPromise<Response>()
+  const { promise: closed, resolve: end } = createPromise<void>()
   const waits = new Map<string | number, Wait>()
   const ended = new AbortController()
   let stream: ReturnType<typeof openEventStream> | null = null
@@ -133,7 +133,7 @@ function asError(error: unknown): Error {
 }
 
 /** `Promise.withResolvers`, which Node 20 does not have. */
-function promiseOf<Value>() {
+function createPromise<Value>() {
   let resolve: (value: Value) => void = () => {}
   const promise = new Promise<Value>((settle) => {
     resolve = settle

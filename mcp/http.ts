@@ -58,7 +58,7 @@ export function mcpHandler(
     if (principal.kind !== 'key') throw keyRequired(principal)
     const caller = { principal, ...from, toolsets: toolsetsIn(request, offer.rooms) }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
-    const message = parsedBodyOf(body)
+    const message = parseBody(body)
     // Protocols since 2025-06-18 have no batches, and a batch would count as one request against the limits.
     if (Array.isArray(message))
       throw new Failure(
@@ -89,7 +89,7 @@ const toolCall = z.looseObject({
   params: z.looseObject({ name: z.string() }),
 })
 
-function parsedBodyOf(body: Uint8Array): unknown {
+function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (cause) {

@@ -51,7 +51,7 @@ export function toListedTool(
       properties: described(members, inToolTerms),
       ...(needed.length > 0 ? { required: needed } : {}),
     },
-    outputSchema: { ...described(outputOf(tool, output), inToolTerms), type: 'object' },
+    outputSchema: { ...described(buildOutput(tool, output), inToolTerms), type: 'object' },
     annotations: {
       title: tool.title,
       readOnlyHint: tool.effect === 'read',
@@ -83,7 +83,7 @@ function isIdempotent({ effect, route }: Tool): boolean {
 }
 
 /** The answer of a tool that writes says whether it is the stored one of an earlier call. */
-function outputOf({ effect }: Tool, output: JsonSchema): object {
+function buildOutput({ effect }: Tool, output: JsonSchema): object {
   if (effect === 'read') return shareShapes(compactSchema(output, 'output'))
   const replayed = { type: 'boolean', description: 'True for the stored answer of an earlier call.' }
   return shareShapes(

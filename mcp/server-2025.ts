@@ -95,7 +95,7 @@ function serverFor(
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const { name, arguments: given = {} } = params
     const result = unstructuredError(await offer.call(caller, name, given, params._meta))
-    const pending = elicited.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
+    const pending = elicited.asking?.canOpenPages === true ? approvals.parsePending(result) : null
     if (pending === null) return result
     const later = await askOwner(approvals, { caller, pending, extra, ...elicited })
     return later === null ? result : unstructuredError(await offer.call(later, name, given))

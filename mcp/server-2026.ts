@@ -127,7 +127,7 @@ async function callWithOwner(
   },
 ) {
   const result = await offer.call(caller, name, given, meta)
-  const pending = approvals.pendingOf(result)
+  const pending = approvals.parsePending(result)
   const { envelope, inputResponses, signal } = context.mcpReq
   if (pending === null || !opensPages.safeParse(envelope).success) return result
   const { message, url } = pending

@@ -15,10 +15,10 @@ const named: ReadonlyMap<unknown, string> = new Map([
 /** Returns the headers of a 2026-era message; empty for other messages. */
 export function standardHeaders(message: object): Record<string, string> {
   const { method, params } = { method: undefined, params: undefined, ...message }
-  const version = memberOf(memberOf(params, '_meta'), VERSION)
+  const version = readMember(readMember(params, '_meta'), VERSION)
   if (typeof method !== 'string' || typeof version !== 'string' || !isPlain(method) || !isPlain(version))
     return {}
-  const name = memberOf(params, named.get(method) ?? '')
+  const name = readMember(params, named.get(method) ?? '')
   return {
     'mcp-protocol-version': version,
     'mcp-method': method,
@@ -26,7 +26,7 @@ export function standardHeaders(message: object): Record<string, string> {
   }
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined
 }
 

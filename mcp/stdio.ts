@@ -77,7 +77,7 @@ async function forward(line: string, gateway: Gateway): Promise<void> {
     return writeMessage(
       failed(null, codes.notARequest, 'The line is not a JSON-RPC message: send one object per line.'),
     )
-  const id = idOf(message)
+  const id = readId(message)
   const headers = standardHeaders(message)
   const cancelled = new AbortController()
   if (id !== undefined && headers['mcp-method'] !== undefined) gateway.underWay.set(id, cancelled)
@@ -203,7 +203,7 @@ function parsed(line: string): unknown {
 }
 
 /** Returns the id of a request; undefined for notifications and responses. */
-function idOf(message: object): Id | undefined {
+function readId(message: object): Id | undefined {
   const isAnswer = !('method' in message) && ('result' in message || 'error' in message)
   if (isAnswer || !('id' in message)) return undefined
   return typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null

@@ -26,9 +26,9 @@ export function createWatch(
     const { key } = caller.principal
     if ((await findMcpSession(database, { id, keyId: key.id, now })) === undefined) return null
     const principal = await currentPrincipal(database, caller, now)
-    return principal === null ? null : namesOf({ ...caller, principal })
+    return principal === null ? null : listNames({ ...caller, principal })
   }
-  const namesOf = (caller: McpCaller) =>
+  const listNames = (caller: McpCaller) =>
     offer
       .tools(caller)
       .map(({ name }) => name)
@@ -42,7 +42,7 @@ export function createWatch(
     const stream = openEventStream({ headers: { 'mcp-session-id': id }, onCancel: () => ended.abort() })
     const follow = async () => {
       const signal = AbortSignal.any([ended.signal, ending])
-      let known = namesOf(caller)
+      let known = listNames(caller)
       while (!signal.aborted) {
         await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
