@@ -14,7 +14,7 @@ import {
 } from './books/spending/authenticate.ts'
 import { observedReserve } from './books/spending/observed-reserve.ts'
 import { createReserveQueue } from './books/spending/reserve-queue.ts'
-import { chainOwnerOf, type StartedChains, startConfiguredChains } from './chain/configured.ts'
+import { readChainOwner, type StartedChains, startConfiguredChains } from './chain/configured.ts'
 import { type Clock, systemClock } from './core/base/clock.ts'
 import { newId } from './core/base/ids.ts'
 import type { Log } from './core/base/log.ts'
@@ -125,7 +125,7 @@ export async function createRuntime(
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     const settings = await buildSettings(config, origin, database)
     const { dataKey } = settings
-    const chainOwner = chainOwnerOf(config)
+    const chainOwner = readChainOwner(config)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
@@ -241,7 +241,7 @@ async function connectLate(
 }
 
 /** Parts of adapters for read-only commands; no other file may import an adapter. */
-export { chainOwnerOf } from './chain/configured.ts'
+export { readChainOwner } from './chain/configured.ts'
 export const loadChainInspection = () => import('./chain/node/inspect.ts')
 export const loadChainContracts = () => import('./chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'

@@ -110,11 +110,11 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     entryPoint: first.contracts.entryPoint,
     tokens,
     signer,
-    walletAddress: async (wallet) => first.wallets.safeOf(wallet).address,
-    modules: (wallet) => repeatable((session) => modulesOf(session, wallet)),
+    walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,
+    modules: (wallet) => repeatable((session) => readModules(session, wallet)),
     // Depends only on contract addresses, which are the same in every session.
     operationOf: (operation) => first.operations.operationOf(operation),
-    async balanceOf(token, address) {
+    async readBalance(token, address) {
       const contract = tokens[token]
       if (contract === undefined) return 0n
       return repeatable(({ client }) =>
@@ -128,9 +128,9 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     },
     submit: (operation) =>
       once((session) => session.operations.submit({ ...operation, wallet: covered(operation.wallet) })),
-    operationHashOf: (operation) => first.operations.operationHashOf(operation),
-    executionOf: (operation, waitMs) =>
-      repeatable((session) => session.operations.executionOf(operation, waitMs)),
+    hashOperation: (operation) => first.operations.hashOperation(operation),
+    awaitExecution: (operation, waitMs) =>
+      repeatable((session) => session.operations.awaitExecution(operation, waitMs)),
     authorizationState: (authorization) =>
       repeatable(({ client, logSearch }) => readAuthorizationState(client, authorization, logSearch)),
     isAuthorizationOver: (authorization, validBefore) =>
@@ -153,7 +153,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
         isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${id}`,
       ),
     allowancePrices,
-    allowanceOf: async (wallet, agentId) =>
+    readAllowance: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null
         : repeatable((session) => readAllowance(session, covered(wallet), agentId)),
@@ -175,11 +175,11 @@ async function fundGas(relayer: Relayer, to: Address, wei: bigint): Promise<void
   if (receipt?.status !== 'success') throw new Error(`Sending ${wei} wei to ${to} was refused.`)
 }
 
-async function modulesOf(
+async function readModules(
   { client, wallets, deployments, contracts }: EvmSession,
   wallet: Wallet,
 ): Promise<WalletModule[]> {
-  const { address } = wallets.safeOf(wallet)
+  const { address } = wallets.findSafe(wallet)
   const known = new Map<Address, Omit<WalletModule, 'address' | 'chain' | 'status'>>([
     [contracts.module, safe4337Module],
     [contracts.allowances, allowanceModule],

@@ -10,7 +10,7 @@ import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { chainFacts } from '../core/money/chains.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
-import { chainOwnerOf, loadChainInspection, loadRedisRateLimiter, openDatabase } from '../runtime.ts'
+import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwner } from '../runtime.ts'
 import { findAbsentParts } from './absent-parts.ts'
 import { dataKeyOf } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
@@ -66,7 +66,7 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
         const deployment = {
           dataKey: await dataKeyOf(database, config),
           chainId: null,
-          chainOwner: chainOwnerOf(config),
+          chainOwner: readChainOwner(config),
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)

@@ -16,14 +16,14 @@ export function fingerprintOf(name: string, input: unknown): string {
  * explained later; EVM addresses are compared without case, and the default chain is the same named or not.
  */
 export function spendFingerprintOf(
-  { chains }: { readonly chains: Pick<Chains, 'all' | 'nameOf'> },
+  { chains }: { readonly chains: Pick<Chains, 'all' | 'resolveName'> },
   name: string,
   input: unknown,
 ): string {
   if (typeof input !== 'object' || input === null) return fingerprintOf(name, input)
   const compared = Object.entries(input).flatMap(([member, value]) => {
     if (member === 'reason') return []
-    const isDefault = typeof value === 'string' && chains.nameOf(value) === chains.all[0].name
+    const isDefault = typeof value === 'string' && chains.resolveName(value) === chains.all[0].name
     if (member === 'chain' && isDefault) return []
     return [[member, withoutCase(value)] as const]
   })

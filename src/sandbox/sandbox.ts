@@ -236,7 +236,7 @@ async function restoreChainBalances({ database, chain, chains, clock, log }: San
 }
 
 async function fundPayer(chain: Chain, address: Hex): Promise<void> {
-  const balance = await chain.balanceOf('USDC', address)
+  const balance = await chain.readBalance('USDC', address)
   if (balance < PAYER_UNITS / 2n)
     await chain.mint([{ token: 'USDC', to: address, units: PAYER_UNITS - balance }])
   await chain.fundGas(address, PAYER_WEI)

@@ -212,7 +212,7 @@ export default defineTool({
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
     const { category, asset, counterparty, recipientId, mcc, symbol } = input.spend
-    const chain = input.spend.chain == null ? null : context.chains.nameOf(input.spend.chain)
+    const chain = input.spend.chain == null ? null : context.chains.resolveName(input.spend.chain)
     const { money, fee } = await plan(context, { accountId, spend: input.spend })
     const aml = await screen(context, { accountId, keyId: key?.id ?? null, money, spend: input.spend })
     const { firstDenied, ...simulated } = await simulateSpends(context, {

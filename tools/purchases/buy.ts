@@ -302,7 +302,7 @@ async function affordableChunk(
 ): Promise<bigint> {
   if (wallet === undefined || wallet.owner.kind === 'gateway' || chosen === 0n || keyId === null)
     return chosen
-  const allowance = await chain.allowanceOf(wallet, keyId)
+  const allowance = await chain.readAllowance(wallet, keyId)
   if (allowance === null) return chosen
   const { dailyMicros, spentMicros, onceMicros } = allowance
   const leftMicros = (dailyMicros > spentMicros ? dailyMicros - spentMicros : 0n) + onceMicros

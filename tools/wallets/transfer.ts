@@ -242,7 +242,7 @@ function answerOf(
     token: money.asset,
     amount: decimalOf(money),
     destination: getAddress(destination),
-    chain: context.chains.nameOf(chain),
+    chain: context.chains.resolveName(chain),
     gasSponsored: true as const,
     authorization: facts.authorized.signer,
     screening: facts.screening,

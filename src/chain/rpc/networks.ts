@@ -77,7 +77,7 @@ export function issuedTokensOn(name: ChainName): SandboxTokens {
 }
 
 /** Addresses of tokens. */
-export function addressesOf(tokens: ChainFacts['tokens']): TokenAddresses {
+export function mapAddresses(tokens: ChainFacts['tokens']): TokenAddresses {
   const others = stablecoins.flatMap((symbol) => {
     const token = tokens[symbol]
     return token === undefined ? [] : [[symbol, token.address] as const]
@@ -92,7 +92,7 @@ export function addressIn(tokens: TokenAddresses, token: Stablecoin): Address {
   return address
 }
 
-export const sandboxTokenAddresses = addressesOf(sandboxTokens)
+export const sandboxTokenAddresses = mapAddresses(sandboxTokens)
 
 /**
  * Tokens with a price in the allowances of every wallet with an own signer. They are part of the wallet's setup, so

@@ -28,7 +28,7 @@ const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
     )
     .as('mfa_enrolled')
 
-/** Columns for {@link keyOf}. */
+/** Columns for {@link parseKey}. */
 export const keyColumns = [
   'access_key.id',
   'access_key.kind',

@@ -86,7 +86,7 @@ async function lackOf(
   balance: PurseBalance,
 ): Promise<bigint> {
   const { address, asset, available, held } = balance
-  const onChain = await chain.balanceOf(asset, address)
+  const onChain = await chain.readBalance(asset, address)
   let lack = available + held - onChain
   if (lack <= 0n) return 0n
   for (const { units, nonce } of await openPayments(database, balance)) {

@@ -45,7 +45,7 @@ export default defineTool({
     const allowances = await Promise.all(
       rows.map(async ({ id }) => {
         const agentId = id === cards.id ? CARDS_AGENT : id
-        return { agentId, allowance: await chain.allowanceOf(wallet, agentId) }
+        return { agentId, allowance: await chain.readAllowance(wallet, agentId) }
       }),
     )
     return {

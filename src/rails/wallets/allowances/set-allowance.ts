@@ -102,7 +102,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
       authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
     },
   )
-  const allowance = await chain.allowanceOf(wallet, allowed.agentId)
+  const allowance = await chain.readAllowance(wallet, allowed.agentId)
   if (allowance === null) throw new Error('an owner-held wallet must have allowances')
   return { agentId: allowed.agentId, ...allowance }
 }

@@ -56,7 +56,7 @@ async function lackOf(
   { database, chain }: Parts,
   { accountId, address, asset, units }: EscrowBalance,
 ): Promise<bigint> {
-  let lack = units - (await chain.balanceOf(asset, address))
+  let lack = units - (await chain.readBalance(asset, address))
   if (lack <= 0n) return 0n
   for (const transfer of await openTransfersOf({ database, chain }, { accountId, address })) {
     if (!transfer.wallet.isEscrow || transfer.token !== asset) continue

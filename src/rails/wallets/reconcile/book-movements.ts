@@ -159,7 +159,7 @@ async function findBooked(
   for (const others of [false, true])
     for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
       // The chain executes an operation once, in any transaction.
-      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return candidate
+      if (chain.hashOperation(operationOf(candidate)) === operationHash) return candidate
     }
   return null
 }

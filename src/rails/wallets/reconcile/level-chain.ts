@@ -42,7 +42,7 @@ type Booked = Awaited<ReturnType<typeof readBookedBalances>>
 
 /** Reads a wallet's on-chain balances, in the order of the stablecoins. */
 function balancesOn(chain: Chain, address: Address): Promise<readonly bigint[]> {
-  return Promise.all(stablecoins.map((token) => chain.balanceOf(token, address)))
+  return Promise.all(stablecoins.map((token) => chain.readBalance(token, address)))
 }
 
 /** @param booked must be read before `onChain`. */

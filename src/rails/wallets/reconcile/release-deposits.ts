@@ -176,7 +176,7 @@ async function readCover(
   if (kept.identity !== (await chain.identity()) || cursor === undefined) return answer('missing')
   const address = (await isMined(chain, kept)) ? await addressOfPlace(database, kept) : undefined
   if (address === undefined) return answer('missing')
-  const onChain = await chain.balanceOf(asset, address)
+  const onChain = await chain.readBalance(asset, address)
   // Deposits that arrived without being booked yet cover nothing: booking them changes the books, or keeps them.
   const [fromBlock, toBlock] = [cursor.block.number + 1n, await chain.blockNumber()]
   const found = fromBlock > toBlock ? [] : await chain.findTransfers({ fromBlock, toBlock, to: address })

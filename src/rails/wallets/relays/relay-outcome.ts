@@ -115,7 +115,7 @@ export async function rejectedRelayOutcome(
   const end = await relayOutcome(dependencies, relay)
   if (end !== undefined) return end
   if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
-    const balance = await chain.balanceOf(payment.token, payment.payer)
+    const balance = await chain.readBalance(payment.token, payment.payer)
     return balance >= payment.units
       ? undefined
       : rejectedOutcome('balance', 'The payer no longer has the amount.')

@@ -43,7 +43,7 @@ const MAX_OLD_PERMITS = 10n
 /** A chain whose tokens are read. */
 type TokenReader = Pick<Chain, 'name' | 'tokens' | 'signer'>
 
-export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
+export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'readBalance'>
 
 /** Reasons for a token to reject a signed payment. `refused`: for a reason of its own, such as a blocked payer. */
 export const rejections = [
@@ -76,7 +76,7 @@ export async function judgePayment(
   if (await isUsed(chain, payment)) throw used()
   await requireSignature(chain, payment)
   const { token, units, payer } = payment
-  const balance = await chain.balanceOf(token, payer)
+  const balance = await chain.readBalance(token, payer)
   if (balance >= units) return requireAccepted(chain, payment, now)
   const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
   throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
