@@ -8,7 +8,7 @@ import { Failure } from '../src/core/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
 import { requireScope } from '../src/kernel/gates/scope.ts'
-import { purchaseOf } from '../src/kernel/purchase.ts'
+import { namePurchase } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Seller } from '../src/rails/selling/x402/sale.ts'
 import type { McpCaller } from './caller.ts'
@@ -40,7 +40,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
     const call = tool.decode(input)
     const { sell } = call
     if (sell === null) throw new Error(`${tool.name} is not for sale`)
-    const { named: purchase, isOwners } = purchaseOf(
+    const { named: purchase, isOwners } = namePurchase(
       { database, chains, now },
       { principal, key },
       { tool, call },

@@ -6,7 +6,7 @@ import { newId } from '../core/base/ids.ts'
 import { createLog, terminalDestination } from '../core/base/log.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
-import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
+import { buildCatalogue, type CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { findNamedFounder } from '../people/identity/accounts.ts'
@@ -115,7 +115,7 @@ async function openGateway(
   config: Config,
   { tools, mcpHandler, isDraining }: ServedSurfaces & { isDraining: () => boolean },
 ) {
-  const catalogue = catalogueOf(tools, services.settings)
+  const catalogue = buildCatalogue(tools, services.settings)
   const ending = new AbortController()
   const paywall = await openFxPaywall(services, config)
   const doorbell = await openDoorbell(() => pace.noteActivity())

@@ -17,7 +17,7 @@ export interface CatalogueEntry {
 }
 
 /** Selects the tools that this deployment serves, and converts their schemas. */
-export function catalogueOf(
+export function buildCatalogue(
   tools: readonly Tool[],
   { mode, guests }: Pick<Settings, 'mode' | 'guests'>,
 ): readonly CatalogueEntry[] {
@@ -25,7 +25,7 @@ export function catalogueOf(
   return tools
     .filter(({ only }) => only === undefined || exists[only])
     .map((tool) => {
-      const named = lazy(() => ({ input: schemaOf(tool.input), output: schemaOf(tool.output) }))
+      const named = lazy(() => ({ input: toSchema(tool.input), output: toSchema(tool.output) }))
       const input = lazy(() => inlined(named().input))
       const output = lazy(() => inlined(named().output))
       return {
@@ -58,7 +58,7 @@ function inlined({ $defs, ...schema }: JsonSchema): JsonSchema {
   return inline(schema) as JsonSchema
 }
 
-function schemaOf(schema: z.ZodType): JsonSchema {
+function toSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...converted } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from '../../policies/scopes.ts'
 import { nextCursor, pageMembers } from '../../src/core/base/page.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { payoutReferences, searchPayoutTexts } from '../../src/rails/banking/payout-texts.ts'
@@ -71,7 +71,7 @@ export default defineTool({
   failures: [],
   example: { kind: 'transfer', limit: 20 },
   run: async (context, { limit = 50, cursor, kind, direction, agentId, status, search, from, to }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
     const accountId = caller.account.id
     const found = search === undefined ? [] : await searchPayoutTexts(context, { accountId, search })

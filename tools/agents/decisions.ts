@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decisionView, isKeyOf, showDecisions } from '../../src/records/decisions/show-decisions.ts'
 
@@ -42,7 +42,7 @@ export default defineTool({
   example: { verdict: 'deny' },
   run: async (context, input) => {
     const { agentId = null, keyId = agentId, decisionId, id = decisionId, object, verdict = null } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const found = { id: id ?? null, object: object ?? null, verdict, page: toPage(input) }
     if (caller.kind === 'key') {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { birthDateError } from '../../policies/kyc.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { countryCode, personName } from '../../src/people/compliance/identity-fields.ts'
@@ -125,7 +125,7 @@ export default defineTool({
     const isIdentity = Object.keys(applicant).length > 0 || documents.length > 0
     const isStatusRead = !isIdentity && level === 'basic'
     // Identity data can block an account, so keys must not submit it.
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     if (caller.kind === 'key' && !isStatusRead) throw personNeeded()
     // An approval raises limits, also those of keys, and binds the account to this name.
     if (caller.kind === 'session' && caller.account.mfaEnrolled && isIdentity) requireStepUp(context)

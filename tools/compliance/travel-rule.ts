@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { chainInput } from '../../src/core/money/chains.ts'
 import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { countryCode, lei, personName } from '../../src/people/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/people/compliance/record-travel-rule.ts'
@@ -111,7 +111,7 @@ export default defineTool({
   },
   run: async (context, input) => {
     const { database } = context
-    const { account } = callerOf(context)
+    const { account } = requireCaller(context)
     const wallet = await findWallet(database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const transfer = await transferOf(context, input)
@@ -157,7 +157,7 @@ async function transferOf(
       decisionId: null,
     }
   }
-  const accountId = callerOf(context).account.id
+  const accountId = requireCaller(context).account.id
   const found = await findOwnTransfer(context.database, { accountId, id: transferId })
   if (found === undefined) throw new Failure('not_found', 'The account has no such transfer.')
   return found

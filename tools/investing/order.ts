@@ -9,7 +9,7 @@ import {
   moneyOf,
 } from '../../src/core/money/money.ts'
 import { parsePrice, priceText, toShares } from '../../src/core/money/shares.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitOrder } from '../../src/rails/investing/admit-order.ts'
 import { findRepeatedOrder } from '../../src/rails/investing/find-repeated-order.ts'
@@ -93,7 +93,7 @@ const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRe
   })
 
 function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
 }
 

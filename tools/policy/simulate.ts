@@ -23,7 +23,7 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -261,7 +261,7 @@ async function resolveSubject(
   context: Context,
   { keyId, policy, replay: isReplay = false }: z.output<typeof request>,
 ): Promise<{ accountId: string; key: AccessKey | null; policy: Policy | null }> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   if (caller.kind === 'key') {
     if (policy !== undefined || isReplay)

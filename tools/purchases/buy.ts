@@ -8,8 +8,8 @@ import { idempotencyInProgress } from '../../src/core/failures/idempotency-failu
 import { moneyOf } from '../../src/core/money/money.ts'
 import { minimum } from '../../src/core/money/shares.ts'
 import { usdMicrosAt } from '../../src/core/money/usd-value.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { idempotencyOwner, spendFingerprintOf } from '../../src/kernel/fingerprint.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { hashSpendCall, idempotencyOwner } from '../../src/kernel/fingerprint.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -152,7 +152,7 @@ export default defineTool({
     const repeated = await findEarlier(context, input)
     if (repeated !== undefined) return { repeats: repeated }
     const request = readRequest(input, { loopback: isSandbox(context) })
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const table = await latestOrDollars(context.rates, context.now)
@@ -248,7 +248,7 @@ export default defineTool({
         await findAuthenticFacts(context.database, {
           dataKey: context.settings.dataKey,
           decisionId,
-          accountId: callerOf(context).account.id,
+          accountId: requireCaller(context).account.id,
         }),
       )
     const request = readRequest(input, { loopback: isSandbox(context) })
@@ -282,11 +282,11 @@ function isSandbox({ settings }: Pick<Context, 'settings'>): boolean {
 async function findEarlier(context: Context, input: BuyRequest): Promise<string | undefined> {
   const { idempotencyKey: key } = context
   if (key === null) return undefined
-  const principal = idempotencyOwner(callerOf(context))
+  const principal = idempotencyOwner(requireCaller(context))
   return findAllowedDecision(context.database, {
     principal,
     key,
-    fingerprint: spendFingerprintOf(context, NAME, input),
+    fingerprint: hashSpendCall(context, NAME, input),
   })
 }
 
@@ -322,7 +322,7 @@ async function authorizePurchase(
     units,
   }: { input: BuyRequest; parties: TransferParties; terms: SignableTerms; units: bigint },
 ): Promise<AuthorizedTransfer | null> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   if (caller.kind === 'key') {
     if (intentId === undefined && signature === undefined) return null
     throw rejected('The credential of the request authorizes the purchase.', caller.key)
@@ -360,7 +360,7 @@ async function writePurchase(
   { decisionId, terms }: { decisionId: string; terms: Facts },
 ): Promise<Purchase> {
   const { database, chain, settings, clock, now } = context
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   const keyId = caller.kind === 'key' ? caller.key.id : null
   const { purseId } = terms
@@ -411,7 +411,7 @@ async function payPurchase(
 ): Promise<Purchase> {
   const { database, clock, settings } = context
   if (purchase.state === 'signed') return presentPurchase(context, purchase, request)
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   await fundPurchase(context, purchase, async (units) => {
     const wallet = await findOwnedWallet(database, accountId)
@@ -446,7 +446,7 @@ async function signedAuthorization(
     signature,
   }: { authorized: AuthorizedTransfer & { readonly intentId: string }; signature: string | undefined },
 ): Promise<TransferAuthorization> {
-  const accountId = callerOf(context).account.id
+  const accountId = requireCaller(context).account.id
   const intent = await findIntent(context.database, { accountId, id: authorized.intentId })
   const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
   return buildAuthorization({ authorized, intent, signature, assertion, at: context.clock() })

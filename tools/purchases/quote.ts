@@ -2,7 +2,7 @@ import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { untrustedTextOrNull, visibleName } from '../../src/core/base/untrusted-text.ts'
 import { decimalOfUnits } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { type Offer, readOffers } from '../../src/rails/buying/offers.ts'
@@ -54,7 +54,7 @@ export default defineTool({
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
     const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
     const { origin, href } = request.url
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     const seen = await findKnownSeller(context.database, { accountId, ...sellerOf(request), asset: null })
     const table = await latestOrDollars(context.rates, context.now)
     return {

@@ -9,7 +9,7 @@ import {
 } from '../../src/books/spending/reviews.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalOf, type Money } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
@@ -149,7 +149,7 @@ export default defineTool({
     const context = onChain(given, input.chain)
     const { decisionId, facts: found } = decided
     const sent = await relayPayment(context, {
-      accountId: callerOf(context).account.id,
+      accountId: requireCaller(context).account.id,
       decisionId,
       payment: paymentOf(input, found.permitNonce),
       at: context.now,
@@ -178,7 +178,7 @@ async function screenParties(
   { money, payer, payee }: { money: Money; payer: Address; payee: Address },
 ): Promise<AmlScreened> {
   const { database, chain, now, screening: lists } = context
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const keyId = caller.kind === 'key' ? caller.key.id : null
   const accountId = caller.account.id
   const subject = reviewSubject({ keyId, category: 'gasless', money, chain: chain.name, payer, payee })

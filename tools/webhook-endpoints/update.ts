@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { publishEvents } from '../../src/records/events/publish.ts'
@@ -34,7 +34,7 @@ export default defineTool({
   failures: ['not_found', 'url_not_allowed'],
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q', status: 'active' },
   run: async (context, { id, ...to }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     // Earlier events go where it was set to receive them. Before its row is locked: publishers lock rows under their own lock.
     await publishEvents(context.database, context.now)
     const endpoint = await requireEndpoint(context.database, { accountId, id, isLocked: true })

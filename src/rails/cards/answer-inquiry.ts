@@ -31,7 +31,7 @@ export async function answerInquiry(
   request: CardAuthorization,
   now: Date,
 ): Promise<CardAnswer> {
-  const { database, rates, chain, settings, policyOf } = parts
+  const { database, rates, chain, settings, parsePolicy } = parts
   const { token, cardToken } = request
   const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
   const card = await findJudgedCard(database, cardToken)
@@ -49,7 +49,7 @@ export async function answerInquiry(
   const used = await readUsed(database, card, now)
   const micros = [
     maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
-    ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
+    ...(card.key === null ? [] : keyLimits(parsePolicy(card.key), used)),
   ]
   const limits = [
     card.purchaseMax,

@@ -213,7 +213,7 @@ async function decide(
       float: parts.settings.cardFloatMicros,
       ask: buildApprovalRequest(newId, spend, {
         cardId: card.id,
-        policy: card.key === null ? null : parts.policyOf(card.key),
+        policy: card.key === null ? null : parts.parsePolicy(card.key),
         request,
         now,
       }),

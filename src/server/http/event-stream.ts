@@ -5,7 +5,7 @@
 import { accepts } from 'hono/accepts'
 import type { AccountPrincipal, Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { callerOf, type Services } from '../../kernel/context.ts'
+import { requireCaller, type Services } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
 import { findKey, findSession } from '../../people/identity/store.ts'
 import { type EventView, viewEvent } from '../../records/events/catalogue.ts'
@@ -54,7 +54,7 @@ export async function openEventStream(
   }: { principal: Principal; tool: Tool; raw: unknown; ending: AbortSignal; isHead: boolean },
 ): Promise<Response> {
   const { database, eventWatches, log } = services
-  const principal = callerOf({ principal: given })
+  const principal = requireCaller({ principal: given })
   const { type: types = null, after } = eventQuery.parse(raw)
   const reader = {
     accountId: principal.account.id,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure, failureCodes, failures } from '../../../src/core/failures/failure.ts'
 import { failureGuide } from '../../../src/core/failures/failure-guide.ts'
-import { catalogueOf } from '../../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../../src/kernel/catalogue.ts'
 import { openApiDocument } from '../../../src/server/http/openapi/document.ts'
 import { exampleOf, responseExample } from '../../../src/server/http/openapi/example-of.ts'
 import { problemExample, problemSchema } from '../../../src/server/http/openapi/problem.ts'
@@ -12,7 +12,7 @@ import { tools } from '../../../tools/index.ts'
 import { dereferenced } from '../../dereferenced.ts'
 import { origin } from '../../kernel/scene.ts'
 
-const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const provider = {
   authorizationUrl: async () => '',
   identify: async () => Promise.reject(new Error('never asked')),

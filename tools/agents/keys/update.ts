@@ -7,7 +7,7 @@ import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import type { AccessKey } from '../../../src/core/base/principal.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/core/money/money.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -105,7 +105,7 @@ export default defineTool({
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
   run: async (context, input) => {
     const { database, now } = context
-    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds }
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     requireVersion(key, input.expectedVersion)

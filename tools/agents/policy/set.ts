@@ -4,7 +4,7 @@ import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { policyAmount, usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -46,7 +46,7 @@ export default defineTool({
   example: { dailyBudget: { max: '100' } },
   run: async (context, { dailyBudget, weeklyBudget, monthlyBudget }) => {
     const { database, now } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
     const next = {
       day: microsOf(dailyBudget),

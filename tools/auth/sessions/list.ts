@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listSessions } from '../../../src/people/identity/store.ts'
 
@@ -38,7 +38,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async ({ database, principal, now }, input) => {
-    const { account, session } = personOf({ principal })
+    const { account, session } = requirePerson({ principal })
     const page = toPage(input)
     const { rows, nextCursor } = cutPage(
       await listSessions(database, { accountId: account.id, page, now }),

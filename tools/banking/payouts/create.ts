@@ -5,7 +5,7 @@ import { BANK } from '../../../src/books/spending/sources.ts'
 import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { moneyOf } from '../../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
 import { readCountry } from '../../../src/people/compliance/store.ts'
@@ -144,7 +144,7 @@ export default defineTool({
   facts: payoutFacts,
   spend: async (context, input) => {
     const { recipientId } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     await requireNoDebt(context.database, accountId)
@@ -195,7 +195,7 @@ export default defineTool({
   },
   run: async (context, input, { decisionId, facts, money, place }) => {
     const { reference, signature, quoteId = null } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const { signed } = facts
     if (place === null) throw new Error('a payout has no place')
@@ -250,7 +250,7 @@ async function readSignedPayout(
     recipient: { currency },
   }: z.output<typeof payoutRequest> & { place: string; agreed: PayoutQuote | null; recipient: Recipient },
 ): Promise<{ prepared: SignablePayout; authorized: AuthorizedTransfer } | null> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   const wallet = await findOwnedWallet(context.database, accountId)
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
@@ -315,7 +315,7 @@ async function authorizationOf(
   context: Context,
   { signed, signature }: { signed: z.output<typeof payoutFacts>['signed']; signature: string | undefined },
 ): Promise<TransferAuthorization> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   if (signed === null) {
     const wallet = await findOwnedWallet(context.database, accountId)
@@ -378,7 +378,7 @@ function notWritten(decisionId: string): Failure {
 }
 
 async function partiesOf(context: Context, { accountId, recipientId }: NewPayout) {
-  const { account } = callerOf(context)
+  const { account } = requireCaller(context)
   const recipient: Recipient = await requireRecipient(context, { id: recipientId, accountId })
   if (recipient.details === null) throw new Error(`the data of ${recipientId} was erased`)
   const { name, isCompany, account: number } = recipient.details

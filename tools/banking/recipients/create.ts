@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { countryCode, isPlainLine, personName } from '../../../src/people/compliance/identity-fields.ts'
@@ -68,7 +68,7 @@ export default defineTool({
     account: { routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
   },
   run: async (context, { currency, name, isCompany, country, account, address }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const at = context.now
     const added = await context.database.transaction(async (database) => {
       await lockOrders(database, accountId)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { createApiKey } from '../../../src/people/identity/keys/api-keys.ts'
@@ -34,7 +34,7 @@ export default defineTool({
     const { key, secret } = await createApiKey(
       { database, newId, mode: settings.mode },
       {
-        accountId: personOf(context).account.id,
+        accountId: requirePerson(context).account.id,
         name: input.name,
         scopes: input.scopes,
         policy: input.policy ?? null,

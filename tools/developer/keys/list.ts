@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { developerKinds, keyStatusFilter, listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
@@ -29,7 +29,7 @@ export default defineTool({
   example: {},
   run: async (context, { status, ...input }) => {
     const page = toPage(input)
-    const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds: developerKinds }
     const { rows, nextCursor } = cutPage(await listKeys(context.database, { ...owned, status, page }), page)
     return { keys: rows.map(developerKeyOf), nextCursor }
   },

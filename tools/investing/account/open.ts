@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { countryCode } from '../../../src/people/compliance/identity-fields.ts'
@@ -66,7 +66,7 @@ export default defineTool({
     acceptsAgreements: true,
   },
   run: async (context, { acceptsAgreements: _accepted, ...input }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     if (context.broker.accounts === null) return viewBrokerage(null, null)
     const person = await verifiedApplicant(context, accountId)
     // An IPv6 address is known by its network.

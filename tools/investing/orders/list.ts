@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { orderView, viewOrder } from '../../../src/rails/investing/order-view.ts'
 import { listOrders } from '../../../src/rails/investing/store.ts'
@@ -27,7 +27,7 @@ export default defineTool({
   example: { status: 'open' },
   run: async (context, { status, ...input }) => {
     const page = toPage(input)
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const { rows, nextCursor } = cutPage(await listOrders(context.database, { ...owner, status, page }), page)
     return { orders: rows.map(viewOrder), nextCursor }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
@@ -27,7 +27,7 @@ export default defineTool({
   example: {},
   run: async (context, input) => {
     const { database } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const page = toPage(input)
     // Ids sort by time after their prefix, so the cursor applies to every kind.
     const own = (prefix: string) => ({

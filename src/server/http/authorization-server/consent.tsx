@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { parseJson } from '../../../core/base/json.ts'
 import { visibleName } from '../../../core/base/untrusted-text.ts'
 import { Failure } from '../../../core/failures/failure.ts'
-import { personOf, type Services } from '../../../kernel/context.ts'
-import { fingerprintOf } from '../../../kernel/fingerprint.ts'
+import { requirePerson, type Services } from '../../../kernel/context.ts'
+import { hashCall } from '../../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../../kernel/gates/step-up.ts'
 import { requireValidCredential } from '../../../kernel/standing.ts'
 import { policyHashOf } from '../../../people/identity/keys/agent-keys.ts'
@@ -116,7 +116,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const principal = callerOf(c)
   const { services, provider } = parts
   const context = { principal, settings: services.settings, now: c.get('now') }
-  const { account } = personOf(context)
+  const { account } = requirePerson(context)
   if (interaction === null)
     throw new Failure('not_found', 'This authorization has expired. Start again from the application.')
   const parsed = decision.safeParse(bodyOf(c))
@@ -134,7 +134,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   }
   const id = await claimDecisionKey(services, interaction, {
     accountId: account.id,
-    fingerprint: fingerprintOf('oauth.consent', parsed.data),
+    fingerprint: hashCall('oauth.consent', parsed.data),
     now: context.now,
   })
   const { incoming, outgoing } = nodePairOf(c)

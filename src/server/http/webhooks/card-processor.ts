@@ -1,7 +1,7 @@
 /** The card processor's webhook: real-time authorization requests and transaction updates. */
 
 import type { Services } from '../../../kernel/context.ts'
-import { policyOf } from '../../../kernel/gates/policy.ts'
+import { parsePolicy } from '../../../kernel/gates/policy.ts'
 import { applyTransaction } from '../../../rails/cards/apply-transaction.ts'
 import { authorizeCard, createKnownCards } from '../../../rails/cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../../rails/cards/out-of-order-messages.ts'
@@ -15,7 +15,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
   const { cardProcessor, database, metrics } = services
   const authorizing = {
     ...services,
-    policyOf,
+    parsePolicy,
     readCoverage: (accountId: string) => readCoverage(services, accountId),
     knownCards: createKnownCards(),
     pull: (wanted: Parameters<typeof pullForPurchase>[1], withinMs: number) =>
