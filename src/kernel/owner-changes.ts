@@ -5,7 +5,7 @@ import { Failure } from '../core/failures/failure.ts'
 
 type Input = Readonly<Record<string, unknown>>
 
-/** @property tool operation that makes the change. @property inputOf its input, from what the key asks for. */
+/** @property tool operation that makes the change. @property toInput its input, from what the key asks for. */
 interface OwnerChange {
   readonly tool: string
   readonly toInput: (asked: Input, key: Pick<AccessKey, 'id' | 'policyVersion'>) => Input

@@ -15,7 +15,7 @@ import type { CardAuthorization } from '../../providers/card-processor/port.ts'
 import type { Funding } from './fundings.ts'
 import type { CardWithPolicies } from './store.ts'
 
-/** Dependencies of a card spend. @property policyOf parses a key's policy. */
+/** Dependencies of a card spend. @property parsePolicy parses a key's policy. */
 export interface CardSpendDependencies {
   readonly parsePolicy: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
   readonly newId: NewId

@@ -45,7 +45,7 @@ const facts = z.looseObject({
 
 /**
  * Writes the mail about all requests of an account that are open, the told ones too, with one link.
- * @param asked ids of the requests that cause the mail. @param pageOf page of a request; null: of all requests.
+ * @param asked ids of the requests that cause the mail. @param buildPageUrl page of a request; null: of all requests.
  * @returns null if none of the requests that cause it is open any more.
  */
 export async function writeApprovalMail(
