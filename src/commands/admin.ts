@@ -4,7 +4,7 @@ import { newId } from '../core/base/ids.ts'
 import type { Account } from '../core/base/principal.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { findNamedFounder, nameFounder, setSandboxRole } from '../people/identity/accounts.ts'
-import { destinationOf } from '../people/identity/codes/destinations.ts'
+import { parseDestination } from '../people/identity/codes/destinations.ts'
 import { findOwner } from '../people/identity/codes/login-destinations.ts'
 import { findAccount } from '../people/identity/store.ts'
 import { createJournal } from '../records/journal/write.ts'
@@ -58,7 +58,7 @@ async function findPerson({ database, dataKey }: AdminContext, person: Person): 
     if (account !== undefined) return account
     throw new Error(`There is no account ${person.accountId}. The page after signing in shows yours.`)
   }
-  const { hash } = await destinationOf({ dataKey }, { channel: 'email', destination: person.email })
+  const { hash } = await parseDestination({ dataKey }, { channel: 'email', destination: person.email })
   const account = await findOwner(database, hash)
   if (account !== undefined) return account
   throw new Error(

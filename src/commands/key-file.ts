@@ -6,7 +6,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SigningKey } from '../people/identity/keys/sign-request.ts'
-import { thumbprintOf } from '../people/identity/keys/thumbprint.ts'
+import { computeThumbprint } from '../people/identity/keys/thumbprint.ts'
 
 /** @throws Error naming the file when it is not usable. */
 export function readKeyFile(path: string): SigningKey {
@@ -38,7 +38,7 @@ export interface NewKey {
 export function newKey(): NewKey {
   const { privateKey } = generateKeyPairSync('ed25519')
   const { x = '' } = privateKey.export({ format: 'jwk' })
-  return { keyId: thumbprintOf(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
+  return { keyId: computeThumbprint(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
 }
 
 /** Writes a key with mode 600. @throws Error when the file exists, because a key is never overwritten. */

@@ -27,7 +27,7 @@ import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
-import { policyHashOf } from '../../src/people/identity/keys/agent-keys.ts'
+import { hashPolicy } from '../../src/people/identity/keys/agent-keys.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../src/people/identity/keys/owned-keys.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
 import { agreeTerms } from '../../src/rails/banking/payout-quote.ts'
@@ -195,7 +195,7 @@ export default defineTool({
   run: async (context, input) => {
     const { accountId, key, policy } = await resolveSubject(context, input)
     const shared = {
-      policyHash: policyHashOf(policy),
+      policyHash: hashPolicy(policy),
       usd: null,
       fee: null,
       available: null,

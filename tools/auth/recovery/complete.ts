@@ -3,7 +3,7 @@ import type { Context } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { codeVerification } from '../../../src/people/identity/codes/code-fields.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { listAllKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 import { authenticationResponse } from '../../../src/people/identity/passkeys/passkey-response.ts'
 import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
@@ -116,7 +116,7 @@ async function accessTo(database: Connection, accountId: string) {
   ]
   return {
     keys: keys.map((key) => {
-      const { policy: _, ...shown } = developerKeyOf(key)
+      const { policy: _, ...shown } = viewDeveloperKey(key)
       return { ...shown, kind: key.kind }
     }),
     signers: signers.map(viewEoa),

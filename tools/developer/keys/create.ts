@@ -3,7 +3,7 @@ import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { createApiKey } from '../../../src/people/identity/keys/api-keys.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { grantMembers, keyExpiry, refineGrant } from '../../../src/people/identity/keys/key-grant.ts'
 import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 
@@ -47,6 +47,6 @@ export default defineTool({
       object: { kind: 'key', id: key.id },
       after: keyState(key),
     })
-    return { ...developerKeyOf(key), key: secret }
+    return { ...viewDeveloperKey(key), key: secret }
   },
 })

@@ -7,7 +7,7 @@ import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 import { changeKey, developerKinds, findOwnKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
@@ -60,6 +60,6 @@ export default defineTool({
       before: keyState(key),
       after: keyState(changed),
     })
-    return developerKeyOf(changed)
+    return viewDeveloperKey(changed)
   },
 })

@@ -43,14 +43,14 @@ export function repeatBudgets(
   { destination: { callingCode }, asker, at }: AskedCode,
 ): RateBudget[] {
   if (asker.kind === 'known' || callingCode === null) return []
-  const { day, endsAt } = dayOf(at)
+  const { day, endsAt } = findDay(at)
   return [{ rateClass: 'otp_country', client: `${kind} again:${callingCode}:${day}`, endsAt }]
 }
 
 /** Budgets of a new code, in addition to {@link resendBudgets}. */
 export function codeBudgets(kind: CodeKind, { destination, asker, at }: AskedCode): RateBudget[] {
   const { hash, callingCode } = destination
-  const { day, endsAt } = dayOf(at)
+  const { day, endsAt } = findDay(at)
   const rateClass = destinationClasses[kind]
   if (asker.kind === 'known') {
     const client = `known:${callingCode}:${day}`
@@ -79,7 +79,7 @@ export function addressBudgets(kind: CodeKind, address: string): RateBudget[] {
 }
 
 /** The UTC day of a moment, and its end. */
-function dayOf(at: Date): { day: string; endsAt: Date } {
+function findDay(at: Date): { day: string; endsAt: Date } {
   const day = at.toISOString().slice(0, 10)
   return { day, endsAt: new Date(Date.parse(day) + DAY_MS) }
 }

@@ -9,7 +9,7 @@ import { derivedSeed } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { agentKinds, revokeKey } from '../../../people/identity/keys/owned-keys.ts'
-import { issuerOf, tokenJwkOf } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildIssuer, exportTokenJwk } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { findKey } from '../../../people/identity/store.ts'
 import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
@@ -79,11 +79,11 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       // The sandbox's identity provider uses the same table, so model names are prefixed.
       storage: (model) => createModelStorage(storage, model, revokeGrantKey),
       cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
-      signingKey: await tokenJwkOf(settings.dataKey),
+      signingKey: await exportTokenJwk(settings.dataKey),
       library,
       isLive: async (id) => (await findKey(database, { id })) !== undefined,
     })
-    const provider = new library.Provider(issuerOf(settings.origin), configuration)
+    const provider = new library.Provider(buildIssuer(settings.origin), configuration)
     // handleWithNodeResponse sets the forwarded host and scheme, so they can be trusted.
     provider.proxy = true
     provider.on('server_error', (_context, err) => log.error({ err }, 'the authorization server failed'))
@@ -114,7 +114,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       loaded = undefined
       throw error
     })
-    const issuer = issuerOf(settings.origin)
+    const issuer = buildIssuer(settings.origin)
     if (c.req.path.startsWith(`${CONSENT}/`)) return answerConsent(c, { provider, services })
     // The path is inserted after the well-known segment, not before it.
     // @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
@@ -134,7 +134,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
         requests.set(request, c)
         return listener(request, response)
       },
-      new URL(issuerOf(browserOrigin(c, services))),
+      new URL(buildIssuer(browserOrigin(c, services))),
       normalized.target,
     )
   }

@@ -8,12 +8,12 @@ import { requirePerson, type Services } from '../../../kernel/context.ts'
 import { hashCall } from '../../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../../kernel/gates/step-up.ts'
 import { requireValidCredential } from '../../../kernel/standing.ts'
-import { policyHashOf } from '../../../people/identity/keys/agent-keys.ts'
+import { hashPolicy } from '../../../people/identity/keys/agent-keys.ts'
 import { isScope, type Scope } from '../../../people/identity/keys/grantable.ts'
 import { grantMembers, refineGrant } from '../../../people/identity/keys/key-grant.ts'
 import { keyState } from '../../../people/identity/keys/key-state.ts'
 import { agentKinds, revokeKey } from '../../../people/identity/keys/owned-keys.ts'
-import { resourceOf } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildResource } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../people/identity/store.ts'
 import { callerOf } from '../authenticate.ts'
 import { nodePairOf } from '../oidc/handle-with-node-response.ts'
@@ -156,7 +156,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     status: 'active',
     policy,
     policyVersion: 1,
-    policyHash: policyHashOf(policy),
+    policyHash: hashPolicy(policy),
     createdAt: context.now,
     expiresAt: null,
   } as const
@@ -176,7 +176,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   // Grant and key share one id, so each can be found from the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })
   grant.jti = id
-  const resource = resourceOf(services.settings.origin)
+  const resource = buildResource(services.settings.origin)
   const refused = requested.filter((scope) => !scopes.includes(scope))
   grant.addResourceScope(resource, scopes.join(' '))
   // Recorded as rejected, so that the library does not ask for them again.

@@ -7,8 +7,8 @@ import type { Services } from '../../../kernel/context.ts'
 import { isScope, scopes } from '../../../people/identity/keys/grantable.ts'
 import {
   authenticateAccessToken,
+  buildResource,
   isAccessToken,
-  resourceOf,
 } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { type HttpContext, rawTargetOf } from '../request.ts'
 
@@ -85,7 +85,7 @@ export async function normalizeForProvider(
       }
     case 'POST token': {
       // The library checks the resource only after it has consumed the code or refresh token.
-      const resource = resourceOf(origin)
+      const resource = buildResource(origin)
       const parameters = withResource(form(), origin)
       if (parameters.getAll('resource').every((one) => one === resource))
         return { target, body: parameters.has('resource') ? encode(parameters.toString()) : body }
@@ -98,10 +98,11 @@ export async function normalizeForProvider(
 
 /** Replaces any known alias of the resource by its canonical name, which tokens carry. */
 function withResource(parameters: URLSearchParams, origin: string): URLSearchParams {
-  const names = namesOfOrigin(origin).map(resourceOf)
+  const names = namesOfOrigin(origin).map(buildResource)
   const resources = parameters.getAll('resource')
   parameters.delete('resource')
-  for (const one of resources) parameters.append('resource', names.includes(one) ? resourceOf(origin) : one)
+  for (const one of resources)
+    parameters.append('resource', names.includes(one) ? buildResource(origin) : one)
   return parameters
 }
 
