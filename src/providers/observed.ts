@@ -22,7 +22,7 @@ export function observed<Provider extends object>(
       if (typeof property !== 'string') return member
       const known = watched.get(property)
       if (known !== undefined) return known
-      if (isPartOf(member)) {
+      if (hasMethods(member)) {
         const part = observed(member, name, watching)
         watched.set(property, part)
         return part
@@ -37,7 +37,7 @@ export function observed<Provider extends object>(
 }
 
 /** True if a member has its own methods, such as a chain's signer. */
-function isPartOf(member: unknown): member is object {
+function hasMethods(member: unknown): member is object {
   return (
     typeof member === 'object' &&
     member !== null &&

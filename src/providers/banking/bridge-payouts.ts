@@ -118,27 +118,30 @@ export function createBridgePayouts({
           'Open a bank account first: POST /api/banking.',
         )
       const path = `/v0/customers/${encodeURIComponent(recipient.customer)}/external_accounts`
-      return (await ask(path, external, { key: recipient.id, body: externalAccountOf(recipient) })).id
+      return (await ask(path, external, { key: recipient.id, body: buildExternalAccount(recipient) })).id
     },
     sendPayout: async (order) => {
       requirePayable(order.money)
-      return reportOf(await ask('/v0/transfers', transfer, { key: order.id, body: transferOf(order) }), order)
+      return toReport(
+        await ask('/v0/transfers', transfer, { key: order.id, body: buildTransfer(order) }),
+        order,
+      )
     },
     findPayout: async (providerId) => {
-      const found = await ask(pathOf(providerId), transfer)
-      return { providerId: found.id, state: found.state, depositTo: depositAddressOf(found) }
+      const found = await ask(buildPath(providerId), transfer)
+      return { providerId: found.id, state: found.state, depositTo: parseDepositAddress(found) }
     },
     awaitsFunds: (state) => state === 'awaiting_funds',
     cancelPayout: async (providerId) => {
-      const status = await cancel(pathOf(providerId))
+      const status = await cancel(buildPath(providerId))
       if (status < 400 || status === 404) return
-      const { state } = await ask(pathOf(providerId), transfer)
+      const { state } = await ask(buildPath(providerId), transfer)
       if (state !== 'canceled') throw notCanceled(`The banking provider did not cancel a payout (${state}).`)
     },
   }
 }
 
-function pathOf(providerId: string): string {
+function buildPath(providerId: string): string {
   return `/v0/transfers/${encodeURIComponent(providerId)}`
 }
 
@@ -187,7 +190,15 @@ function quoteAt(money: Money, rate: string, eta: Date): Omit<PayoutQuote, 'firm
   return { money, fee: 0n, rate, recipientUnits: (money.units * over) / under, eta }
 }
 
-function transferOf({ id, money, currency, recipient, providerRecipient, reference, source }: PayoutOrder) {
+function buildTransfer({
+  id,
+  money,
+  currency,
+  recipient,
+  providerRecipient,
+  reference,
+  source,
+}: PayoutOrder) {
   return {
     client_reference_id: id,
     on_behalf_of: recipient.customer,
@@ -201,20 +212,23 @@ function transferOf({ id, money, currency, recipient, providerRecipient, referen
       payment_rail: rails[currency],
       currency: currency.toLowerCase(),
       external_account_id: providerRecipient,
-      ...referenceOf(currency, reference),
+      ...buildReference(currency, reference),
     },
   }
 }
 
 /** Bridge names the reference by rail. An ACH reference has at most ten characters, a SEPA one at least six. */
-function referenceOf(currency: PayoutCurrency, reference: string | null): Readonly<Record<string, string>> {
+function buildReference(
+  currency: PayoutCurrency,
+  reference: string | null,
+): Readonly<Record<string, string>> {
   if (reference === null) return {}
   if (currency === 'USD') return reference.length <= 10 ? { ach_reference: reference } : {}
   return currency === 'EUR' && reference.length >= 6 ? { sepa_reference: reference } : {}
 }
 
 /** @throws Failure `provider_unavailable` when the answer is about another payout or contradicts it. */
-function reportOf(answer: z.output<typeof transfer>, { id, money, source }: PayoutOrder): PayoutReport {
+function toReport(answer: z.output<typeof transfer>, { id, money, source }: PayoutOrder): PayoutReport {
   const { to_address: to = null, amount, currency } = answer.source_deposit_instructions ?? {}
   const isOther = answer.client_reference_id !== undefined && answer.client_reference_id !== null
   const contradicts =
@@ -229,12 +243,12 @@ function reportOf(answer: z.output<typeof transfer>, { id, money, source }: Payo
   return {
     providerId: answer.id,
     state: answer.state,
-    depositTo: source === null ? null : depositAddressOf(answer),
+    depositTo: source === null ? null : parseDepositAddress(answer),
   }
 }
 
 /** Address on the chain that the transfer waits for money at, in lower case; null if none is named. */
-function depositAddressOf({ source_deposit_instructions: to }: z.output<typeof transfer>): Address | null {
+function parseDepositAddress({ source_deposit_instructions: to }: z.output<typeof transfer>): Address | null {
   const address = to?.to_address ?? ''
   return isAddress(address, { strict: false }) ? `0x${address.slice(2).toLowerCase()}` : null
 }
@@ -244,7 +258,7 @@ function plain(decimal: string): string {
   return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal
 }
 
-function externalAccountOf(recipient: BankRecipient) {
+function buildExternalAccount(recipient: BankRecipient) {
   const { currency, name, isCompany, country, account, address } = recipient
   const [firstName = name, ...rest] = name.split(' ')
   return {
@@ -254,7 +268,7 @@ function externalAccountOf(recipient: BankRecipient) {
     ...(isCompany
       ? { business_name: name }
       : { first_name: firstName, last_name: rest.join(' ') || firstName }),
-    ...numberOf(account, country),
+    ...buildAccountNumber(account, country),
     ...(address === null
       ? {}
       : {
@@ -270,7 +284,7 @@ function externalAccountOf(recipient: BankRecipient) {
   }
 }
 
-function numberOf(account: BankAccountNumber, country: string) {
+function buildAccountNumber(account: BankAccountNumber, country: string) {
   if (account.scheme === 'iban')
     return {
       account_type: 'iban',

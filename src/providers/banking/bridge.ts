@@ -104,7 +104,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
           status: opened.status === 'activated' ? 'active' : 'pending',
           bankName: depositInstructions.bank_name ?? '',
           bankAddress: depositInstructions.bank_address ?? '',
-          instructions: instructionsOf(currency, depositInstructions),
+          instructions: parseInstructions(currency, depositInstructions),
         }
       } catch (cause) {
         log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
@@ -135,7 +135,7 @@ function refusedBy(status: number): Failure {
 }
 
 /** @throws Error when the provider omitted a required instruction. */
-function instructionsOf(
+function parseInstructions(
   currency: AccountOrder['currency'],
   depositInstructions: Instructions,
 ): BankInstructions {

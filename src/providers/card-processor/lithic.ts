@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
-import { answerOf, readMessage } from './lithic-messages.ts'
+import { buildAnswer, readMessage } from './lithic-messages.ts'
 import type { CardProcessor } from './port.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
@@ -36,7 +36,7 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
     name: 'lithic',
     verify: (delivery, now) => verifyCardWebhook(delivery, secrets, now),
     read: readMessage,
-    answer: answerOf,
+    answer: buildAnswer,
     issue: async ({ cardId, nickname }) => {
       if (apiKey === null)
         throw new Failure('provider_unavailable', 'This deployment does not issue cards.', {
@@ -50,7 +50,7 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
           headers: {
             authorization: apiKey,
             'content-type': 'application/json',
-            'idempotency-key': uuidOf(cardId),
+            'idempotency-key': toUuid(cardId),
           },
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
           timeoutMs: TIMEOUT_MS,
@@ -160,7 +160,7 @@ function refusedBy(status: number): Failure {
 }
 
 /** Converts our card id, a UUID in base32, to the UUID that the processor requires for idempotency. */
-function uuidOf(cardId: string): string {
+function toUuid(cardId: string): string {
   const digits = [...cardId.slice(-26)].reduce(
     (value, digit) => value * 32n + BigInt('0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit)),
     0n,

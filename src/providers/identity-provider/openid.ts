@@ -80,7 +80,7 @@ export function createOpenIdProvider(
           expectedNonce: nonce,
           idTokenExpected: true,
         })
-        return identityOf(tokens.claims())
+        return parseIdentity(tokens.claims())
       } catch (error) {
         if (error instanceof Failure) throw error
         if (refuses(error)) throw refused(client, error)
@@ -170,16 +170,16 @@ function isLoopback(text: string): boolean {
   return protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
 }
 
-function identityOf(claims: IDToken | undefined): ProvidedIdentity {
+function parseIdentity(claims: IDToken | undefined): ProvidedIdentity {
   // OpenID Connect limits the subject to 255 ASCII characters.
   if (claims === undefined || !/^[\x20-\x7e]{1,255}$/.test(claims.sub))
     throw new Failure('unauthenticated', 'The identity provider did not return a valid subject.', {
       hint: 'Start the sign-in again.',
     })
-  return { issuer: claims.iss, subject: claims.sub, displayName: nameOf(claims.name) }
+  return { issuer: claims.iss, subject: claims.sub, displayName: parseName(claims.name) }
 }
 
-function nameOf(claim: unknown): string | null {
+function parseName(claim: unknown): string | null {
   if (typeof claim !== 'string') return null
   const name = [...claim.replace(/\p{Cc}/gu, ' ').trim()].slice(0, MAX_NAME_LENGTH).join('')
   return name === '' ? null : name

@@ -65,7 +65,7 @@ export function createSandboxRates(): Rates {
   return {
     latest: async (now) => {
       const asOf = newestPublication(now)
-      if (asOf.getTime() !== table.asOf.getTime()) table = tableOf(asOf)
+      if (asOf.getTime() !== table.asOf.getTime()) table = generateTable(asOf)
       return table
     },
   }
@@ -82,7 +82,7 @@ function newestPublication(now: Date): Date {
   return new Date((day - daysSinceWork) * DAY_MS)
 }
 
-function tableOf(asOf: Date): RateTable {
+function generateTable(asOf: Date): RateTable {
   const day = Math.round(asOf.getTime() / DAY_MS)
   if (day === FIRST_DAY) return snapshot
   const perEuro = Object.entries(published).map(

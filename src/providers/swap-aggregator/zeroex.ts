@@ -34,7 +34,7 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
       if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
         return { status: 'none', reason: 'unsupported_route' }
       const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
-      const question = { url: `${url}/cross-chain/quotes?${queryOf(request)}`, headers, signal }
+      const question = { url: `${url}/cross-chain/quotes?${buildQuery(request)}`, headers, signal }
       const answer = await requestQuote(question, quotes)
       if ('status' in answer) return answer
       const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
@@ -61,13 +61,13 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
   }
 }
 
-function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
-  const addressOf = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
+function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+  const toAddress = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
   return new URLSearchParams({
     originChain: String(from.chainId),
     destinationChain: String(to.chainId),
-    sellToken: addressOf(from),
-    buyToken: addressOf(to),
+    sellToken: toAddress(from),
+    buyToken: toAddress(to),
     sellAmount: amountIn.toString(),
     originAddress: sender ?? '',
     slippageBps: String(slippageBps),
