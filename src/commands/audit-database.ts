@@ -6,7 +6,7 @@ import { createLog } from '../core/base/log.ts'
 import type { DataKey } from '../core/base/seal.ts'
 import { type Config, readConfig } from '../core/config/read-config.ts'
 import { openDataKey } from '../records/decisions/data-key.ts'
-import { type KeySet, signingKeyOf } from '../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, readSealed } from '../records/decisions/store.ts'
 import { openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
@@ -68,7 +68,7 @@ export async function keySetOf(
     throw new Error(
       'The public keys are unavailable: DATA_KEY is not set, and this database has no sandbox key. Set DATA_KEY, or pass a copy of /.well-known/jwks.json with --jwks FILE.',
     )
-  return (await signingKeyOf(dataKey)).keySet
+  return (await deriveSigningKey(dataKey)).keySet
 }
 
 /** The issuer of receipts: the configured origin, or that of the newest receipt. */

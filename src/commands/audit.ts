@@ -1,9 +1,9 @@
 /** `bursar audit export | verify`: exports the decision chain, and verifies it without trusting the gateway. */
 
 import { systemClock } from '../core/base/clock.ts'
-import { headerLine, lineOf } from '../records/decisions/export-lines.ts'
+import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
-import { type KeySet, signingKeyOf } from '../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, sealedPages } from '../records/decisions/store.ts'
 import { type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
@@ -57,7 +57,7 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
     const head = { sequence: Number(sequence), hash }
     const journal = await readJournalHead(database)
     const dataKey = await dataKeyOf(database, config)
-    const signature = dataKey === null ? null : await signHead(await signingKeyOf(dataKey), journal)
+    const signature = dataKey === null ? null : await signHead(await deriveSigningKey(dataKey), journal)
     await writeWhole(
       out,
       exportParts(
@@ -87,7 +87,7 @@ async function* exportParts(
   const showProgress = progressOf('exported')
   yield header
   for await (const page of sealedPages(database, until.decisions)) {
-    yield page.map(lineOf).join('')
+    yield page.map(formatLine).join('')
     showProgress(page.at(-1)?.sequence ?? 0n)
   }
   for await (const page of journalPages(database, until.entries)) yield page.map(journalLine).join('')

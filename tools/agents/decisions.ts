@@ -3,7 +3,7 @@ import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decisionView, isKeyOf, showDecisions } from '../../src/records/decisions/show-decisions.ts'
+import { decisionView, ownsKey, showDecisions } from '../../src/records/decisions/show-decisions.ts'
 
 export default defineTool({
   name: 'agents.decisions',
@@ -51,7 +51,7 @@ export default defineTool({
         throw new Failure('not_found', 'A key sees its own decisions only.', { hint: 'Leave keyId out.' })
       return showDecisions(context, { ...found, accountId, keyId: own })
     }
-    if (keyId !== null && !(await isKeyOf(context.database, { accountId, keyId })))
+    if (keyId !== null && !(await ownsKey(context.database, { accountId, keyId })))
       throw new Failure('not_found', 'You have no such key.', {
         hint: 'GET /api/agents/keys lists the agents that were not revoked.',
       })

@@ -5,7 +5,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
 import { findOwnPurchase } from '../../src/rails/buying/store.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
-import { keySet, signingKeyOf } from '../../src/records/decisions/signing-key.ts'
+import { deriveSigningKey, keySet } from '../../src/records/decisions/signing-key.ts'
 
 export default defineTool({
   name: 'purchases.evidence',
@@ -37,7 +37,7 @@ export default defineTool({
     })
     if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
     const evidence = await buildEvidence(context, purchase)
-    const key = await signingKeyOf(context.settings.dataKey)
+    const key = await deriveSigningKey(context.settings.dataKey)
     const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })
     return { evidence, jws, jwks: key.keySet }
   },

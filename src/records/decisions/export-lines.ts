@@ -38,7 +38,14 @@ export function headerLine(header: z.output<typeof exportHeader>): string {
 }
 
 /** @throws Error when the decision has been deleted. */
-export function lineOf({ sequence, decisionId, previous, hash, receipt, content }: SealedDecision): string {
+export function formatLine({
+  sequence,
+  decisionId,
+  previous,
+  hash,
+  receipt,
+  content,
+}: SealedDecision): string {
   if (content === null)
     throw new Error(
       `The decision ${decisionId} (sequence ${sequence}) is in the chain but has been deleted. Run "bursar audit verify".`,

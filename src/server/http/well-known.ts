@@ -5,7 +5,7 @@ import type { Services } from '../../kernel/context.ts'
 import { scopes } from '../../people/identity/keys/grantable.ts'
 import { buildIssuer, buildResource } from '../../people/identity/oauth/oauth-tokens.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
-import { type KeySet, signingKeyOf } from '../../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../../records/decisions/signing-key.ts'
 import type { Env } from './request.ts'
 
 /** Path of the protected-resource metadata of `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
@@ -35,7 +35,7 @@ export function routeWellKnown(
     )
   let keys: Promise<KeySet> | undefined
   app.get('/.well-known/jwks.json', async (c) => {
-    keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
+    keys ??= deriveSigningKey(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
   app.get('/.well-known/x402', (c) => c.json(seller.discovery))

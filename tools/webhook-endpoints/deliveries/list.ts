@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
+import {
+  deliveryView,
+  readDeliveries,
+  viewDelivery,
+} from '../../../src/records/events/webhooks/deliveries.ts'
 import { endpointId, requireEndpoint } from '../../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
@@ -25,7 +29,7 @@ export default defineTool({
   run: async (context, { id, ...page }) => {
     const { database } = context
     await requireEndpoint(database, { accountId: requirePerson(context).account.id, id })
-    const { rows, nextCursor } = await deliveriesOf(database, id, toPage(page))
+    const { rows, nextCursor } = await readDeliveries(database, id, toPage(page))
     return { deliveries: rows.map(viewDelivery), nextCursor }
   },
 })
