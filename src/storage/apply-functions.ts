@@ -42,13 +42,13 @@ export async function applyFunctions(
   if (toApply.length + toDrop.length === 0) return []
   await kysely.transaction().execute(async (transaction) => {
     for (const { name } of toDrop) {
-      for (const signature of await signaturesOf(transaction, name)) await drop(transaction, signature)
+      for (const signature of await readSignatures(transaction, name)) await drop(transaction, signature)
       await transaction.deleteFrom('schema_function').where('name', '=', name).execute()
     }
     for (const { name, headHash } of toApply) {
       if (applied.some((known) => known.name === name && known.head_hash === headHash)) continue
       // A trigger function has no arguments, so it can always be replaced in place; its triggers depend on it.
-      for (const signature of await signaturesOf(transaction, name))
+      for (const signature of await readSignatures(transaction, name))
         if (!signature.isTrigger) await drop(transaction, signature)
     }
     // Functions call each other: the first pass creates them all, the second checks their bodies.
@@ -100,7 +100,7 @@ interface Signature {
 }
 
 /** Lists all overloads of a function. */
-async function signaturesOf(transaction: Transaction<Schema>, name: string): Promise<readonly Signature[]> {
+async function readSignatures(transaction: Transaction<Schema>, name: string): Promise<readonly Signature[]> {
   const { rows } = await sql<Signature>`
     select p.oid::regprocedure::text as signature, p.prorettype = 'trigger'::regtype as "isTrigger"
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace

@@ -18,7 +18,7 @@ const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 const transactionControl = new Set(['begin', 'commit', 'rollback'])
 
 /** `end` waits for queued callers, then closes the instance. */
-export function sessionsOf(pglite: PGlite): SessionPool {
+export function createSessionPool(pglite: PGlite): SessionPool {
   const execute = createStatements(pglite, { ...pglite.parsers, ...parsers })
   let last = Promise.resolve()
   let turns = 0

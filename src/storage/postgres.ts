@@ -138,7 +138,7 @@ function watched(session: Session, leave: () => void): Session {
  * prepared for a session: statements have no name, and a transaction sets its own limits. Limits of single statements are the
  * role's.
  */
-const throughPooler: SessionOf = (client) => {
+const throughPooler: OpenSession = (client) => {
   const session = sessionOn(client)
   return {
     ...session,
@@ -146,9 +146,9 @@ const throughPooler: SessionOf = (client) => {
   }
 }
 
-type SessionOf = (client: pg.PoolClient) => Session
+type OpenSession = (client: pg.PoolClient) => Session
 
-function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessionOn): SessionPool {
+function poolOn(url: string, config: pg.PoolConfig, openSession: OpenSession = sessionOn): SessionPool {
   const pool = new pg.Pool({
     ...config,
     connectionString: url,
@@ -168,7 +168,7 @@ function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessi
   return {
     acquire: async () => {
       try {
-        return sessionOf(await pool.connect())
+        return openSession(await pool.connect())
       } catch (error) {
         throw asUnavailable(error)
       }
