@@ -33,7 +33,7 @@ import {
   type SignablePayout,
   unsignedPayouts,
 } from '../../../src/rails/banking/prepared-payout.ts'
-import { numberOf, type Recipient, requireRecipient } from '../../../src/rails/banking/recipients.ts'
+import { type Recipient, readAccountNumber, requireRecipient } from '../../../src/rails/banking/recipients.ts'
 import {
   endPayout,
   findRepeatedPayout,
@@ -395,7 +395,7 @@ async function partiesOf(context: Context, { accountId, recipientId }: NewPayout
       isLegal: isCompany,
       country: recipient.country,
       identification: recipientId,
-      account: numberOf(number),
+      account: readAccountNumber(number),
     },
   })
 }

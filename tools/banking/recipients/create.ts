@@ -5,7 +5,7 @@ import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { countryCode, isPlainLine, personName } from '../../../src/people/compliance/identity-fields.ts'
 import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
-import { accountIssues, accountNumberOf, accountRequest } from '../../../src/rails/banking/account-request.ts'
+import { accountIssues, accountRequest, toAccountNumber } from '../../../src/rails/banking/account-request.ts'
 import {
   insertRecipient,
   recipientView,
@@ -82,7 +82,7 @@ export default defineTool({
           details: {
             name,
             isCompany,
-            account: accountNumberOf(currency, account),
+            account: toAccountNumber(currency, account),
             address:
               address === undefined
                 ? null
