@@ -6,7 +6,7 @@ import { swapChainNames } from '../../src/core/money/swap-tokens.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator/port.ts'
-import { pairOf, unitsIn } from '../../src/rails/swaps/pair.ts'
+import { parsePair, unitsIn } from '../../src/rails/swaps/pair.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/rails/swaps/quote-swap.ts'
 import { insertQuote } from '../../src/rails/swaps/store.ts'
 import { findWallet } from '../../src/rails/wallets/store.ts'
@@ -94,7 +94,7 @@ export default defineTool({
   example: { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' },
   run: async (context, { amountIn, ...names }) => {
     const accountId = requireCaller(context).account.id
-    const { from, to } = pairOf({ ...names, toChain: names.toChain })
+    const { from, to } = parsePair({ ...names, toChain: names.toChain })
     const request: SwapRequest = {
       from,
       to,

@@ -12,8 +12,8 @@ import { utcDay } from '../../core/base/clock.ts'
 import type { CardAnswer, CardAuthorization } from '../../providers/card-processor/port.ts'
 import { latestOrDollars, type Rates } from '../../providers/rates/port.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
-import { fundedCents, fundingsOf } from './fundings.ts'
-import { type CardRefusalDependencies, findRefusal, kycLimitsOf } from './refused-by.ts'
+import { fundedCents, listFundings } from './fundings.ts'
+import { type CardRefusalDependencies, chooseKycLimits, findRefusal } from './refused-by.ts'
 import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
@@ -43,12 +43,12 @@ export async function answerInquiry(
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
+  const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await readUsed(database, card, now)
   const micros = [
-    maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
+    maxSingleSpend(chooseKycLimits(settings, card), card.kycLevel),
     ...(card.key === null ? [] : keyLimits(parsePolicy(card.key), used)),
   ]
   const limits = [

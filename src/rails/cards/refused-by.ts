@@ -32,7 +32,7 @@ export async function findRefusal(
   const isOver = key !== null && key.expiresAt !== null && key.expiresAt.getTime() <= now.getTime()
   if (key?.status === 'revoked' || (key?.status === 'paused' && units === 0n) || isOver)
     return 'key_not_active'
-  const limits = kycLimitsOf(settings, card)
+  const limits = chooseKycLimits(settings, card)
   const needed = neededLevel(limits, { level: card.kycLevel, usdMicros: units * 10_000n })
   return needed === null ? null : 'kyc_required'
 }
@@ -43,7 +43,7 @@ const unlimited: KycLimits = { none: null, basic: null, full: null }
  * Spending limits of the holder. Demo guests are unidentified and hold nothing of value, so the sandbox does not
  * limit them.
  */
-export function kycLimitsOf(
+export function chooseKycLimits(
   { mode, kycLimits }: CardRefusalDependencies['settings'],
   { isGuest }: Pick<CardWithPolicies, 'isGuest'>,
 ): KycLimits {

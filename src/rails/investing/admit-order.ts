@@ -58,7 +58,7 @@ export async function admitOrder(
   const priced = { limitPrice: limit, referencePrice: quote }
   if (side === 'buy') {
     if ('notional' in size) return { ...priced, notional: size.notional, qty: null }
-    const notional = costOf(size.qty, limit ?? quote)
+    const notional = computeCost(size.qty, limit ?? quote)
     requireFitting(side, notional)
     return { ...priced, notional, qty: limit === null ? null : size.qty }
   }
@@ -66,7 +66,7 @@ export async function admitOrder(
   const price = limit !== null && limit > quote ? limit : quote
   if ('notional' in size)
     return { ...priced, notional: size.notional, qty: quantityToSell(size.notional, price, owned) }
-  const notional = costOf(size.qty, price)
+  const notional = computeCost(size.qty, price)
   requireFitting(side, notional)
   if (notional.units < MIN_CENTS && size.qty !== owned) throw tooSmall(notional)
   return { ...priced, notional, qty: size.qty }
@@ -80,7 +80,7 @@ function requireFitting(side: 'buy' | 'sell', notional: Money): void {
 }
 
 /** Worth of a quantity, rounded up to the cent. */
-function costOf(qty: bigint, price: bigint): Money {
+function computeCost(qty: bigint, price: bigint): Money {
   return { asset: 'USD', units: costRoundedUp(qty, price) }
 }
 

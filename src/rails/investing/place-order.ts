@@ -5,7 +5,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { PlacementResult } from '../../providers/broker/port.ts'
 import { rejected } from './admit-order.ts'
 import { bookFirstReport } from './book-report.ts'
-import { brokerageAccountOf } from './brokerage-store.ts'
+import { findBrokerageAccountId } from './brokerage-store.ts'
 import { fundOrder } from './fund-order.ts'
 import type { InvestingDependencies, Order } from './order.ts'
 import { findOrder, type NewOrder } from './store.ts'
@@ -70,7 +70,7 @@ async function fundAndPlace(
 ): Promise<PlacementResult | null> {
   const { database, broker } = dependencies
   const { id, symbol, side, notional, qty, limitPrice } = order
-  const brokerageAccount = await brokerageAccountOf({ database, broker }, order.accountId)
+  const brokerageAccount = await findBrokerageAccountId({ database, broker }, order.accountId)
   if (brokerageAccount !== null && side === 'buy') {
     const funding = await fundOrder(dependencies, order, brokerageAccount)
     if (funding === 'refused')

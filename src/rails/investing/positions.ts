@@ -71,9 +71,9 @@ export async function readPositions(
     .select(['symbol', 'cost'])
     .where('account_id', '=', accountId)
     .execute()
-  const costOf = new Map(costs.map((row) => [row.symbol, row.cost]))
+  const costBySymbol = new Map(costs.map((row) => [row.symbol, row.cost]))
   return rows
     .map(({ asset, qty }) => ({ symbol: nameOfValue({ asset }), qty }))
-    .map((row) => ({ ...row, cost: costOf.get(row.symbol) ?? 0n }))
+    .map((row) => ({ ...row, cost: costBySymbol.get(row.symbol) ?? 0n }))
     .filter(({ qty }) => qty > 0n || symbol !== undefined)
 }

@@ -59,7 +59,7 @@ function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed'
     })
   const amount = decimalOfUnits(amountIn, from.decimals)
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
-  const detail = `No aggregator offers a route from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
+  const detail = `No aggregator offers a route from ${amount} ${nameToken(from)} to ${nameToken(to)} (${reasons}).`
   if (failed.every(({ reason }) => permanentReasons.has(reason)))
     return new Failure('no_route', detail, {
       retryAfter: 60,
@@ -102,7 +102,7 @@ function ranked(
   offers: readonly { tool: string; offer: SwapOffer }[],
   { to }: SwapRequest,
 ): readonly RankedOffer[] {
-  const price = priceOf(
+  const price = findPrice(
     offers.map(({ offer }) => offer),
     to,
   )
@@ -123,7 +123,7 @@ function ranked(
  * Price of one token in millionths of a USD: one dollar, or the median of the aggregators' stated prices, so that no
  * aggregator wins by its own price. Without stated prices, the reference price.
  */
-function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
+function findPrice(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
   if (to.isDollar) return 1_000_000n
   const stated = offers
     .flatMap(({ outUsdMicros, amountOut }) =>
@@ -139,6 +139,6 @@ function addedFees(fees: readonly SwapFee[]): bigint {
   return fees.reduce((sum, { included, usdMicros }) => (included ? sum : sum + usdMicros), 0n)
 }
 
-function nameOf({ symbol, chain }: SwapRequest['from']): string {
+function nameToken({ symbol, chain }: SwapRequest['from']): string {
   return `${symbol} on ${chain}`
 }

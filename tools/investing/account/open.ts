@@ -8,8 +8,8 @@ import { verifiedApplicant } from '../../../src/people/compliance/verified-perso
 import { fundingSources } from '../../../src/providers/broker/accounts.ts'
 import { openBrokerageAccount } from '../../../src/rails/investing/brokerage-account.ts'
 import {
-  applicationOf,
   brokerageView,
+  buildApplication,
   disclosures,
   missingFor,
   viewBrokerage,
@@ -71,7 +71,7 @@ export default defineTool({
     const person = await verifiedApplicant(context, accountId)
     // An IPv6 address is known by its network.
     const agreedFrom = (context.clientAddress ?? '127.0.0.1').replace(/\/\d+$/, '')
-    const said = applicationOf(person, { ...input, agreedFrom, at: context.now })
+    const said = buildApplication(person, { ...input, agreedFrom, at: context.now })
     if (said === null) throw notVerified(missingFor(person))
     const kept = await openBrokerageAccount(context, {
       accountId,
