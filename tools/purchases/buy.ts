@@ -25,7 +25,7 @@ import { findOffer } from '../../src/rails/buying/find-offer.ts'
 import { fundPurchase, givenUp } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
-import { hashOfRequest, type PurchaseRequest, readRequest, sellerOf } from '../../src/rails/buying/request.ts'
+import { hashOfRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
 import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
 import { isSignedFor, type SignableTerms } from '../../src/rails/buying/signed-terms.ts'
 import {
@@ -159,7 +159,7 @@ export default defineTool({
     const maxUnits = moneyOf(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
     const { origin } = request.url
-    const { seller, resource } = sellerOf(request)
+    const { seller, resource } = toSeller(request)
     // What does not depend on the seller's answer is read while it is awaited.
     const [found, seen, purse, sinceBlock] = await Promise.all([
       findOffer(context, { request, purseId, asset: input.asset, maxUnits, table }),

@@ -3,7 +3,7 @@ import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findOwnPurchase } from '../../src/rails/buying/store.ts'
-import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
+import { unsealDelivery, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
   name: 'purchases.get',
@@ -32,7 +32,7 @@ export default defineTool({
       ...viewPurchase(purchase),
       // Reading asks nobody.
       askedAgain: false,
-      response: deliveryOf(context.settings.dataKey, purchase),
+      response: unsealDelivery(context.settings.dataKey, purchase),
     }
   },
 })

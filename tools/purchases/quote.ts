@@ -8,7 +8,7 @@ import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { type Offer, readOffers } from '../../src/rails/buying/offers.ts'
 import { isSuccess } from '../../src/rails/buying/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/rails/buying/plan-purchase.ts'
-import { askUnpaid, readRequest, sellerOf, unusableAnswer } from '../../src/rails/buying/request.ts'
+import { askUnpaid, readRequest, toSeller, unusableAnswer } from '../../src/rails/buying/request.ts'
 import { requestMembers } from '../../src/rails/buying/request-members.ts'
 import { findKnownSeller } from '../../src/rails/buying/store.ts'
 import { protocols } from '../../src/rails/buying/terms.ts'
@@ -55,7 +55,7 @@ export default defineTool({
     const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
     const { origin, href } = request.url
     const accountId = requireCaller(context).account.id
-    const seen = await findKnownSeller(context.database, { accountId, ...sellerOf(request), asset: null })
+    const seen = await findKnownSeller(context.database, { accountId, ...toSeller(request), asset: null })
     const table = await latestOrDollars(context.rates, context.now)
     return {
       url: href,

@@ -28,14 +28,14 @@ import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } f
 import {
   countAttempts,
   findPurchase,
-  hexOf,
   keepDelivered,
   keepSigned,
-  kindOf,
   markUndelivered,
   type Purchase,
+  parseKind,
   type SignedCredential,
   signedPurchase,
+  toHex,
 } from './store.ts'
 import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues, type PurchaseTerms } from './terms.ts'
@@ -124,9 +124,9 @@ export async function signPurchase(
  */
 async function requireUnused(parts: PayingParts, purchase: Purchase): Promise<void> {
   const { status } = await parts.chain.authorizationState({
-    token: hexOf(purchase.token),
-    authorizer: hexOf(purchase.payer),
-    nonce: hexOf(purchase.nonce),
+    token: toHex(purchase.token),
+    authorizer: toHex(purchase.payer),
+    nonce: toHex(purchase.nonce),
   })
   if (status === 'unused') return
   await failPurchase(parts, purchase, {
@@ -168,14 +168,14 @@ export async function presentPurchase(
       const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
       await Promise.all([
         keepDelivered(database, { id, delivered, hash, attempts, at: clock() }),
-        awaitOutcome(parts, purchase, hintOf(asked.answer)),
+        awaitOutcome(parts, purchase, findTransactionHint(asked.answer)),
       ])
       return current(parts, id)
     }
     const outcome = await bookOutcome(
       parts,
       purchase,
-      asked.status === 'answered' ? hintOf(asked.answer) : null,
+      asked.status === 'answered' ? findTransactionHint(asked.answer) : null,
     )
     refusal = judge(parts, { asked, purchase })
     if (OVER.has(outcome) || refusal.isFinal) break
@@ -199,8 +199,8 @@ export async function cancelPurchase(parts: PayingParts, purchase: Purchase): Pr
   if (outcome !== 'open') return
   const account = purseKey(settings.dataKey, purchase.purse_id)
   await cancelAuthorization(chain, account, {
-    asset: kindOf(purchase).asset,
-    nonce: hexOf(purchase.nonce),
+    asset: parseKind(purchase).asset,
+    nonce: toHex(purchase.nonce),
   }).catch((err: unknown) =>
     log.warn({ err, purchaseId: purchase.id }, 'the authorization of a purchase could not be cancelled'),
   )
@@ -296,19 +296,19 @@ const reference = z.looseObject({ reference: z.string() })
 const HASH = /^0x[0-9a-f]{64}$/i
 
 /** The transaction that the seller names; null without one. It only says where to look. */
-function hintOf(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
+function findTransactionHint(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
   for (const name of ['payment-response', 'x-payment-response'])
     for (const header of headerValues(answer, name).slice(0, 3)) {
       const read = receipt.safeParse(
         parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64').toString()),
       )
-      if (read.success && HASH.test(read.data.transaction)) return hexOf(read.data.transaction)
+      if (read.success && HASH.test(read.data.transaction)) return toHex(read.data.transaction)
     }
   for (const header of headerValues(answer, 'payment-receipt').slice(0, 3)) {
     const read = reference.safeParse(
       parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64url').toString()),
     )
-    if (read.success && HASH.test(read.data.reference)) return hexOf(read.data.reference)
+    if (read.success && HASH.test(read.data.reference)) return toHex(read.data.reference)
   }
   return null
 }

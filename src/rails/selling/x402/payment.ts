@@ -127,7 +127,10 @@ function undecodable({ generation, place, form }: SentPayment): Failure {
 }
 
 /** Name of the terms' chain in a payment's generation; null: that generation does not know it. */
-export function networkOf({ generation }: Pick<Payment, 'generation'>, { network }: Terms): string | null {
+export function chooseNetwork(
+  { generation }: Pick<Payment, 'generation'>,
+  { network }: Terms,
+): string | null {
   return generation === 1 ? network.v1 : network.v2
 }
 
@@ -140,7 +143,7 @@ export function paymentMismatch(
   terms: Terms,
 ): string | undefined {
   if (scheme !== 'exact') return 'unsupported_scheme'
-  if (network !== networkOf({ generation }, terms)) return 'invalid_network'
+  if (network !== chooseNetwork({ generation }, terms)) return 'invalid_network'
   if (transfer === null) return 'invalid_payload'
   const { to, value } = transfer.authorization
   if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'
@@ -165,7 +168,7 @@ export function isSignedByPayer(
   { authorization, signature }: NonNullable<Payment['transfer']>,
 ): Promise<boolean> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
-  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(hexOf)
+  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(toHex)
   if (address === undefined || bytes === undefined) return Promise.resolve(false)
   return signer.verifyTypedData({
     address,
@@ -184,7 +187,7 @@ export function isSignedByPayer(
   })
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.slice(2)}`
 }
 

@@ -24,7 +24,7 @@ export function mountStockMiddlewares(parts: {
   readonly attempts: Attempts
 }): StockMiddlewares {
   const { terms, attempts } = parts
-  const deliver = deliverOf(attempts)
+  const deliver = createDelivery(attempts)
   const first = requirementV1(terms)
   const apps = {
     // Payments of version 1 do not match the terms of a chain without it, so they never come here.
@@ -82,7 +82,7 @@ function middlewareV2({
 }
 
 /** The middlewares settle only if this responds with a status below 400. */
-function deliverOf(attempts: Attempts): Handler {
+function createDelivery(attempts: Attempts): Handler {
   return async (c) => {
     const attempt = attempts.current()
     try {

@@ -42,7 +42,7 @@ export interface TermsInput {
 }
 
 /** @throws Error when the price is not in USDC. */
-export function termsOf(input: TermsInput): Terms {
+export function buildTerms(input: TermsInput): Terms {
   const { chain, payTo, price, origin, path, description, mimeType = 'application/json' } = input
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)

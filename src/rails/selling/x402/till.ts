@@ -15,7 +15,7 @@ import { isSignedByPayer } from './payment.ts'
 import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
-import { type Terms, type TermsInput, termsOf } from './terms.ts'
+import { buildTerms, type Terms, type TermsInput } from './terms.ts'
 
 /** @property facilitatorUrl null settles payments over this process's own chain. */
 export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
@@ -40,7 +40,7 @@ export interface Till {
 /** Opens the till of a chain. @throws Error when the configuration is not supported. */
 export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
   const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
-  const terms = termsOf({ ...parts, chain })
+  const terms = buildTerms({ ...parts, chain })
   const attempts = createAttempts()
   const facilitator = observed(
     createFacilitator({
@@ -50,7 +50,7 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
       key: facilitatorKey,
       clock,
       attempts,
-      markOf: (id) => transactionMark(dataKey, id),
+      deriveMark: (id) => transactionMark(dataKey, id),
     }),
     'facilitator',
     parts,

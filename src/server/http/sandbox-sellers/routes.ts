@@ -8,7 +8,7 @@ import { moneyOf } from '../../../core/money/money.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { createChallenge } from '../../../rails/selling/x402/challenge.ts'
 import { decodePayment } from '../../../rails/selling/x402/payment.ts'
-import { type Terms, termsOf, withPrice } from '../../../rails/selling/x402/terms.ts'
+import { buildTerms, type Terms, withPrice } from '../../../rails/selling/x402/terms.ts'
 import {
   type SandboxSeller,
   SELLERS_PATH,
@@ -82,7 +82,7 @@ function mimeTypeOf(goods: Response): string {
 }
 
 function termsFor({ chain, settings }: Services, { name, price, about }: Seller, c: HttpContext): Terms {
-  const terms = termsOf({
+  const terms = buildTerms({
     chain,
     payTo: sellerAddress(name),
     price: moneyOf('USDC', price),
