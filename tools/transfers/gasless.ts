@@ -16,7 +16,7 @@ import type { Address } from '../../src/providers/chain/port.ts'
 import {
   type AuthorizedPayment,
   gaslessRequest,
-  paymentOf,
+  toPayment,
 } from '../../src/rails/wallets/relays/gasless-request.ts'
 import {
   findRepeatedRelay,
@@ -27,7 +27,7 @@ import { isRelayed } from '../../src/rails/wallets/relays/relay-store.ts'
 import {
   authorizingTokens,
   judgePayment,
-  permitsOf,
+  readPermitNonce,
   rejected,
 } from '../../src/rails/wallets/relays/token-authorization.ts'
 import { findWalletOwner, lowerCase } from '../../src/rails/wallets/store.ts'
@@ -116,8 +116,8 @@ export default defineTool({
     requireSponsor(context, input)
     const { from: payer, to: destination } = input
     const permitNonce =
-      input.permit === undefined ? null : (await permitsOf(chain, input.token, payer)).toString()
-    const payment = paymentOf(input, permitNonce)
+      input.permit === undefined ? null : (await readPermitNonce(chain, input.token, payer)).toString()
+    const payment = toPayment(input, permitNonce)
     if ((await findWalletOwner(database, payer)) !== undefined)
       throw rejected(
         'signature',
@@ -151,7 +151,7 @@ export default defineTool({
     const sent = await relayPayment(context, {
       accountId: requireCaller(context).account.id,
       decisionId,
-      payment: paymentOf(input, found.permitNonce),
+      payment: toPayment(input, found.permitNonce),
       at: context.now,
     })
     return answerOf(context, sent, input, decided)

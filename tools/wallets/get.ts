@@ -4,7 +4,7 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { readPurseBalances } from '../../src/rails/buying/purse-books.ts'
-import { showWallet, worthOf } from '../../src/rails/wallets/show-wallet.ts'
+import { formatWorth, showWallet } from '../../src/rails/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
   name: z.string().describe('Name of the module.'),
@@ -86,7 +86,7 @@ export default defineTool({
         agentId: purseId === accountId ? null : purseId,
         asset,
         amount: decimalOf(money),
-        usd: worthOf(table, money),
+        usd: formatWorth(table, money),
       }
     })
     return { safeAddress, modules: [...modules], balances: [...balances], purse, escrow: [...escrow] }

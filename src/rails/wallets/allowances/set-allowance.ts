@@ -98,7 +98,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   await execute(
     { chain, log },
     {
-      ...operationOf(wallet, intent, allowed),
+      ...buildOperation(wallet, intent, allowed),
       authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
     },
   )
@@ -107,7 +107,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   return { agentId: allowed.agentId, ...allowance }
 }
 
-function operationOf(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
+function buildOperation(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
   const call = { kind: 'allowance', agentId, dailyMicros } as const
   return { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
 }

@@ -8,7 +8,6 @@ import { Failure } from '../../../core/failures/failure.ts'
 import { type Chain, type Hex, isRefusedCall } from '../../../providers/chain/port.ts'
 import { collectCall, signedCall } from './payment-call.ts'
 import {
-  expectedOf,
   finalRelayOutcome,
   finishRelay,
   type RelayDependencies,
@@ -16,6 +15,7 @@ import {
   rejectedRelayOutcome,
   relayMark,
   relayOutcome,
+  toExpected,
 } from './relay-outcome.ts'
 import {
   findRelayOfDecision,
@@ -65,7 +65,7 @@ export async function relayPayment(
   }
   const sent = await broadcast(dependencies, relay)
   if (typeof sent !== 'string') return sent
-  const outcome = await outcomeOf(chain, relay, { hash: sent, waitMs: WAIT_MS })
+  const outcome = await awaitOutcome(chain, relay, { hash: sent, waitMs: WAIT_MS })
   if (outcome === 'paid') {
     await finishRelay(dependencies, relay, { state: 'confirmed', transactionHash: sent })
     return { transferId: relay.id, transactionHash: sent, status: 'confirmed' }
@@ -98,7 +98,9 @@ export async function resumeRelay(dependencies: RelayDependencies, relay: Relay)
   const { chain, clock, log, database } = dependencies
   const { payment, transactionHash } = relay
   const outcome =
-    transactionHash === null ? undefined : await outcomeOf(chain, relay, { hash: transactionHash, waitMs: 0 })
+    transactionHash === null
+      ? undefined
+      : await awaitOutcome(chain, relay, { hash: transactionHash, waitMs: 0 })
   if (outcome === 'paid' && transactionHash !== null)
     return finishRelay(dependencies, relay, { state: 'confirmed', transactionHash })
   const end = await relayOutcome(dependencies, relay)
@@ -200,7 +202,7 @@ async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<He
  * Checks whether a relay's own transaction made exactly its transfer; undefined while it is not in a block or cannot
  * be read.
  */
-async function outcomeOf(
+async function awaitOutcome(
   chain: Chain,
   { payment }: Relay,
   { hash, waitMs }: { hash: Hex; waitMs: number },
@@ -212,7 +214,7 @@ async function outcomeOf(
   if (receipt?.status === 'reverted') return 'unpaid'
   const transaction = receipt && (await chain.transaction(hash).catch(() => undefined))
   if (transaction === undefined) return undefined
-  return isPaidBy(transaction, expectedOf(chain, payment)) ? 'paid' : 'unpaid'
+  return isPaidBy(transaction, toExpected(chain, payment)) ? 'paid' : 'unpaid'
 }
 
 /**

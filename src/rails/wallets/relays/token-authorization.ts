@@ -118,13 +118,17 @@ export async function isUsed(
   chain: TokenReader,
   { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
 ): Promise<boolean> {
-  if (kind === 'permit') return (await permitsOf(chain, token, payer)) !== BigInt(nonce)
+  if (kind === 'permit') return (await readPermitNonce(chain, token, payer)) !== BigInt(nonce)
   const used = await read(chain, token, 'authorizationState', [payer, nonce])
   return z.boolean().parse(used)
 }
 
 /** Reads the nonce of a payer's next permit, which is the number of permits used. */
-export async function permitsOf(chain: TokenReader, token: Stablecoin, payer: Address): Promise<bigint> {
+export async function readPermitNonce(
+  chain: TokenReader,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
   return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
 }
 
@@ -154,14 +158,14 @@ async function requireSignature(chain: AuthorizationChain, payment: SignedPaymen
       'signature',
       'The signature does not have the form that tokens accept from a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
     )
-  const data = typedDataOf(chain, payment)
-  const domain = await domainOf(chain, token)
+  const data = buildTypedData(chain, payment)
+  const domain = await readDomain(chain, token)
   if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
   // A signature that verifies under another domain was made by the payer for another token or chain.
   const others = await Promise.all(
     authorizingTokens
       .filter((other) => chain.tokens[other] !== undefined)
-      .map((other) => domainOf(chain, other)),
+      .map((other) => readDomain(chain, other)),
   )
   const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId })), ...issuedDomains]
   for (const other of elsewhere) {
@@ -183,13 +187,13 @@ async function hasCode({ signer }: Pick<Chain, 'signer'>, address: Address): Pro
 async function isOldPermit(
   chain: AuthorizationChain,
   payment: SignedPayment,
-  domain: Awaited<ReturnType<typeof domainOf>>,
+  domain: Awaited<ReturnType<typeof readDomain>>,
 ): Promise<boolean> {
   const { kind, payer, signature } = payment
   if (kind !== 'permit') return false
   const next = BigInt(payment.nonce)
   for (let back = 1n; back <= MAX_OLD_PERMITS && back <= next; back += 1n) {
-    const data = typedDataOf(chain, { ...payment, nonce: (next - back).toString() })
+    const data = buildTypedData(chain, { ...payment, nonce: (next - back).toString() })
     const signer = await recoverTypedDataAddress({ domain, ...data, signature }).catch(() => undefined)
     if (signer !== undefined && lowerCase(signer) === lowerCase(payer)) return true
   }
@@ -200,7 +204,7 @@ function used(): Failure {
   return rejected('nonce_used', 'The signed payment was already used or cancelled.')
 }
 
-function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
+function buildTypedData({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
   const { units: value, payer, destination, nonce, validAfter, validBefore } = payment
   if (payment.kind === 'permit') {
     const message = {
@@ -212,11 +216,11 @@ function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) 
     }
     return { types, primaryType: 'Permit', message } as const
   }
-  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: hexOf(nonce) }
+  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: toHex(nonce) }
   return { types, primaryType: 'TransferWithAuthorization', message } as const
 }
 
-async function domainOf(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoin) {
+async function readDomain(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoin) {
   const [name, version] = await Promise.all([read(chain, token, 'name'), read(chain, token, 'version')])
   return {
     name: z.string().parse(name),
@@ -226,7 +230,7 @@ async function domainOf(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoi
   }
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 

@@ -12,7 +12,7 @@ import {
   type EscrowParts,
   keepEscrows,
 } from '../../../../src/rails/wallets/escrow/escrow.ts'
-import { escrowOf } from '../../../../src/rails/wallets/store.ts'
+import { buildEscrow } from '../../../../src/rails/wallets/store.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { openFundedAccount, sendingDependencies } from '../scene.ts'
 
@@ -33,7 +33,7 @@ onBothEngines('the money of an escrow', (database) => {
     const { chain } = parts
     const { accountId, address } = await openFundedAccount(parts)
     await beginPullsOfHolds(parts, accountId, systemClock())
-    const escrow = await chain.walletAddress(escrowOf(accountId))
+    const escrow = await chain.walletAddress(buildEscrow(accountId))
     await chain.mint([{ token: 'USDC', to: escrow, units: 70n }])
     await post(database(), {
       id: `fund:${accountId}`,
