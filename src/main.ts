@@ -3,7 +3,7 @@
  * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.
  */
 import { parseArgs } from 'node:util'
-import { helpOf, helpText } from './commands/help.ts'
+import { findHelp, helpText } from './commands/help.ts'
 import { options } from './commands/table.ts'
 import { VERSION } from './core/base/version.ts'
 
@@ -14,8 +14,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
   if (values.version === true || command === 'version') return print(`${VERSION}\n`)
-  if (values.help === true) return print(helpOf(positionals) ?? helpText())
-  if (command === 'help') return print(helpOf(rest) ?? helpText())
+  if (values.help === true) return print(findHelp(positionals) ?? helpText())
+  if (command === 'help') return print(findHelp(rest) ?? helpText())
   switch (command) {
     case 'serve':
       return exit(await serve())
@@ -64,13 +64,13 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
-      const [{ readKeyFile }, { urlOf }, { serveStdio }] = await Promise.all([
+      const [{ readKeyFile }, { parseUrl }, { serveStdio }] = await Promise.all([
         import('./commands/key-file.ts'),
         import('./commands/url-of.ts'),
         import('../mcp/stdio.ts'),
       ])
       await serveStdio({
-        url: urlOf(required(values.url, '--url')).origin,
+        url: parseUrl(required(values.url, '--url')).origin,
         key: readKeyFile(required(values.key, '--key')),
         toolsets: values.toolsets ?? null,
       })

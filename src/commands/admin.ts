@@ -9,7 +9,7 @@ import { findOwner } from '../people/identity/codes/login-destinations.ts'
 import { findAccount } from '../people/identity/store.ts'
 import { createJournal } from '../records/journal/write.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { dataKeyOf, onAuditDatabase } from './audit-database.ts'
+import { onAuditDatabase, readDataKey } from './audit-database.ts'
 
 interface AdminContext {
   readonly database: Database
@@ -34,7 +34,7 @@ export async function admin(
   return onAuditDatabase(
     env,
     async (database, config) => {
-      const dataKey = await dataKeyOf(database, config)
+      const dataKey = await readDataKey(database, config)
       if (dataKey === null) throw new Error('This database is new: start the gateway and sign in once.')
       const context = { database, mode: config.mode, dataKey }
       if (person === null) process.stdout.write(await listed(context, config.founderAccount))

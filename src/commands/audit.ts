@@ -11,7 +11,7 @@ import { journalLine } from '../records/journal/export-lines.ts'
 import { journalPages, readJournalHead } from '../records/journal/read.ts'
 import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../records/journal/verify.ts'
 import type { Database } from '../storage/database.ts'
-import { dataKeyOf, issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
+import { findIssuer, loadKeySet, onAuditDatabase, readDataKey } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
 import { verifyPurchase } from './audit-purchase.ts'
 
@@ -51,12 +51,12 @@ export async function audit(
 
 function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
-    const keys = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
-    const iss = await issuerOf(database, config)
+    const keys = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
+    const iss = await findIssuer(database, config)
     const { sequence, hash } = await readHead(database)
     const head = { sequence: Number(sequence), hash }
     const journal = await readJournalHead(database)
-    const dataKey = await dataKeyOf(database, config)
+    const dataKey = await readDataKey(database, config)
     const signature = dataKey === null ? null : await signHead(await deriveSigningKey(dataKey), journal)
     await writeWhole(
       out,
@@ -84,7 +84,7 @@ async function* exportParts(
   header: string,
   until: { readonly decisions: bigint; readonly entries: bigint },
 ): AsyncGenerator<string> {
-  const showProgress = progressOf('exported')
+  const showProgress = createProgress('exported')
   yield header
   for await (const page of sealedPages(database, until.decisions)) {
     yield page.map(formatLine).join('')
@@ -95,9 +95,9 @@ async function* exportParts(
 
 function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
-    const keySet = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
-    const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
-    const dataKey = await dataKeyOf(database, config)
+    const keySet = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
+    const report = await verifyChain(sealedPages(database), { keySet, progress: createProgress('verified') })
+    const dataKey = await readDataKey(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
     const decisions = printReport(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
     const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
@@ -118,7 +118,7 @@ async function verifyExport(
   const { header, pages, entries } = await openExport(path)
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
-  const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
+  const report = await verifyChain(pages, { keySet, expected, progress: createProgress('verified') })
   const decisions = printReport(report, env, [])
   const journal = await verifyExportedJournal(entries, header.journal, { keySet, through, env })
   const code = decisions === 0 ? journal : decisions
@@ -180,7 +180,7 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
 }
 
 /** Shows progress on terminals only. */
-function progressOf(done: string): (count: bigint) => void {
+function createProgress(done: string): (count: bigint) => void {
   if (!process.stderr.isTTY) return () => {}
   return (count) => void process.stderr.write(`\r\u001b[K${grouped(count)} ${done}\r`)
 }

@@ -27,7 +27,7 @@ export async function doctor(
   print(
     isJson
       ? `${JSON.stringify({ ok: isWell, checks: findings }, null, 2)}\n`
-      : reportOf(findings, isColoured),
+      : formatReport(findings, isColoured),
   )
   return isWell ? 0 : 1
 }
@@ -116,7 +116,7 @@ async function inTime(
 
 const signs = { ok: ['✓', 32], warn: ['!', 33], fail: ['✗', 31] } as const
 
-function reportOf(findings: readonly Finding[], isColoured: boolean): string {
+function formatReport(findings: readonly Finding[], isColoured: boolean): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const lines = findings.flatMap(({ check, status, detail, hint }) => {
     const [sign, colour] = signs[status]

@@ -11,8 +11,8 @@ import { computeThumbprint } from '../people/identity/keys/thumbprint.ts'
 /** @throws Error naming the file when it is not usable. */
 export function readKeyFile(path: string): SigningKey {
   try {
-    const { keyId, privateKey: jwk } = membersOf(JSON.parse(readFileSync(path, 'utf8')))
-    const privateKey = createPrivateKey({ format: 'jwk', key: { ...membersOf(jwk) } })
+    const { keyId, privateKey: jwk } = toMembers(JSON.parse(readFileSync(path, 'utf8')))
+    const privateKey = createPrivateKey({ format: 'jwk', key: { ...toMembers(jwk) } })
     if (typeof keyId !== 'string' || privateKey.asymmetricKeyType !== 'ed25519')
       throw new TypeError('not an agent key')
     return { keyId, privateKey }
@@ -25,7 +25,7 @@ export function readKeyFile(path: string): SigningKey {
   }
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function toMembers(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 

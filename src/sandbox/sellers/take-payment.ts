@@ -52,12 +52,18 @@ export async function takePayment(
   } catch (error) {
     if (!isRefusedCall(error)) throw error
     // Another presentation may have been settled in between.
-    return (await findSettled(chain, due, payment)) ?? { refused: await reasonOf(chain, payment, error) }
+    return (
+      (await findSettled(chain, due, payment)) ?? { refused: await explainRefusal(chain, payment, error) }
+    )
   }
   return (await findSettled(chain, due, payment)) ?? { refused: 'the transaction was reverted' }
 }
 
-async function reasonOf(chain: PaymentChain, { from, units }: SignedTransfer, error: Error): Promise<string> {
+async function explainRefusal(
+  chain: PaymentChain,
+  { from, units }: SignedTransfer,
+  error: Error,
+): Promise<string> {
   const balance = await chain.readBalance('USDC', from)
   if (balance >= units) return error.message
   const [has, due] = [balance, units].map((amount) => decimalOf({ asset: 'USDC', units: amount }))
