@@ -18,7 +18,7 @@ import {
   listActivity,
 } from '../../src/records/activity/list-activity.ts'
 
-const scopeOf = {
+const scopeByRoom = {
   wallet: 'wallets:read',
   bank: 'banking:read',
   cards: 'cards:read',
@@ -72,7 +72,8 @@ export default defineTool({
   example: { kind: 'transfer', limit: 20 },
   run: async (context, { limit = 50, cursor, kind, direction, agentId, status, search, from, to }) => {
     const caller = requireCaller(context)
-    const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
+    const isShown = (room: ActivityRoom) =>
+      caller.kind !== 'key' || caller.key.scopes.includes(scopeByRoom[room])
     const accountId = caller.account.id
     const found = search === undefined ? [] : await searchPayoutTexts(context, { accountId, search })
     const table = await latestOrDollars(context.rates, context.now)
@@ -106,10 +107,10 @@ async function withNames(
   { accountId, entries }: { accountId: string; entries: readonly ActivityEntry[] },
 ): Promise<ActivityEntry[]> {
   const payouts = entries.filter(({ kind }) => kind === 'payout')
-  const idsOf = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
+  const collectIds = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
   const [names, references] = await Promise.all([
-    recipientNames(context, { accountId, ids: idsOf(payouts.map(({ counterparty }) => counterparty)) }),
-    payoutReferences(context, { accountId, ids: idsOf(payouts.map(({ object }) => object.id)) }),
+    recipientNames(context, { accountId, ids: collectIds(payouts.map(({ counterparty }) => counterparty)) }),
+    payoutReferences(context, { accountId, ids: collectIds(payouts.map(({ object }) => object.id)) }),
   ])
   return entries.map((entry) => ({
     ...entry,

@@ -114,7 +114,7 @@ export default defineTool({
     const { account } = requireCaller(context)
     const wallet = await findWallet(database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
-    const transfer = await transferOf(context, input)
+    const transfer = await findTransfer(context, input)
     const { beneficiary, originator } = input
     const { vasp } = beneficiary
     const owner = await findWalletOwner(database, transfer.destination)
@@ -143,7 +143,7 @@ export default defineTool({
 })
 
 /** Resolves the transfer that the data is for. @throws Failure `not_found`, `chain_not_supported`. */
-async function transferOf(
+async function findTransfer(
   context: Context,
   { transferId, amount, token, destination, chain = context.chain.name }: z.output<typeof request>,
 ) {

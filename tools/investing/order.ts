@@ -81,7 +81,7 @@ const orderRequest = z
 type OrderRequest = z.output<typeof orderRequest>
 
 /** Content that must be equal for two requests with the same client order id. */
-const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRequest) =>
+const encodeRequest = ({ symbol, side, notional, qty, type, limitPrice }: OrderRequest) =>
   canonicalJson({
     symbol,
     side,
@@ -92,7 +92,7 @@ const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRe
     limitPrice: limitPrice === undefined ? null : parsePrice(limitPrice),
   })
 
-function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
+function toOwner(context: Pick<Context, 'principal'>): OrderOwner {
   const caller = requireCaller(context)
   return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
 }
@@ -143,10 +143,10 @@ export default defineTool({
   facts: z.strictObject({ limitPrice: units, qty: units, referencePrice: z.string().regex(/^\d+$/) }),
   spend: async (context, input) => {
     const { symbol, side, type, clientOrderId } = input
-    const owner = ownerOf(context)
+    const owner = toOwner(context)
     if (clientOrderId !== undefined) {
       const named = await findOrder(context.database, { ...owner, clientOrderId })
-      if (named !== undefined && named.asked !== requestKeyOf(input)) throw orderConflict(named)
+      if (named !== undefined && named.asked !== encodeRequest(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
     const limit = input.limitPrice === undefined ? null : parsePrice(input.limitPrice)
@@ -175,7 +175,7 @@ export default defineTool({
         row: {
           id: context.newId('ord', context.now),
           clientOrderId: clientOrderId ?? null,
-          asked: requestKeyOf(input),
+          asked: encodeRequest(input),
           symbol,
           side,
           type,
@@ -202,12 +202,12 @@ export default defineTool({
   run: async (context, _input, { decisionId, order, written }) => {
     if (order === undefined) throw new Error('an order has no plan')
     const { row, isWritten } = order
-    const placed = { ...ownerOf(context), decisionId, row }
+    const placed = { ...toOwner(context), decisionId, row }
     const inserted = isWritten ? written !== null : await insertOrder(context.database, placed)
     return viewPlacedOrder(await placeWritten(context, placed, inserted))
   },
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
-    const order = await findRepeatedOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
+    const order = await findRepeatedOrder(context, { ...toOwner(context), decisionId, clientOrderId })
     return order === null ? null : viewPlacedOrder(order)
   },
 })

@@ -224,7 +224,7 @@ export default defineTool({
         ...(aml === null ? {} : { aml }),
         category,
         money,
-        place: placeOf(category, asset, chain ?? context.chain.name),
+        place: choosePlace(category, asset, chain ?? context.chain.name),
         chain: chain ?? (onChainCategories.has(category) ? context.chain.name : null),
         counterparty: recipientId ?? counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
@@ -361,7 +361,7 @@ async function screen(
 }
 
 /** Returns the place of the money for a category; null if the money is not the account's. */
-function placeOf(category: SpendCategory, asset: Asset, chain: string): string | null {
+function choosePlace(category: SpendCategory, asset: Asset, chain: string): string | null {
   if (category === 'gasless') return null
   return category === 'invest' || (category === 'payout' && asset === 'USD') ? 'bank' : chain
 }

@@ -62,7 +62,7 @@ export default defineTool({
       origin,
       protocols: protocols.filter((protocol) => offers.some((offer) => offer.protocol === protocol)),
       offers: offers.map((offer) => viewOffer(table, offer)),
-      description: descriptionOf(offers),
+      description: findDescription(offers),
       known:
         seen.last === null
           ? null
@@ -80,7 +80,7 @@ function checksummed(address: string): string {
   return isAddress(address) ? getAddress(address) : address
 }
 
-function descriptionOf(offers: readonly Offer[]): string | null {
+function findDescription(offers: readonly Offer[]): string | null {
   const text = offers.find(({ description }) => description !== null)?.description
   return text == null ? null : visibleName(text, 1000)
 }

@@ -154,12 +154,12 @@ export default defineTool({
       payment: toPayment(input, found.permitNonce),
       at: context.now,
     })
-    return answerOf(context, sent, input, decided)
+    return toAnswer(context, sent, input, decided)
   },
   recall: async (given, input, decided) => {
     const context = onChain(given, input.chain)
     const sent = await findRepeatedRelay(context, decided.decisionId)
-    return sent === null ? null : answerOf(context, sent, input, decided)
+    return sent === null ? null : toAnswer(context, sent, input, decided)
   },
 })
 
@@ -209,7 +209,7 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
 }
 
 /** Builds the answer for a relay, the same for every call. */
-function answerOf(
+function toAnswer(
   { chain }: Pick<Context, 'chain'>,
   sent: SubmittedRelay,
   { token, value }: AuthorizedPayment,

@@ -200,11 +200,11 @@ export default defineTool({
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })
-    return answerOf(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
+    return toAnswer(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
-    return sent === null ? null : answerOf(context, sent, input, decided)
+    return sent === null ? null : toAnswer(context, sent, input, decided)
   },
 })
 
@@ -230,7 +230,7 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
 }
 
 /** Builds the answer for a transfer, the same for every call. */
-function answerOf(
+function toAnswer(
   context: Pick<Context, 'chain' | 'chains'>,
   sent: SentTransfer,
   { money, destination, chain = context.chain.name }: z.output<typeof transferRequest>,

@@ -39,12 +39,12 @@ export default defineTool({
     await publishEvents(context.database, context.now)
     const endpoint = await requireEndpoint(context.database, { accountId, id, isLocked: true })
     const changed = await changeEndpoint(context, endpoint, to, context.now)
-    const stateOf = ({ url, types, status }: typeof endpoint) => ({ host: new URL(url).host, types, status })
+    const toState = ({ url, types, status }: typeof endpoint) => ({ host: new URL(url).host, types, status })
     await recordChange(context, {
       action: 'webhook_endpoint.updated',
       object: { kind: 'webhook_endpoint', id },
-      before: stateOf(endpoint),
-      after: stateOf(changed),
+      before: toState(endpoint),
+      after: toState(changed),
     })
     return viewEndpoint(changed)
   },

@@ -115,7 +115,7 @@ export default defineTool({
       await revokeKey(database, { ...owned, id: key.id })
       const revoked = { ...key, status: 'revoked' as const }
       await sendSecurityNotice(context, { accountId: owned.accountId, notice: 'agent_revoked', at: now })
-      await recordChange(context, changeOf('key.revoked', key, revoked))
+      await recordChange(context, toChange('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }
     const next = changed(key, input, now)
@@ -131,7 +131,7 @@ export default defineTool({
       await setChunk({ database, dataKey: context.settings.dataKey }, opened)
     }
     const after = await changeKey(database, key, next)
-    const change = changeOf('key.updated', key, after)
+    const change = toChange('key.updated', key, after)
     await recordChange(
       context,
       purse === undefined ? change : { ...change, after: { key: keyState(after), purse } },
@@ -150,7 +150,7 @@ function requireVersion({ policyVersion }: AccessKey, expected: number | undefin
   )
 }
 
-function changeOf(action: string, before: AccessKey, after: AccessKey) {
+function toChange(action: string, before: AccessKey, after: AccessKey) {
   return { action, object: { kind: 'key', id: before.id }, before: keyState(before), after: keyState(after) }
 }
 
@@ -180,19 +180,19 @@ function loosened(
   next: KeyChange,
   chunks: { readonly before: bigint; readonly after: bigint },
 ): readonly string[] {
-  const purseOf = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
+  const viewPurse = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
   const before = {
     status: key.status,
     scopes: key.scopes.filter(isScope),
     policy: storedPolicy.nullable().parse(key.policy ?? null),
     expiresAt: key.expiresAt?.toISOString() ?? null,
-    purse: purseOf(chunks.before),
+    purse: viewPurse(chunks.before),
   }
   const after = {
     ...next,
     scopes: [...next.scopes],
     expiresAt: next.expiresAt?.toISOString() ?? null,
-    purse: purseOf(chunks.after),
+    purse: viewPurse(chunks.after),
   }
   return looserMembers(directions, before, after)
 }

@@ -49,12 +49,12 @@ export default defineTool({
     const accountId = requirePerson(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
     const next = {
-      day: microsOf(dailyBudget),
-      week: weeklyBudget === undefined ? before.week.maxMicros : microsOf(weeklyBudget),
-      month: monthlyBudget === undefined ? before.month.maxMicros : microsOf(monthlyBudget),
+      day: toMicros(dailyBudget),
+      week: weeklyBudget === undefined ? before.week.maxMicros : toMicros(weeklyBudget),
+      month: monthlyBudget === undefined ? before.month.maxMicros : toMicros(monthlyBudget),
     }
     const present = { day: before.day.maxMicros, week: before.week.maxMicros, month: before.month.maxMicros }
-    requireProofToLoosen(context, looserMembers(directions, membersOf(present), membersOf(next)))
+    requireProofToLoosen(context, looserMembers(directions, viewCaps(present), viewCaps(next)))
     await setOwnerCap(database, { accountId, caps: next })
     await recordChange(context, {
       action: 'policy.owner_cap_set',
@@ -70,14 +70,14 @@ export default defineTool({
   },
 })
 
-function microsOf(cap: { readonly max: string } | null): bigint | null {
+function toMicros(cap: { readonly max: string } | null): bigint | null {
   return cap === null ? null : usdMicrosOf(cap.max)
 }
 
 /** Caps as the request names them. */
-function membersOf({ day, week, month }: Caps): z.output<typeof caps> {
-  const capOf = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
-  return { dailyBudget: capOf(day), weeklyBudget: capOf(week), monthlyBudget: capOf(month) }
+function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
+  const toCap = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
+  return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }
 
 function recorded({ day, week, month }: Caps) {

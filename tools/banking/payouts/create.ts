@@ -223,7 +223,7 @@ export default defineTool({
     const parts = { ...context, oweMint: recordMint(context) }
     const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
     if (place !== BANK && sent.payout.providerId !== null)
-      await fund(context, sent, await authorizationOf(context, { signed, signature }))
+      await fund(context, sent, await authorizePayout(context, { signed, signature }))
     return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, noteOf(input).memo)
   },
   recall: async (context, input, { decisionId }) => {
@@ -311,7 +311,7 @@ async function readSignedPayout(
 }
 
 /** Builds the authorization of the transfer that funds a payout: the owner's signature, or the gateway's. */
-async function authorizationOf(
+async function authorizePayout(
   context: Context,
   { signed, signature }: { signed: z.output<typeof payoutFacts>['signed']; signature: string | undefined },
 ): Promise<TransferAuthorization> {
@@ -343,7 +343,7 @@ async function writePayout(
 ): Promise<void> {
   const { accountId, recipientId, decisionId, money, place } = payout
   const release = () => releaseSpend(context.database, { decisionId, at: context.now })
-  const payload = await partiesOf(context, payout).catch(async (error: unknown) => {
+  const payload = await readParties(context, payout).catch(async (error: unknown) => {
     await release()
     throw error
   })
@@ -377,7 +377,7 @@ function notWritten(decisionId: string): Failure {
   )
 }
 
-async function partiesOf(context: Context, { accountId, recipientId }: NewPayout) {
+async function readParties(context: Context, { accountId, recipientId }: NewPayout) {
   const { account } = requireCaller(context)
   const recipient: Recipient = await requireRecipient(context, { id: recipientId, accountId })
   if (recipient.details === null) throw new Error(`the data of ${recipientId} was erased`)

@@ -53,7 +53,8 @@ export default defineTool({
     const accountId = requirePerson(context).account.id
     // Cards pay the debt.
     if (agentId !== CARDS_AGENT) await requireNoDebt(database, accountId)
-    const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
+    const budget =
+      agentId === CARDS_AGENT ? undefined : await findBudget(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     requireOwnWallet(wallet)
@@ -68,7 +69,7 @@ export default defineTool({
 })
 
 /** Reads the daily budget of a key with a policy. @throws Failure `not_found`. */
-async function budgetOf(
+async function findBudget(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<string | undefined> {

@@ -32,7 +32,7 @@ export default defineTool({
     // Ids sort by time after their prefix, so the cursor applies to every kind.
     const own = (prefix: string) => ({
       accountId,
-      page: { ...page, after: page.after === null ? null : `${prefix}_${timeOf(page.after)}` },
+      page: { ...page, after: page.after === null ? null : `${prefix}_${extractTime(page.after)}` },
     })
     const [passkeys, eoas, agents] = await Promise.all([
       findPasskeys(database, own('pk')),
@@ -43,13 +43,13 @@ export default defineTool({
       ...passkeys.map(({ id, createdAt }) => shown({ id, type: 'passkey', createdAt })),
       ...eoas.map(viewEoa),
       ...agents.map(({ id, createdAt }) => shown({ id, type: 'agent', createdAt })),
-    ].sort((one, other) => (timeOf(one.id) < timeOf(other.id) ? 1 : -1))
+    ].sort((one, other) => (extractTime(one.id) < extractTime(other.id) ? 1 : -1))
     const { rows, nextCursor } = cutPage(signers, page)
     return { signers: [...rows], nextCursor }
   },
 })
 
-function timeOf(id: string): string {
+function extractTime(id: string): string {
   return id.slice(id.indexOf('_') + 1)
 }
 
