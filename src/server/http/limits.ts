@@ -12,7 +12,7 @@ import {
   refundRequests,
   requireWithinLimit,
 } from '../../kernel/gates/rate.ts'
-import { knownBrowserOf } from './authenticate.ts'
+import { readKnownBrowser } from './authenticate.ts'
 import type { HttpContext } from './request.ts'
 
 /**
@@ -100,7 +100,7 @@ function stopClient({ settings }: Services, c: HttpContext): string | null {
   const { principal } = c.get('caller')
   if (principal.kind === 'session') return principal.session.id
   if (principal.kind === 'key') return principal.key.id
-  return knownBrowserOf(settings, c)?.id ?? null
+  return readKnownBrowser(settings, c)?.id ?? null
 }
 
 /** Refunds all counts of a request that a limit refused. */

@@ -23,7 +23,7 @@ export function isPaid(c: HeaderReader): boolean {
 }
 
 /** The payment of a request, or null. @throws Failure `ambiguous_credentials` when the headers of both generations are present. */
-export function sentPaymentOf(c: HeaderReader): SentPayment | null {
+export function readSentPayment(c: HeaderReader): SentPayment | null {
   const sent = headers.flatMap(([generation, place]): SentPayment[] => {
     const encoded = c.req.header(place)
     if (encoded === undefined) return []

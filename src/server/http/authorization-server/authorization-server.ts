@@ -123,8 +123,8 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     const webOriginUrl = findWebOriginRedirect(c, services)
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const normalized = await normalizeForProvider(c, services, {
-      refreshTokenOf: (grantId) => recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
-      scopeOf: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
+      findRefreshToken: (grantId) => recordOfGrant(services, { model: nameModel('RefreshToken'), grantId }),
+      findScope: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
     })
     if ('error' in normalized) return c.json(normalized, 400, { 'Cache-Control': 'no-store' })
     c.set('body', normalized.body)
@@ -148,7 +148,7 @@ async function hasApproved(
 ): Promise<boolean> {
   const { principal } = c.get('caller')
   if (principal.kind !== 'session') return false
-  const grants = { model: modelOf('Grant'), accountId: principal.account.id, clientId }
+  const grants = { model: nameModel('Grant'), accountId: principal.account.id, clientId }
   for (const id of await listGrantIds(database, grants))
     if ((await findKey(database, { id })) !== undefined) return true
   return false
@@ -170,7 +170,7 @@ async function requireFewRequests(c: HttpContext, services: Services): Promise<v
 }
 
 /** Prefixes a model name, because other providers share the table. */
-function modelOf(model: string): string {
+function nameModel(model: string): string {
   return `oauth ${model}`
 }
 
@@ -182,7 +182,7 @@ type RevokeGrantKey = (grantId: string) => Promise<void>
  * attempt can be repeated.
  */
 function createModelStorage(storage: AdapterFactory, model: string, revokeGrantKey: RevokeGrantKey): Adapter {
-  const kept = storage(modelOf(model))
+  const kept = storage(nameModel(model))
   if (model === 'Client' || model === 'RegistrationAccessToken')
     return {
       ...kept,

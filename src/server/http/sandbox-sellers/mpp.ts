@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../../../core/base/json.ts'
 import type { Terms } from '../../../rails/selling/x402/terms.ts'
 import type { SignedTransfer } from '../../../sandbox/sellers/take-payment.ts'
-import { signedTransferOf } from './signed-transfer.ts'
+import { parseSignedTransfer } from './signed-transfer.ts'
 
 const LIFETIME_MS = 300_000
 
@@ -66,7 +66,7 @@ export function mppChallenge(
   }
   const { realm, method, intent, expires, opaque } = challenge
   const members = {
-    id: idOf(key, challenge),
+    id: deriveId(key, challenge),
     realm,
     method,
     intent,
@@ -90,8 +90,8 @@ export function mppPayment(
   const read = text === undefined ? undefined : credential.safeParse(decoded(text))
   if (read?.success !== true) return null
   const { challenge, payload } = read.data
-  const isOurs = challenge.id === idOf(key, challenge) && new Date(challenge.expires) > now
-  const transfer = signedTransferOf({ authorization: payload, signature: payload.signature })
+  const isOurs = challenge.id === deriveId(key, challenge) && new Date(challenge.expires) > now
+  const transfer = parseSignedTransfer({ authorization: payload, signature: payload.signature })
   // The nonce ties the payment to the challenge.
   const nonce = keccak256(stringToHex(`${challenge.id}${challenge.realm}`))
   return isOurs && transfer?.nonce.toLowerCase() === nonce ? transfer : null
@@ -101,7 +101,7 @@ export function mppReceipt(transaction: string, now: Date): string {
   return encoded({ method: 'evm', reference: transaction, status: 'success', timestamp: now.toISOString() })
 }
 
-function idOf(key: Uint8Array, { realm, method, intent, request, expires, opaque }: Challenge): string {
+function deriveId(key: Uint8Array, { realm, method, intent, request, expires, opaque }: Challenge): string {
   const bound = JSON.stringify(['sandbox seller', realm, method, intent, request, expires, opaque])
   return createHmac('sha256', key).update(bound).digest('base64url')
 }

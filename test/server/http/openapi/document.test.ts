@@ -7,7 +7,7 @@ import { failures } from '../../../../src/core/failures/failure.ts'
 import { buildCatalogue } from '../../../../src/kernel/catalogue.ts'
 import { defineTool } from '../../../../src/kernel/tool.ts'
 import { openApiDocument } from '../../../../src/server/http/openapi/document.ts'
-import { pathsOf } from '../../../../src/server/http/tool-paths.ts'
+import { listPaths } from '../../../../src/server/http/tool-paths.ts'
 import { tools } from '../../../../tools/index.ts'
 import { origin } from '../../../kernel/scene.ts'
 
@@ -92,7 +92,7 @@ const described = (of: typeof tools = tools) => {
 
 /** Paths at which a tool is served, with their operation ids. */
 const served = (tool: (typeof tools)[number]) =>
-  pathsOf(tool, { identityProviders: providers }).map((path) => ({
+  listPaths(tool, { identityProviders: providers }).map((path) => ({
     ...path,
     method: tool.route.split(' ')[0] ?? '',
   }))

@@ -25,7 +25,7 @@ export interface Rendered {
 export function renderMarkdown(text: string, linkTo: (file: string) => string | null): Rendered {
   const seen = new Map<string, number>()
   const marked = markedFor(linkTo, (heading) => {
-    const anchor = anchorOf(heading)
+    const anchor = toAnchor(heading)
     const count = seen.get(anchor) ?? 0
     seen.set(anchor, count + 1)
     return count === 0 ? anchor : `${anchor}-${count}`
@@ -41,13 +41,13 @@ export function renderMarkdown(text: string, linkTo: (file: string) => string | 
       .replaceAll('<table>', '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>')
       .replaceAll('</table>', '</table></div>')
       .replaceAll('<pre>', '<pre tabindex="0">'),
-    sections: sectionsOf(tokens),
+    sections: splitSections(tokens),
   }
 }
 
 /** Renders a description: one paragraph, whose failure codes link to their pages. */
 export function renderInline(text: string): string {
-  return String(markedFor(() => null, anchorOf).parseInline(text))
+  return String(markedFor(() => null, toAnchor).parseInline(text))
 }
 
 function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading: string) => string): Marked {
@@ -60,7 +60,7 @@ function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading
       },
       link({ href, tokens }) {
         const inner = this.parser.parseInline(tokens)
-        const target = /^(https:\/\/|#)/.test(href) ? href : targetOf(href, linkTo)
+        const target = /^(https:\/\/|#)/.test(href) ? href : resolveTarget(href, linkTo)
         return target === null ? inner : `<a href="${escaped(target)}">${inner}</a>`
       },
       codespan({ text }) {
@@ -73,20 +73,20 @@ function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading
   })
 }
 
-function targetOf(href: string, linkTo: (file: string) => string | null): string | null {
+function resolveTarget(href: string, linkTo: (file: string) => string | null): string | null {
   const [file = '', anchor] = href.split('#')
   const page = linkTo(file)
   return page === null || anchor === undefined ? page : `${page}#${anchor}`
 }
 
-function sectionsOf(tokens: readonly Token[]): Section[] {
+function splitSections(tokens: readonly Token[]): Section[] {
   const sections: { heading: string; anchor: string; text: string }[] = [
     { heading: '', anchor: '', text: '' },
   ]
   for (const token of tokens) {
     const heading = token.type === 'heading' ? plain(token) : null
     const last = sections.at(-1)
-    if (heading !== null) sections.push({ heading, anchor: anchorOf(heading), text: '' })
+    if (heading !== null) sections.push({ heading, anchor: toAnchor(heading), text: '' })
     else if (last !== undefined) last.text += ` ${token.raw}`
   }
   return sections.map((one) => ({
@@ -106,7 +106,7 @@ function plain(token: Token | undefined): string {
 }
 
 /** The anchor that code hosts give a heading. */
-function anchorOf(heading: string): string {
+function toAnchor(heading: string): string {
   return heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
