@@ -7,8 +7,8 @@ import { bursar, withProof } from '../data/gateway.ts'
 import { agents } from '../data/money.ts'
 import { forgetPlannedAgent, planAgent } from '../data/planned-agent.ts'
 import { plainText } from '../words/plain-text.ts'
-import { type PolicyDraft, policyOf, scopesOf } from '../words/policy-draft.ts'
-import { reachOf } from '../words/reach.ts'
+import { deriveScopes, type PolicyDraft, toPolicy } from '../words/policy-draft.ts'
+import { findReach } from '../words/reach.ts'
 import { Arrived, useAgent, useArrival, useFirstCall, WaitingForAgent } from './agent-arrival.tsx'
 import { ConnectCommands } from './connect-commands.tsx'
 import { ConnectUrl } from './connect-url.tsx'
@@ -41,7 +41,7 @@ export function ConnectAgent({
   readonly back: () => void
 }) {
   // Apps in the cloud cannot reach a gateway without a public address.
-  const [kind, chooseKind] = useState<Kind>(reachOf(deployment.origin) === 'anywhere' ? 'url' : 'terminal')
+  const [kind, chooseKind] = useState<Kind>(findReach(deployment.origin) === 'anywhere' ? 'url' : 'terminal')
   const [way, chooseWay] = useState<Way>('oauth')
   const arrived = useArrival()
   const isPlanned = kind === 'url' || way !== 'api_key'
@@ -186,8 +186,8 @@ function ApiKey({ name, draft }: { readonly name: string; readonly draft: Policy
     const { key } = await withProof(() =>
       bursar.developer.keys.create({
         name: name.trim(),
-        scopes: scopesOf(draft.categories),
-        policy: policyOf(draft),
+        scopes: deriveScopes(draft.categories),
+        policy: toPolicy(draft),
       }),
     )
     if (key === null) return

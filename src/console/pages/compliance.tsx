@@ -14,13 +14,13 @@ import { useResource } from '../data/resource.ts'
 import { formatWhen } from '../words/time.ts'
 import {
   addressDetails,
-  applicantOf,
   contactDetails,
   identityDetails,
   labelInWords,
   lastMember,
   outcomes,
   requirementInWords,
+  toApplicant,
 } from '../words/verification.ts'
 
 type Level = Kyc['level']
@@ -171,7 +171,7 @@ function ApplicationForm({
             },
           ]
     const answer = await withProof(() =>
-      bursar.compliance.kyc({ level, applicant: applicantOf(values), documents }),
+      bursar.compliance.kyc({ level, applicant: toApplicant(values), documents }),
     )
     verifications[level].put(answer)
     await session.reload()
@@ -294,7 +294,7 @@ function DetailFields({
 function ContactForm({ level }: { readonly level: Level }) {
   const [isOpen, setOpen] = useState(false)
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
-  const applicant = applicantOf(values)
+  const applicant = toApplicant(values)
   const send = async () => {
     verifications[level].put(
       await withProof(() => bursar.compliance.kyc({ level, applicant, documents: [] })),

@@ -62,7 +62,7 @@ export function requirementInWords(path: string): string {
 }
 
 /** The `applicant` of a request, from what was typed; empty members are left out. */
-export function applicantOf(typed: Readonly<Record<string, string>>): Record<string, unknown> {
+export function toApplicant(typed: Readonly<Record<string, string>>): Record<string, unknown> {
   const given = (details: readonly Detail[]): Record<string, string> =>
     Object.fromEntries(
       details.flatMap(({ member }) => {
