@@ -41,7 +41,7 @@ export interface Approvals {
    * Waits until the approval is decided and the approved call has finished. @returns the current caller, for
    * repeating the call; null on timeout, or when the key is no longer valid.
    */
-  decided(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
+  awaitDecision(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
 }
 
 /** Tells a client that asked for progress, at each poll, that the call still waits. */
@@ -89,15 +89,15 @@ export function createApprovals({
       const { approvalId: id, detail: message, approvalUrl: url } = data
       return { id, message, url }
     },
-    decided: (caller, approval, waiting) =>
-      decided(caller, approval, waiting).catch((err: unknown) => {
+    awaitDecision: (caller, approval, waiting) =>
+      awaitDecision(caller, approval, waiting).catch((err: unknown) => {
         // The call already has a result: it requires approval.
         log.warn({ err, approvalId: approval.id }, 'waiting for an approval failed')
         return null
       }),
   }
 
-  async function decided(
+  async function awaitDecision(
     caller: McpCaller,
     { id }: PendingApproval,
     { withinMs, signal, look }: Waiting,

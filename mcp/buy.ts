@@ -55,7 +55,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
     return { buying, isOwners }
   }
   const requireOpen = async ({ tool, caller }: SoldCall) => {
-    if (caller.principal.key.status !== 'active') throw paused()
+    if (caller.principal.key.status !== 'active') throw buildPausedFailure()
     await requireRail(tool, services)
   }
 
@@ -87,7 +87,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
 }
 
 /** A paused key cannot buy with any money; the failure equals that of the spend gate. */
-function paused(): Failure {
+function buildPausedFailure(): Failure {
   return new Failure('policy_denied', 'The key is paused and cannot buy, whichever money pays.', {
     violations: [buildViolation('paused', {})],
     hint: 'Ask the owner to resume the key.',

@@ -35,19 +35,19 @@ export function shareShapes(schema: Schema): Record<string, unknown> {
   const shared = [...counts].filter(([shape, times]) => times > 1 && shape.length >= MIN_SHARED)
   if (shared.length === 0) return { ...schema }
   const names = new Map(shared.map(([shape], index) => [shape, `shape${index + 1}`]))
-  const replaced = (at: unknown, isRoot: boolean): unknown => {
-    if (Array.isArray(at)) return at.map((member) => replaced(member, false))
+  const replaceShared = (at: unknown, isRoot: boolean): unknown => {
+    if (Array.isArray(at)) return at.map((member) => replaceShared(member, false))
     if (!isSchema(at)) return at
     const { shape, description } = splitShape(at)
     const name = isRoot ? undefined : names.get(shape)
     if (name !== undefined)
       return { $ref: `#/$defs/${name}`, ...(description === undefined ? {} : { description }) }
-    return Object.fromEntries(Object.entries(at).map(([key, member]) => [key, replaced(member, false)]))
+    return Object.fromEntries(Object.entries(at).map(([key, member]) => [key, replaceShared(member, false)]))
   }
   const $defs = Object.fromEntries(
-    [...names].map(([shape, name]) => [name, replaced(JSON.parse(shape), true)]),
+    [...names].map(([shape, name]) => [name, replaceShared(JSON.parse(shape), true)]),
   )
-  const root = replaced(schema, true)
+  const root = replaceShared(schema, true)
   return { ...(isSchema(root) ? root : {}), $defs }
 }
 

@@ -16,7 +16,7 @@ import type { Services } from '../src/kernel/context.ts'
 import type { Seller } from '../src/rails/selling/x402/sale.ts'
 import { createApprovals } from './approval.ts'
 import type { McpCaller } from './caller.ts'
-import { malformed } from './malformed.ts'
+import { refuseMalformed } from './malformed.ts'
 import { createOffer, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
@@ -67,7 +67,7 @@ export function mcpHandler(
       )
     requireGrantedScope(offer, caller, message)
     const era = (await is2026(request, message)) ? '2026' : '2025'
-    const refused = malformed(message, { era })
+    const refused = refuseMalformed(message, { era })
     if (refused !== null) return Response.json(refused)
     const incoming = { request, message }
     return era === '2026' ? answer2026(caller, incoming) : streamable2025.answerPost(caller, incoming)

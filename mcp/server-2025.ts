@@ -156,7 +156,7 @@ async function askOwner(
   void elicited.then((isOpened) => isOpened || stop.abort())
   const look = reportWaiting(extra._meta?.progressToken, extra.sendNotification)
   // The owner may decide before the client answers, or without the page being opened.
-  const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
+  const later = await approvals.awaitDecision(caller, pending, { withinMs: DECIDE_MS, signal, look })
   stop.abort()
   if (later !== null)
     // Sent directly, because the SDK's server requires the client's capabilities from an earlier request.

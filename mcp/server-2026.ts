@@ -140,6 +140,6 @@ async function callWithOwner(
     signal: AbortSignal.any([signal, ending]),
     look: reportWaiting(progress.safeParse(meta).data?.progressToken, context.mcpReq.notify),
   }
-  const later = await approvals.decided(caller, pending, waiting)
+  const later = await approvals.awaitDecision(caller, pending, waiting)
   return later === null ? result : offer.call(later, name, given)
 }

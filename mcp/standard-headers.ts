@@ -22,7 +22,7 @@ export function standardHeaders(message: object): Record<string, string> {
   return {
     'mcp-protocol-version': version,
     'mcp-method': method,
-    ...(typeof name === 'string' ? { 'mcp-name': encoded(name) } : {}),
+    ...(typeof name === 'string' ? { 'mcp-name': encodeValue(name) } : {}),
   }
 }
 
@@ -35,7 +35,7 @@ function isPlain(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 }
 
-function encoded(text: string): string {
+function encodeValue(text: string): string {
   const isSafe = isPlain(text) && !/^=\?base64\?.*\?=$/.test(text)
   return isSafe ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }

@@ -67,7 +67,7 @@ export function createStreamable2025(
       awaitAnswer(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
         services.log.warn({ err }, 'reading a client answer failed')
       }),
-    cancelled: (id, signal) =>
+    awaitCancellation: (id, signal) =>
       awaitCancellation(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
         services.log.warn({ err }, 'reading a client cancellation failed')
         return false

@@ -21,7 +21,7 @@ export function createWatch(
   const open = new Map<string, AbortController>()
 
   /** Names of the callable tools; null when the session or key has ended. */
-  async function offered(caller: McpCaller, id: string): Promise<string | null> {
+  async function readOffer(caller: McpCaller, id: string): Promise<string | null> {
     const now = clock()
     const { key } = caller.principal
     if ((await findMcpSession(database, { id, keyId: key.id, now })) === undefined) return null
@@ -46,7 +46,7 @@ export function createWatch(
       while (!signal.aborted) {
         await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
-        const now = await offered(caller, id)
+        const now = await readOffer(caller, id)
         if (now === null) return
         if (now !== known) stream.write({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
         known = now

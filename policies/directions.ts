@@ -57,11 +57,11 @@ function isLooser(direction: AnyDirection, before: unknown, after: unknown): boo
     case 'higher':
       return exceeds(toNumber(before), toNumber(after))
     case 'lower':
-      return exceeds(negated(toNumber(before)), negated(toNumber(after)))
+      return exceeds(negate(toNumber(before)), negate(toNumber(after)))
     case 'later':
       return exceeds(toMoment(before), toMoment(after))
     case 'earlier':
-      return exceeds(negated(toMoment(before)), negated(toMoment(after)))
+      return exceeds(negate(toMoment(before)), negate(toMoment(after)))
     case 'wider':
       return isMissing(before) ? false : isMissing(after) || hasMore(before, after)
     case 'narrower':
@@ -105,6 +105,6 @@ function toMoment(value: unknown): bigint | undefined {
   return Number.isNaN(time) ? undefined : BigInt(time)
 }
 
-function negated(value: bigint | undefined): bigint | undefined {
+function negate(value: bigint | undefined): bigint | undefined {
   return value === undefined ? undefined : -value
 }

@@ -51,7 +51,9 @@ export function explain(
   const applied = [...staticRules(policy, spend), ...applyBudgets(policy, spend, usage)]
   const explained = applied.map((rule) => {
     const violation = outcome.violations.find((one) => one.rule === rule.rule)
-    return violation === undefined ? { ...rule, result: 'kept' as const } : violated(violation, rule, outcome)
+    return violation === undefined
+      ? { ...rule, result: 'kept' as const }
+      : explainViolation(violation, rule, outcome)
   })
   const known = new Set<string>(applied.map(({ rule }) => rule))
   return [
@@ -64,11 +66,11 @@ export function explain(
 /** Lists the recorded violations alone, for a decision whose policy is no longer stored. */
 export function explainViolations(outcome: RecordedOutcome): readonly ExplainedRule[] {
   return outcome.violations.map((violation) =>
-    violated(violation, { limit: null, used: null, requested: null }, outcome),
+    explainViolation(violation, { limit: null, used: null, requested: null }, outcome),
   )
 }
 
-function violated(
+function explainViolation(
   { rule, limit, used, requested }: RecordedViolation,
   applied: Omit<Applied, 'rule'>,
   { verdict }: RecordedOutcome,

@@ -44,8 +44,9 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
   const usage = new Map<string, Usage>()
   const firstSeen = new Map<string, Date>()
   return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
-    const usedIn = (period: BudgetPeriod) => usage.get(namePeriod(period, at)) ?? { usedMicros: 0n, count: 0 }
-    const used = { day: usedIn('day'), week: usedIn('week'), month: usedIn('month') }
+    const readUsage = (period: BudgetPeriod) =>
+      usage.get(namePeriod(period, at)) ?? { usedMicros: 0n, count: 0 }
+    const used = { day: readUsage('day'), week: readUsage('week'), month: readUsage('month') }
     const payee = spend.counterparty?.toLowerCase() ?? null
     const violations = [
       ...evaluate(policy, spend, at),

@@ -126,15 +126,17 @@ export function buildRateLimits({ rates }: Config): ReadonlyMap<string, RateLimi
 function buildAmlLimits({ aml }: Pick<Config, 'aml'>): AmlLimits {
   const { velocity, structuring, thresholds } = defaultAmlLimits
   return {
-    velocity: stated('AML_VELOCITY', aml.velocity, parseVelocity, '50000/86400,10000/600/10') ?? velocity,
-    structuring: stated('AML_STRUCTURING', aml.structuring, parseStructuring, '3/86400/80') ?? structuring,
+    velocity:
+      parseSetting('AML_VELOCITY', aml.velocity, parseVelocity, '50000/86400,10000/600/10') ?? velocity,
+    structuring:
+      parseSetting('AML_STRUCTURING', aml.structuring, parseStructuring, '3/86400/80') ?? structuring,
     thresholds:
-      stated('TRAVEL_RULE_THRESHOLDS', aml.thresholds, parseThresholds, 'default:1000,US:3000,EU:0') ??
+      parseSetting('TRAVEL_RULE_THRESHOLDS', aml.thresholds, parseThresholds, 'default:1000,US:3000,EU:0') ??
       thresholds,
   }
 }
 
-function stated<Value>(
+function parseSetting<Value>(
   variable: string,
   text: string | null,
   read: (text: string) => Value | undefined,

@@ -10,7 +10,7 @@ interface Lists {
  * Evaluates the lists for one value. Deny beats allow. An unknown value violates either list, because it may be
  * denied and may not be allowed.
  */
-export function listed(
+export function checkLists(
   rule: RuleName,
   { allow, deny = [] }: Lists,
   requested: string | null,

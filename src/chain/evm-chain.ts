@@ -46,7 +46,7 @@ const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 export function createEvmChain(options: EvmChainOptions): Chain {
   const { name, gate, first, hasCards, tokens, rpcUrl, suspect, close } = options
   const { id, confirmations } = chainFacts(name)
-  const covered = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
+  const adjustCover = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
 
   /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
   async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
@@ -127,7 +127,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       )
     },
     submit: (operation) =>
-      once((session) => session.operations.submit({ ...operation, wallet: covered(operation.wallet) })),
+      once((session) => session.operations.submit({ ...operation, wallet: adjustCover(operation.wallet) })),
     hashOperation: (operation) => first.operations.hashOperation(operation),
     awaitExecution: (operation, waitMs) =>
       repeatable((session) => session.operations.awaitExecution(operation, waitMs)),
@@ -156,7 +156,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     readAllowance: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null
-        : repeatable((session) => readAllowance(session, covered(wallet), agentId)),
+        : repeatable((session) => readAllowance(session, adjustCover(wallet), agentId)),
     mint: (mints) => development(({ relayer }) => mintTokens(relayer, { name, tokens }, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
@@ -184,7 +184,7 @@ async function readModules(
     [contracts.module, safe4337Module],
     [contracts.allowances, allowanceModule],
   ])
-  const shown = (module: Address, status: WalletModule['status']): WalletModule => ({
+  const describeModule = (module: Address, status: WalletModule['status']): WalletModule => ({
     ...(known.get(module) ?? { name: 'unknown', type: 'unknown', version: 'unknown' }),
     address: module,
     chain: client.chain.name,
@@ -192,7 +192,7 @@ async function readModules(
   })
   const planned = wallet.owner.kind === 'gateway' ? [contracts.module] : [...known.keys()]
   if (!(await deployments.isDeployed(address)))
-    return planned.map((module) => shown(module, 'pending_deployment'))
+    return planned.map((module) => describeModule(module, 'pending_deployment'))
   const [modules] = await client.readContract({
     address,
     abi: safeAbi,
@@ -202,7 +202,7 @@ async function readModules(
   // A wallet with a new owner gets the missing modules with its next operation.
   const awaited = planned.filter((module) => !modules.includes(module))
   return [
-    ...modules.map((module) => shown(module, 'active')),
-    ...awaited.map((module) => shown(module, 'pending_deployment')),
+    ...modules.map((module) => describeModule(module, 'active')),
+    ...awaited.map((module) => describeModule(module, 'pending_deployment')),
   ]
 }

@@ -13,7 +13,7 @@ import { Failure } from '../core/failures/failure.ts'
 import { idempotencyKeyReused } from '../core/failures/idempotency-failures.ts'
 import type { AskOwner, Context, ExceptionRequest } from './context.ts'
 import { hashSpendCall } from './fingerprint.ts'
-import { DEFAULT_TTL_SECONDS, rejectedByOwner, tooManyOpen } from './gates/approval.ts'
+import { buildOwnerRejection, DEFAULT_TTL_SECONDS, tooManyOpen } from './gates/approval.ts'
 import { parsePolicy } from './gates/policy.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
@@ -66,7 +66,7 @@ async function askOwner(
     isReplayed: false,
   })
   if (approval === undefined) throw tooManyOpen()
-  if (approval.status === 'rejected') throw rejectedByOwner(approval, 'this call')
+  if (approval.status === 'rejected') throw buildOwnerRejection(approval, 'this call')
   return approval
 }
 

@@ -26,8 +26,8 @@ export function buildCatalogue(
     .filter(({ only }) => only === undefined || exists[only])
     .map((tool) => {
       const named = lazy(() => ({ input: toSchema(tool.input), output: toSchema(tool.output) }))
-      const input = lazy(() => inlined(named().input))
-      const output = lazy(() => inlined(named().output))
+      const input = lazy(() => inlineShapes(named().input))
+      const output = lazy(() => inlineShapes(named().output))
       return {
         tool,
         get input() {
@@ -44,7 +44,7 @@ export function buildCatalogue(
 }
 
 /** Replaces each reference into `$defs` by the shape itself; members beside the reference win. */
-function inlined({ $defs, ...schema }: JsonSchema): JsonSchema {
+function inlineShapes({ $defs, ...schema }: JsonSchema): JsonSchema {
   const shapes = $defs as Readonly<Record<string, JsonSchema>> | undefined
   const inline = (at: unknown): unknown => {
     if (Array.isArray(at)) return at.map(inline)

@@ -36,11 +36,11 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
   await recordFirstUse(caller.database, caller.principal, caller.now)
   if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
   const call = tool.decode(raw)
-  const { context, settled } = committing(caller)
+  const { context, runLater } = committing(caller)
   const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
     effects[tool.effect](tool, call, context),
   )
-  await settled()
+  await runLater()
   return outcome
 }
 
@@ -48,10 +48,10 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
 function committing(caller: Omit<Context, 'afterCommit'>) {
   const later: ((database: Database) => Promise<void>)[] = []
   const context: Context = { ...caller, afterCommit: (work) => later.push(work) }
-  const settled = async () => {
+  const runLater = async () => {
     for (const work of later) await work(caller.database)
   }
-  return { context, settled }
+  return { context, runLater }
 }
 
 const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Promise<Outcome>> = {
@@ -171,9 +171,9 @@ export async function recall(
   caller: Omit<Context, 'afterCommit'>,
   { raw, decisionId }: { raw: unknown; decisionId: string },
 ): Promise<Outcome> {
-  const { context, settled } = committing(caller)
+  const { context, runLater } = committing(caller)
   const outcome = await recallSpend(tool.decode(raw), context, decisionId)
-  await settled()
+  await runLater()
   return outcome
 }
 

@@ -97,14 +97,14 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
       try {
         const pool = current ?? (await search())
         try {
-          return watched(await pool.acquire(), () => leave(pool))
+          return watchSession(await pool.acquire(), () => leave(pool))
         } catch (error) {
           // A pool without a free session says nothing of its host.
           if (pool.count().busy >= (config.max ?? 1)) throw error
           // Refused before anything was sent: another host may accept it.
           leave(pool)
           const next = await search()
-          return watched(await next.acquire(), () => leave(next))
+          return watchSession(await next.acquire(), () => leave(next))
         }
       } catch (error) {
         throw asUnavailable(error)
@@ -118,7 +118,7 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
 }
 
 /** @param leave called when a statement shows that the host is lost or does not accept writes. */
-function watched(session: Session, leave: () => void): Session {
+function watchSession(session: Session, leave: () => void): Session {
   return {
     query: async (text, parameters, name) => {
       try {

@@ -12,7 +12,7 @@ import { createNodeClient, localNodeOptions, type NodeClient } from '../../src/c
 import { placeCode } from '../../src/chain/rpc/development-node.ts'
 import {
   canonicalContracts,
-  issuedTokensOn,
+  listIssuedTokens,
   mapAddresses,
   ownContracts,
 } from '../../src/chain/rpc/networks.ts'
@@ -44,7 +44,7 @@ export async function startMainnet(
   ])
   const client = createNodeClient(localNodeOptions(name, anvil.url))
   const request = (method: string, params: readonly unknown[]) => client.transport.request({ method, params })
-  const tokens = issuedTokensOn(name)
+  const tokens = listIssuedTokens(name)
   const addresses = mapAddresses(tokens)
   const relayer = createLanes(client, keccak256(stringToHex(anvil.url)), Object.values(addresses))
   const deployed = await deployMissing(client, relayer, tokens)

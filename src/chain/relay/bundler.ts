@@ -94,7 +94,7 @@ export function createBundler(
         const reason = failed?.reason ?? findRefusal(error)
         if (reason === undefined) throw error
         // If the EntryPoint names no operation, each is simulated alone.
-        if (failed === undefined && left.length > 1) return (await Promise.all(left.map(alone))).flat()
+        if (failed === undefined && left.length > 1) return (await Promise.all(left.map(checkAlone))).flat()
         const index = failed?.index ?? 0
         left[index]?.resolve({ status: 'refused', reason })
         left = left.filter((_, other) => other !== index)
@@ -103,7 +103,7 @@ export function createBundler(
     return left
   }
 
-  function alone(waiter: Waiter): Promise<readonly Waiter[]> {
+  function checkAlone(waiter: Waiter): Promise<readonly Waiter[]> {
     return withoutRefused([waiter])
   }
 

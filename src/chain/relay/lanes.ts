@@ -39,13 +39,13 @@ export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Addr
   const sponsor = deriveAccount(0)
   const lanes: Lane[] = []
   let forgotten = 0
-  const opened = async (account: LocalAccount) => {
+  const addLane = async (account: LocalAccount) => {
     const lane = await openLane(client, tokens, account)
     lanes.push(lane)
     return lane
   }
-  const any = createPool(LANES, (index) => opened(deriveAccount(index + 1)))
-  const own = createPool(1, () => opened(sponsor))
+  const any = createPool(LANES, (index) => addLane(deriveAccount(index + 1)))
+  const own = createPool(1, () => addLane(sponsor))
 
   async function sendThrough(
     pool: Pool<Lane>,

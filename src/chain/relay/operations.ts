@@ -147,15 +147,15 @@ export function createOperations(options: OperationOptions): Operations {
         cause: 'authorization',
       }
     const callRefusal = await refusalOfCall(plan)
-    if (callRefusal !== undefined) return refused(operation, plan, callRefusal)
+    if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
     const bundled = await bundler.send(packOperation(plan, signature))
-    if (bundled.status === 'refused') return refused(operation, plan, bundled.reason)
+    if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)
     remember(operation.id, bundled)
     return { status: 'submitted', transactionHash: bundled.hash }
   }
 
   /** Checked after the simulation, which also fails if this operation was executed just before. */
-  async function refused(
+  async function resolveRefusal(
     { id }: AuthorizedOperation,
     plan: OperationPlan,
     reason: string,

@@ -66,11 +66,11 @@ export type SandboxTokens = { readonly USDC: SandboxToken } & Readonly<
 
 /** Tokens that a development node of a test chain gets. */
 export function sandboxTokensOn(name: ChainName): SandboxTokens {
-  return { ...standIns, ...issuedTokensOn(name) }
+  return { ...standIns, ...listIssuedTokens(name) }
 }
 
 /** Tokens that a chain's issuers have there, in the form that a development node can deploy. */
-export function issuedTokensOn(name: ChainName): SandboxTokens {
+export function listIssuedTokens(name: ChainName): SandboxTokens {
   const { USDC, EURC } = chainFacts(name).tokens
   const form = { decimals: 6, authorizations: true }
   return { USDC: { ...USDC, ...form }, ...(EURC === undefined ? {} : { EURC: { ...EURC, ...form } }) }

@@ -33,7 +33,7 @@ export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
   const namePayer = (accountId: string, agentId: string) =>
     `${accountId}|${isOwn(accountId, agentId) ? agentId : ANY_AGENT}`
   const today = () => clock().toISOString().slice(0, 10)
-  const spentBy = (payer: string) => {
+  const readSpent = (payer: string) => {
     const known = spent.get(payer)
     return known?.day === today() ? known.micros : 0n
   }
@@ -43,7 +43,7 @@ export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
     const isCards = agentId === CARDS_AGENT
     return {
       dailyMicros: limits.get(payer) ?? (isCards ? DEVELOPMENT_CARDS_MICROS : DEVELOPMENT_STARTER_MICROS),
-      spentMicros: spentBy(payer),
+      spentMicros: readSpent(payer),
       onceMicros: once.get(payer) ?? (isCards ? cardCover : 0n),
       isOwn: isOwn(accountId, agentId),
     }

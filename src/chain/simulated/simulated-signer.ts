@@ -23,7 +23,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     try {
       judged.commit()
     } catch (error) {
-      throw refused(error)
+      throw toRefusal(error)
     }
     return context.state.mine({ calldata: data })
   }
@@ -56,12 +56,12 @@ async function judge(context: CallContext, to: Address, data: Hex): Promise<Simu
   try {
     return await judgeTokenCall(context, token, data)
   } catch (error) {
-    throw refused(error)
+    throw toRefusal(error)
   }
 }
 
 /** An error of the books occurs before they change. */
-function refused(error: unknown): Error {
+function toRefusal(error: unknown): Error {
   return refusedCall(error instanceof Error ? error.message : String(error), { cause: error })
 }
 

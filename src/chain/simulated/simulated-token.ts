@@ -103,7 +103,7 @@ function judgeTransferFrom(
     if (state.readAllowance(symbol, from, caller) < units)
       throw new Error('ERC20: transfer amount exceeds allowance')
   }
-  return written(check, () => {
+  return prepareWrite(check, () => {
     state.allow(symbol, from, caller, state.readAllowance(symbol, from, caller) - units)
     state.move(symbol, { from, to, units })
   })
@@ -128,7 +128,7 @@ async function judgeAuthorization(
   const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType, message })
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
   const authorization = { authorizer: lowerCaseAddress(from), nonce }
-  return written(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
+  return prepareWrite(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
 }
 
 async function judgePermit(
@@ -145,7 +145,7 @@ async function judgePermit(
   }
   const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType: 'Permit', message })
   await requireSigned(owner, hash, signature, tokenRefusals.ERC2612InvalidSigner)
-  return written(check, () => {
+  return prepareWrite(check, () => {
     state.countPermit(symbol, owner)
     state.allow(symbol, owner, spender, value)
   })
@@ -154,7 +154,7 @@ async function judgePermit(
 /**
  * Checks a write now and again on commit: signatures are verified asynchronously, and the books may change meanwhile.
  */
-function written(check: () => void, change: () => void): SimulatedCall {
+function prepareWrite(check: () => void, change: () => void): SimulatedCall {
   check()
   return {
     result: undefined,

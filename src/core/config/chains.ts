@@ -56,7 +56,7 @@ interface ChainSettings {
 
 export function readChains(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
   const [first = DEFAULT_CHAIN, ...others] = settings.CHAINS?.filter(isChainName) ?? []
-  const configured = (name: ChainName): ConfiguredChain => {
+  const configureChain = (name: ChainName): ConfiguredChain => {
     const own = settings[nameRpcVariable(name)]
     const rpcUrl = typeof own === 'string' ? own : (settings.CHAIN_RPC_URL ?? null)
     return {
@@ -69,7 +69,7 @@ export function readChains(settings: ChainSettings & Readonly<Record<string, unk
       anvilBinary: settings.ANVIL_BIN ?? null,
     }
   }
-  return { chains: [configured(first), ...others.map(configured)] }
+  return { chains: [configureChain(first), ...others.map(configureChain)] }
 }
 
 /** One line per contradiction between the chains' variables; empty for a valid configuration. */

@@ -57,14 +57,14 @@ export function rateText(rate: RateUnits): string {
 
 /** `to.perEuro / from.perEuro` in rate units, as an exact fraction. */
 function findRatio(from: Currency, to: Currency): { over: bigint; under: bigint } {
-  const [source, target] = [scaled(from.perEuro), scaled(to.perEuro)]
+  const [source, target] = [scaleDecimal(from.perEuro), scaleDecimal(to.perEuro)]
   return {
     over: target.units * tenTo(source.digits + RATE_DIGITS),
     under: source.units * tenTo(target.digits),
   }
 }
 
-function scaled(decimal: string): { units: bigint; digits: number } {
+function scaleDecimal(decimal: string): { units: bigint; digits: number } {
   const [whole = '', fraction = ''] = decimal.split('.')
   return { units: BigInt(whole + fraction), digits: fraction.length }
 }

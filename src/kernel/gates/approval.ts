@@ -47,7 +47,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
   })
   if (approval === undefined) return tooManyOpen()
   if (approval.problem !== null) return toFailure(approval.problem)
-  if (approval.status === 'rejected') return rejectedByOwner(approval, waiting.what)
+  if (approval.status === 'rejected') return buildOwnerRejection(approval, waiting.what)
   const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
     decisionId,
@@ -65,7 +65,7 @@ function withinSentence(what: string): string {
 }
 
 /** Failure of a call that its owner rejected. @param what description of the call. */
-export function rejectedByOwner(
+export function buildOwnerRejection(
   { id, decisionId, note }: Pick<Approval, 'id' | 'decisionId' | 'note'>,
   what: string,
 ): Failure {

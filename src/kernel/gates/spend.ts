@@ -18,7 +18,7 @@ import { valueInUsd } from '../../providers/rates/port.ts'
 import { type Context, requireCaller } from '../context.ts'
 import { hashSpendCall, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, SpendPlan, Tool } from '../tool.ts'
-import { approvalUrl, awaitApproval, rejectedByOwner } from './approval.ts'
+import { approvalUrl, awaitApproval, buildOwnerRejection } from './approval.ts'
 import { insufficientFunds } from './funds.ts'
 import { requireKyc } from './kyc.ts'
 import { parsePolicy } from './policy.ts'
@@ -107,9 +107,9 @@ async function requireUnasked(
   const { database, idempotencyKey, now: at } = context
   const fingerprint = hashSpendCall(context, tool.name, call.input)
   const asked = await findAskedApproval(database, { keyId, fingerprint, idempotencyKey, at })
-  if (asked?.status === 'rejected') throw rejectedByOwner(asked, describeSpend(spending))
+  if (asked?.status === 'rejected') throw buildOwnerRejection(asked, describeSpend(spending))
   if (asked?.status !== 'pending') return
-  const { code, message, members } = denied(decided)
+  const { code, message, members } = buildDenial(decided)
   throw new Failure(code, message, {
     ...members,
     approvalId: asked.id,
@@ -257,7 +257,7 @@ async function toGate(
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny': {
       const screening = screeningBehind(decided.violations)
-      if (screening === undefined || spending.aml === undefined) throw denied(decided)
+      if (screening === undefined || spending.aml === undefined) throw buildDenial(decided)
       const { decisionId, violations } = decided
       throw spending.aml.refusal(screening, { decisionId, violations })
     }
@@ -295,7 +295,11 @@ const PAUSED_HINT =
 const DENIED_HINT =
   'Tell the owner which rules deny it, or ask for exactly this call once: POST /api/approvals {"operation":…,"input":…,"reason":…}. Never split it, and never change its amount or payee to stay within a limit.'
 
-function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
+function buildDenial({
+  decisionId,
+  violations,
+  replayed,
+}: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
   const rules = violations.map(({ rule, limit, requested, remaining }) =>
     [
       rule,
