@@ -38,11 +38,11 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/admin.ts')).admin(rest, values, process.env)
     case 'backup':
       noArguments(command, rest)
-      return (await import('./commands/backup.ts')).backup(required(values.out, '--out'), process.env)
+      return (await import('./commands/backup.ts')).backup(requireOption(values.out, '--out'), process.env)
     case 'restore': {
       const [file, ...others] = rest
       noArguments(command, others)
-      return (await import('./commands/backup.ts')).restore(required(file, 'FILE'), process.env)
+      return (await import('./commands/backup.ts')).restore(requireOption(file, 'FILE'), process.env)
     }
     case 'keys':
       return (await import('./commands/keys.ts')).keys(rest, process.env)
@@ -70,8 +70,8 @@ async function main(argv: readonly string[]): Promise<number> {
         import('../mcp/stdio.ts'),
       ])
       await serveStdio({
-        url: parseUrl(required(values.url, '--url')).origin,
-        key: readKeyFile(required(values.key, '--key')),
+        url: parseUrl(requireOption(values.url, '--url')).origin,
+        key: readKeyFile(requireOption(values.key, '--key')),
         toolsets: values.toolsets ?? null,
       })
       return 0
@@ -107,7 +107,7 @@ function noArguments(command: string, [first]: readonly string[]): void {
     throw new Error(`"${first}" is no option of ${command}. Try "bursar ${command} --help".`)
 }
 
-function required(value: string | undefined, option: string): string {
+function requireOption(value: string | undefined, option: string): string {
   if (value === undefined) throw new Error(`${option} is missing. Try "bursar help".`)
   return value
 }

@@ -37,7 +37,7 @@ export async function admin(
       const dataKey = await readDataKey(database, config)
       if (dataKey === null) throw new Error('This database is new: start the gateway and sign in once.')
       const context = { database, mode: config.mode, dataKey }
-      if (person === null) process.stdout.write(await listed(context, config.founderAccount))
+      if (person === null) process.stdout.write(await describeAdmins(context, config.founderAccount))
       else {
         if (config.mode === 'production' && config.founderAccount !== null)
           throw new Error(
@@ -103,7 +103,10 @@ async function isAdmin({ database, mode, dataKey }: AdminContext, { id, role }: 
   return mode === 'sandbox' ? role === 'admin' : (await findNamedFounder(database, { dataKey })) === id
 }
 
-async function listed({ database, mode, dataKey }: AdminContext, configured: string | null): Promise<string> {
+async function describeAdmins(
+  { database, mode, dataKey }: AdminContext,
+  configured: string | null,
+): Promise<string> {
   if (mode === 'production') {
     const founder = configured ?? (await findNamedFounder(database, { dataKey }))
     if (founder === undefined) return 'There is no administrator. Run "bursar admin grant --email ADDRESS".\n'

@@ -73,7 +73,7 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
       ),
     )
     process.stdout.write(
-      `${counted(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${counted(journal.sequence, 'change')} exported\n`,
+      `${formatCount(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${formatCount(journal.sequence, 'change')} exported\n`,
     )
     return 0
   })
@@ -99,7 +99,7 @@ function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: En
     const report = await verifyChain(sealedPages(database), { keySet, progress: createProgress('verified') })
     const dataKey = await readDataKey(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
-    const decisions = printReport(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
+    const decisions = printReport(report, env, count > 0n ? [`${groupDigits(count)} not sealed yet`] : [])
     const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code
@@ -151,7 +151,7 @@ function printJournalReport({ head, fault }: JournalReport, env: Env): number {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const text =
     fault === null
-      ? `Journal: ${counted(head.sequence, 'change')}, ${paint(32, 'chain intact')}, head ${head.sequence} ${head.hash}`
+      ? `Journal: ${formatCount(head.sequence, 'change')}, ${paint(32, 'chain intact')}, head ${head.sequence} ${head.hash}`
       : `${paint(31, `Journal broken at entry ${fault.sequence}`)}: ${fault.detail}.`
   process.stdout.write(`${text}\n`)
   return fault === null ? 0 : 1
@@ -165,14 +165,14 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
   if (fault !== null) {
     const row = `${fault.decisionId ?? 'a decision'} (sequence ${fault.sequence})`
     process.stdout.write(
-      `${paint(31, `Broken at ${row}: ${fault.kind}`)}: ${fault.detail}.\n${counted(head.sequence, 'decision')} before it verified.\n`,
+      `${paint(31, `Broken at ${row}: ${fault.kind}`)}: ${fault.detail}.\n${formatCount(head.sequence, 'decision')} before it verified.\n`,
     )
     return 1
   }
   const parts = [
-    counted(head.sequence, 'decision'),
+    formatCount(head.sequence, 'decision'),
     paint(32, 'chain intact'),
-    `${counted(head.sequence, 'signature')} verified`,
+    `${formatCount(head.sequence, 'signature')} verified`,
     ...more,
   ]
   process.stdout.write(`${parts.join(', ')}\nHead: ${head.sequence} ${head.hash}\n`)
@@ -182,13 +182,13 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
 /** Shows progress on terminals only. */
 function createProgress(done: string): (count: bigint) => void {
   if (!process.stderr.isTTY) return () => {}
-  return (count) => void process.stderr.write(`\r\u001b[K${grouped(count)} ${done}\r`)
+  return (count) => void process.stderr.write(`\r\u001b[K${groupDigits(count)} ${done}\r`)
 }
 
-function counted(count: bigint, what: string): string {
-  return `${grouped(count)} ${what}${count === 1n ? '' : 's'}`
+function formatCount(count: bigint, what: string): string {
+  return `${groupDigits(count)} ${what}${count === 1n ? '' : 's'}`
 }
 
-function grouped(count: bigint): string {
+function groupDigits(count: bigint): string {
   return count.toLocaleString('en-US')
 }

@@ -34,7 +34,7 @@ export async function doctor(
 
 async function examine(env: Readonly<Record<string, string | undefined>>): Promise<Finding[]> {
   const node = checkNode(process.versions.node)
-  const config = configured(env)
+  const config = loadConfig(env)
   if ('status' in config) return [config, node]
   const moments: Moment[] = []
   const note = (of: string, theirs: Date | null) => {
@@ -67,7 +67,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
 }
 
 /** Reads the configuration, or returns its errors as a finding. */
-function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
+function loadConfig(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
     const config = readConfig(env, settingsErrors)
     buildRateLimits(config)

@@ -23,13 +23,13 @@ export async function login({ url }: { url?: string | undefined }, env: Env): Pr
   const before = findStoredSession(env, origin)
   // Without retries: an answer with the session is given once, and the next question finds out.
   const bursar = new Bursar({ url: origin, retries: 0 })
-  const { code, userCode, deviceUrl, secret, intervalSeconds, expiresAt } = await reached(
+  const { code, userCode, deviceUrl, secret, intervalSeconds, expiresAt } = await explainErrors(
     bursar.auth.devices.start({ name: NAME }),
   )
   tell(`Open this page, compare the code, and allow:\n\n  ${visibleText(deviceUrl)}\n`)
   tell(`The page must show the code ${visibleText(userCode)}. Waiting …`)
   const endsAt = new Date(expiresAt).getTime() + SKEW_MS
-  const session = await collected(bursar, { code, secret, everyMs: intervalMs(intervalSeconds), endsAt })
+  const session = await collectSession(bursar, { code, secret, everyMs: intervalMs(intervalSeconds), endsAt })
   const { sessionToken: token, account } = session
   // Only browsers receive none.
   if (token === undefined) throw new Error('The gateway returned no session token.')
@@ -54,7 +54,7 @@ export async function logout({ url }: { url?: string | undefined }, env: Env): P
     tell(`There is no session for ${origin}.`)
     return 0
   }
-  await reached(end(origin, stored.token))
+  await explainErrors(end(origin, stored.token))
   storeSession(env, origin, undefined)
   tell(`The session at ${origin} has ended.`)
   return 0
@@ -65,7 +65,7 @@ async function end(origin: string, session: string): Promise<void> {
 }
 
 /** Asks until the person has decided. An unreachable gateway may come back, so only time ends the wait. */
-async function collected(
+async function collectSession(
   bursar: Bursar,
   { code, secret, everyMs, endsAt }: { code: string; secret: string; everyMs: number; endsAt: number },
 ) {
@@ -95,7 +95,7 @@ function orPending(error: unknown): { status: 'pending'; session: null; retryAft
   return { status: 'pending', session: null, retryAfter: problem?.problem.retryAfter ?? 0 }
 }
 
-async function reached<T>(call: Promise<T>): Promise<T> {
+async function explainErrors<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
     throw new Error(describeError(error), { cause: error })
   })

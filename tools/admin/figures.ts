@@ -75,9 +75,9 @@ export default defineTool({
 })
 
 function viewFigures({ volume: moved, refusals, float, queues }: Figures, floatLimit: bigint) {
-  const shown = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
+  const viewVolume = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
   return {
-    volume: moved.map(({ rail, day, week }) => ({ rail, day: shown(day), week: shown(week) })),
+    volume: moved.map(({ rail, day, week }) => ({ rail, day: viewVolume(day), week: viewVolume(week) })),
     refusals: [...refusals],
     cardFloat: {
       usd: usdOfMicros(float.micros),

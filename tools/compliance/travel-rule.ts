@@ -128,13 +128,13 @@ export default defineTool({
         wallet,
         isOwnWallet: owner !== undefined,
         // The verified holder, whatever name was submitted.
-        originator: named(
+        originator: nameParty(
           verified === null
             ? (originator ?? { name: account.displayName })
             : { name: verified, country: originator?.country },
         ),
         isVerified: verified !== null,
-        beneficiary: named(beneficiary),
+        beneficiary: nameParty(beneficiary),
         beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
       },
     )
@@ -163,7 +163,7 @@ async function findTransfer(
   return found
 }
 
-function named(said: {
+function nameParty(said: {
   name?: string | undefined
   legalName?: string | undefined
   country?: string | undefined

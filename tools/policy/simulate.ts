@@ -206,7 +206,7 @@ export default defineTool({
     if (input.replay === true && key !== null && policy !== null)
       return {
         ...shared,
-        ...(await replayed(context, { accountId, keyId: key.id, policy })),
+        ...(await replayPast(context, { accountId, keyId: key.id, policy })),
         decision: null,
         violations: [],
       }
@@ -283,7 +283,7 @@ function ownPolicy(key: AccessKey): Policy | null {
   return storedPolicy.nullable().parse(key.policy ?? null)
 }
 
-async function replayed(
+async function replayPast(
   { database }: Context,
   { accountId, keyId, policy }: { accountId: string; keyId: string; policy: Policy },
 ) {

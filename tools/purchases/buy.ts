@@ -243,7 +243,7 @@ export default defineTool({
     })
   },
   recall: async (context, input, { decisionId, facts: { usd } }) => {
-    const decided = async () =>
+    const readDecided = async () =>
       facts.parse(
         await findAuthenticFacts(context.database, {
           dataKey: context.settings.dataKey,
@@ -256,12 +256,12 @@ export default defineTool({
       decisionId,
       request,
       write: async () => {
-        const terms = await decided()
+        const terms = await readDecided()
         await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
         return writePurchase(context, { decisionId, terms })
       },
       pay: async (purchase) =>
-        payPurchase(context, { purchase, terms: await decided(), request, signature: input.signature }),
+        payPurchase(context, { purchase, terms: await readDecided(), request, signature: input.signature }),
     })
     if (recalled === null) return null
     const { purchase, askedAgain } = recalled

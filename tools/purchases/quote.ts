@@ -67,7 +67,7 @@ export default defineTool({
         seen.last === null
           ? null
           : {
-              payTo: checksummed(seen.last.payTo),
+              payTo: toChecksum(seen.last.payTo),
               price: decimalOfUnits(BigInt(seen.last.price), DIGITS),
               purchases: seen.purchases,
             },
@@ -76,7 +76,7 @@ export default defineTool({
   },
 })
 
-function checksummed(address: string): string {
+function toChecksum(address: string): string {
   return isAddress(address) ? getAddress(address) : address
 }
 

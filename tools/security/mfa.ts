@@ -106,7 +106,7 @@ export default defineTool({
     if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
     // The row lock serializes attempts, so the tenth wrong one stops all later ones.
     if ((await lockAccountRow(context.database, requirePerson(context).account.id)) === 'locked')
-      throw lockedNow()
+      throw buildLockedFailure()
     switch (input.action) {
       case 'enroll':
         return enroll(context)
@@ -146,7 +146,7 @@ function recordFactor(context: Context, action: 'factor.added' | 'factor.removed
   return recordChange(context, { action, object: { kind: 'totp', id: requirePerson(context).account.id } })
 }
 
-function lockedNow(): Failure {
+function buildLockedFailure(): Failure {
   return new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
     isCommitted: true,
     hint: 'Unlock it through POST /api/auth/recovery/start.',
@@ -207,7 +207,7 @@ async function requireFactor(
       object: { kind: 'account', id: accountId },
       after,
     })
-    throw lockedNow()
+    throw buildLockedFailure()
   }
   throw new Failure('step_up_required', 'The code is wrong or was used before.', {
     isCommitted: true,

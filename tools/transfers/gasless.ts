@@ -191,11 +191,11 @@ async function screenParties(
     ...applyReview({ result: worst.result, lists: [...new Set(worst.lists)] }, verdict),
     subject,
     windows: [],
-    refusal: blocked,
+    refusal: buildBlockedFailure,
   }
 }
 
-function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal']>[1]): Failure {
+function buildBlockedFailure(screening: Screening, recorded: Parameters<AmlScreened['refusal']>[1]): Failure {
   const isReview = screening.result === 'review'
   return new Failure(
     'aml_blocked',

@@ -100,11 +100,11 @@ export default defineTool({
       destination: context.settings.x402PayTo,
       at: context.now,
     })
-    return delivered(sent, { decisionId, facts })
+    return deliverQuote(sent, { decisionId, facts })
   },
   recall: async (context, _input, { decisionId, facts }) => {
     const sent = await findRepeatedTransfer(context, decisionId)
-    return sent === null ? null : delivered(sent, { decisionId, facts })
+    return sent === null ? null : deliverQuote(sent, { decisionId, facts })
   },
 })
 
@@ -112,7 +112,7 @@ export default defineTool({
  * Builds the answer: the quote with its payment.
  * @throws Failure `settlement_pending` until the chain has confirmed the payment.
  */
-function delivered(
+function deliverQuote(
   { transactionHash, transferId, status }: SentTransfer,
   { decisionId, facts }: { decisionId: string; facts: z.output<typeof soldQuote> },
 ) {

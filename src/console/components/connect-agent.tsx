@@ -161,7 +161,7 @@ function Terminal({
         <div class="stack stack--tight">
           <h3>Run this where the agent runs</h3>
           <Copy
-            text={`npx bursar agent register --url ${deployment.origin} --name ${quoted(name)} --out agent.json`}
+            text={`npx bursar agent register --url ${deployment.origin} --name ${quoteName(name)} --out agent.json`}
             what="the command"
           />
           <p class="soft small">
@@ -176,7 +176,7 @@ function Terminal({
 }
 
 /** A name for a POSIX shell: one word, whatever stands in it. */
-function quoted(name: string): string {
+function quoteName(name: string): string {
   return `'${plainText(name.trim()).replaceAll("'", `'\\''`)}'`
 }
 

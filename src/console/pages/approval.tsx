@@ -56,7 +56,7 @@ function Request({ approval }: { readonly approval: Approval }) {
   const now = useNow(approval.status === 'pending')
   const [isOwnAnswer, setOwnAnswer] = useState(false)
   const isOver = Date.parse(approval.expiresAt) <= now.getTime()
-  const answered = async (decision: 'approve' | 'reject', note?: string) => {
+  const sendDecision = async (decision: 'approve' | 'reject', note?: string) => {
     const call = () =>
       bursar.approvals.decide({
         id: approval.approvalId,
@@ -84,7 +84,7 @@ function Request({ approval }: { readonly approval: Approval }) {
     const timer = setInterval(reload, RUNNING_POLL_MS)
     return () => clearInterval(timer)
   }, [mayBeOver, approval.approvalId])
-  if (approval.status === 'pending') return <Asking approval={approval} now={now} answer={answered} />
+  if (approval.status === 'pending') return <Asking approval={approval} now={now} answer={sendDecision} />
   return <Outcome approval={approval} isOwnAnswer={isOwnAnswer} />
 }
 

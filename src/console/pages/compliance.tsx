@@ -158,16 +158,16 @@ function ApplicationForm({
     const { value } = event.currentTarget
     setValues((before) => ({ ...before, [name]: value }))
   }
-  const given = (name: string) => (values[name] ?? '').trim()
+  const readValue = (name: string) => (values[name] ?? '').trim()
   const send = async () => {
     const documents =
-      given('reference') === ''
+      readValue('reference') === ''
         ? []
         : [
             {
-              type: given('type') === '' ? 'passport' : given('type'),
-              country: given('documentCountry').toUpperCase(),
-              reference: given('reference'),
+              type: readValue('type') === '' ? 'passport' : readValue('type'),
+              country: readValue('documentCountry').toUpperCase(),
+              reference: readValue('reference'),
             },
           ]
     const answer = await withProof(() =>

@@ -282,22 +282,22 @@ export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy
     weeklyBudget: draft.weekly === '' ? undefined : toBudget(draft.weekly, draft.weeklyCount),
     monthlyBudget: draft.monthly === '' ? undefined : toBudget(draft.monthly, draft.monthlyCount),
     categories: { allow: draft.categories },
-    counterparties: filled({
+    counterparties: omitEmpty({
       ...toLists(payees, draft.payeesNever),
       newPayeeCooldownSec: draft.cooldown === '' ? undefined : Number(draft.cooldown),
     }),
-    sellers: filled(toLists(sellers, draft.sellersNever)),
+    sellers: omitEmpty(toLists(sellers, draft.sellersNever)),
     assets: draft.assets ?? undefined,
     chains: draft.chains ?? undefined,
-    mcc: filled(toLists(shops, draft.shopsNever)),
-    symbols: filled(toLists(symbols, draft.symbolsNever)),
+    mcc: omitEmpty(toLists(shops, draft.shopsNever)),
+    symbols: omitEmpty(toLists(symbols, draft.symbolsNever)),
     timeWindows: draft.windows ?? undefined,
     approval: draft.above === '' ? undefined : { above: draft.above, ttlSec: Number(draft.ttl) },
     notBefore: toMoment(draft.from, base?.notBefore),
     expiresAt: toMoment(draft.until, base?.expiresAt),
   }
   // The gateway checks every member again. Categories, assets and chains come from its own lists.
-  return filled(wanted) as Policy
+  return omitEmpty(wanted) as Policy
 }
 
 /** The spend policy of a key, as the API answers it. */
@@ -319,7 +319,7 @@ function toLists(allow: string | null, deny: string) {
 }
 
 /** Without the members that are undefined; undefined if none is left. */
-function filled(members: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
+function omitEmpty(members: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
   const known = Object.entries(members).filter(([, value]) => value !== undefined)
   return known.length === 0 ? undefined : Object.fromEntries(known)
 }

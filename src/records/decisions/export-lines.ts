@@ -55,7 +55,7 @@ export function formatLine({
 
 /** Returns null for invalid lines. */
 export function parseLine(text: string): SealedDecision | null {
-  const { success, data } = exportLine.safeParse(parsed(text))
+  const { success, data } = exportLine.safeParse(parseJsonText(text))
   if (!success) return null
   const { sequence, decision, ...seal } = data
   return { ...seal, sequence: BigInt(sequence), decisionId: decision.decisionId, content: decision }
@@ -63,10 +63,10 @@ export function parseLine(text: string): SealedDecision | null {
 
 /** Returns null for invalid headers. */
 export function parseHeader(text: string): z.output<typeof exportHeader> | null {
-  return exportHeader.safeParse(parsed(text)).data ?? null
+  return exportHeader.safeParse(parseJsonText(text)).data ?? null
 }
 
-function parsed(text: string): unknown {
+function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

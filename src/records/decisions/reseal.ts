@@ -81,7 +81,7 @@ export async function reseal(database: Database, dataKey: DataKey, place: Sealed
     for (const { id, owner, value } of page) {
       const of: Seal = { purpose: place.purpose, owner }
       if (opens(current, of, value)) continue
-      const text = opened(dataKey, of, value)
+      const text = tryUnseal(dataKey, of, value)
       if (text === null) unreadable.push(id)
       else if (await replace(database, place, { id, value, by: seal(dataKey, of, text) })) changed += 1
     }
@@ -128,10 +128,10 @@ const toBytes = (value: Uint8Array | string) =>
   typeof value === 'string' ? Buffer.from(value, 'base64url') : value
 
 function opens(key: DataKey, of: Seal, sealed: Uint8Array): boolean {
-  return opened(key, of, sealed) !== null
+  return tryUnseal(key, of, sealed) !== null
 }
 
-function opened(key: DataKey, of: Seal, sealed: Uint8Array): string | null {
+function tryUnseal(key: DataKey, of: Seal, sealed: Uint8Array): string | null {
   try {
     return unseal(key, of, sealed)
   } catch {

@@ -57,8 +57,8 @@ const READ_TIMEOUT_MS = 2_000
 /** Reads all gauges. A source that fails reports `up` 0, and its gauges are omitted. Never throws. */
 export async function readGauges({ database, chains, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
   const [stored, ...lags] = await Promise.all([
-    settled(readStored({ database, chains }, clock())),
-    ...chains.all.map((chain) => settled(readLag(chain, clock))),
+    readInTime(readStored({ database, chains }, clock())),
+    ...chains.all.map((chain) => readInTime(readLag(chain, clock))),
   ])
   return [
     up('database', stored !== null),
@@ -164,7 +164,7 @@ function up(part: string, isUp: boolean): Gauge {
 }
 
 /** Returns null on failure or timeout. */
-async function settled<Value>(reading: Promise<Value>): Promise<Value | null> {
+async function readInTime<Value>(reading: Promise<Value>): Promise<Value | null> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), READ_TIMEOUT_MS)

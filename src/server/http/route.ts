@@ -220,7 +220,7 @@ const issuedSession = tokenHolder.extend({
 })
 
 /** @returns the session that a value holds with its token; null if it holds none. */
-function issuedIn(value: unknown): z.output<typeof issuedSession> | null {
+function findIssuedSession(value: unknown): z.output<typeof issuedSession> | null {
   return tokenHolder.safeParse(value).success ? issuedSession.parse(value) : null
 }
 
@@ -234,12 +234,12 @@ async function deliverSession(
   { tool, body }: { tool: Tool; body: Record<string, unknown> },
 ): Promise<Record<string, unknown>> {
   const isBrowser = c.req.header('sec-fetch-site') !== undefined
-  const own = issuedIn(body)
+  const own = findIssuedSession(body)
   if (own !== null && (isBrowser || tool.opensSession === true)) await openCookies(services, c, own)
   if (!isBrowser) return body
   if (own !== null) return withoutToken(own)
   // A program's session is a member of the outcome of its sign-in.
-  const held = issuedIn(body.session)
+  const held = findIssuedSession(body.session)
   if (held === null) return body
   await openCookies(services, c, held)
   return { ...body, session: withoutToken(held) }

@@ -118,11 +118,11 @@ export default defineTool({
       await recordChange(context, toChange('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }
-    const next = changed(key, input, now)
+    const next = applyChange(key, input, now)
     const { purse } = input
     const before = (await findPurse(database, key.id))?.chunk ?? DEFAULT_CHUNK
     const chunk = purse === undefined ? before : purse.chunk === '0' ? 0n : moneyOf('USDC', purse.chunk).units
-    requireProofToLoosen(context, loosened(key, next, { before, after: chunk }))
+    requireProofToLoosen(context, findLoosened(key, next, { before, after: chunk }))
     if (purse !== undefined) {
       const { address } = purseKey(context.settings.dataKey, key.id)
       const home = await findWallet(database, owned.accountId)
@@ -155,7 +155,7 @@ function toChange(action: string, before: AccessKey, after: AccessKey) {
 }
 
 /** Builds the changed key. @throws Failure `invalid_request` when it could spend without a policy. */
-function changed(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
+function applyChange(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
   const next = {
     name: input.name ?? key.name,
     status:
@@ -175,7 +175,7 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
 }
 
 /** Lists the members that the change loosens. @param chunks of the purse before and after it, in smallest units. */
-function loosened(
+function findLoosened(
   key: AccessKey,
   next: KeyChange,
   chunks: { readonly before: bigint; readonly after: bigint },

@@ -59,8 +59,8 @@ export default defineTool({
     await recordChange(context, {
       action: 'policy.owner_cap_set',
       object: { kind: 'account', id: accountId },
-      before: recorded(present),
-      after: recorded(next),
+      before: toRecord(present),
+      after: toRecord(next),
     })
     return viewOwnerCap({
       day: { ...before.day, maxMicros: next.day },
@@ -80,7 +80,7 @@ function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
   return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }
 
-function recorded({ day, week, month }: Caps) {
+function toRecord({ day, week, month }: Caps) {
   return {
     dailyMaxMicros: day?.toString() ?? null,
     weeklyMaxMicros: week?.toString() ?? null,

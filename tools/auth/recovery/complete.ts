@@ -83,7 +83,7 @@ export default defineTool({
 })
 
 async function finish(context: Context, recovery: Recovery) {
-  if (recovery.status === 'recovered') return recovered(context, recovery.session)
+  if (recovery.status === 'recovered') return finishRecovery(context, recovery.session)
   const { accountId, isNew } = recovery
   if (isNew) {
     await sendSecurityNotice(context, { accountId, notice: 'recovery_waits', at: context.now })
@@ -96,7 +96,7 @@ async function finish(context: Context, recovery: Recovery) {
   return { status: 'review' as const }
 }
 
-async function recovered(context: Context, session: SignedInAnswer) {
+async function finishRecovery(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
   context.afterCommit(() => cancelStoppedOrders(context, accountId))
   await disableEndpoints(context.database, accountId)

@@ -30,19 +30,19 @@ export default defineTool({
     const accountId = requirePerson(context).account.id
     const page = toPage(input)
     // Ids sort by time after their prefix, so the cursor applies to every kind.
-    const own = (prefix: string) => ({
+    const toOwnPage = (prefix: string) => ({
       accountId,
       page: { ...page, after: page.after === null ? null : `${prefix}_${extractTime(page.after)}` },
     })
     const [passkeys, eoas, agents] = await Promise.all([
-      findPasskeys(database, own('pk')),
-      findEoaSigners(database, own('sgn')),
-      listKeys(database, { ...own('key'), kinds: ['agent'] }),
+      findPasskeys(database, toOwnPage('pk')),
+      findEoaSigners(database, toOwnPage('sgn')),
+      listKeys(database, { ...toOwnPage('key'), kinds: ['agent'] }),
     ])
     const signers = [
-      ...passkeys.map(({ id, createdAt }) => shown({ id, type: 'passkey', createdAt })),
+      ...passkeys.map(({ id, createdAt }) => viewSigner({ id, type: 'passkey', createdAt })),
       ...eoas.map(viewEoa),
-      ...agents.map(({ id, createdAt }) => shown({ id, type: 'agent', createdAt })),
+      ...agents.map(({ id, createdAt }) => viewSigner({ id, type: 'agent', createdAt })),
     ].sort((one, other) => (extractTime(one.id) < extractTime(other.id) ? 1 : -1))
     const { rows, nextCursor } = cutPage(signers, page)
     return { signers: [...rows], nextCursor }
@@ -53,6 +53,6 @@ function extractTime(id: string): string {
   return id.slice(id.indexOf('_') + 1)
 }
 
-function shown({ id, type, createdAt }: { id: string; type: 'passkey' | 'agent'; createdAt: Date }) {
+function viewSigner({ id, type, createdAt }: { id: string; type: 'passkey' | 'agent'; createdAt: Date }) {
   return { id, type, createdAt: createdAt.toISOString() }
 }

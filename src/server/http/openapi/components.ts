@@ -30,7 +30,7 @@ export class Components {
   }
 
   /** Writes a schema under a name. */
-  named(name: string, schema: JsonSchema): Reference | JsonSchema {
+  addNamed(name: string, schema: JsonSchema): Reference | JsonSchema {
     if ('$ref' in schema) return schema
     this.#add(name, schema, 'input')
     return { $ref: `#/components/schemas/${name}` }

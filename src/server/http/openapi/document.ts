@@ -110,7 +110,7 @@ function describeOperation(
             required: true,
             content: {
               'application/json': {
-                schema: components.named(
+                schema: components.addNamed(
                   `${typeName}Request`,
                   inPath.length === 0 ? input : describeBody(components.resolve(input), inPath),
                 ),
@@ -126,7 +126,7 @@ function describeOperation(
         ...describeHeaders(tool, components),
         content: {
           'application/json': {
-            schema: components.named(`${typeName}Response`, components.schema(named.output, 'output')),
+            schema: components.addNamed(`${typeName}Response`, components.schema(named.output, 'output')),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
           ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),

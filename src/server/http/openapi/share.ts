@@ -52,13 +52,13 @@ export function shareRepeated(
     const name = names.get(JSON.stringify(value))
     return name === undefined ? value : { $ref: `#/components/${kind}/${name}` }
   }
-  const shared = (operation: DescribedOperation) => ({
+  const shareParts = (operation: DescribedOperation) => ({
     ...operation,
     parameters: operation.parameters.map((one) => reference(parameters.names, 'parameters', one)),
     responses: mapValues(operation.responses, (one) => reference(responses.names, 'responses', one)),
   })
   return {
-    paths: mapValues(paths, (methods) => mapValues(methods, shared)),
+    paths: mapValues(paths, (methods) => mapValues(methods, shareParts)),
     parameters: parameters.components,
     responses: responses.components,
   }

@@ -59,10 +59,10 @@ export function mppChallenge(
     realm: new URL(resource).host,
     method: 'evm',
     intent: 'charge',
-    request: encoded(request),
+    request: encodeJson(request),
     expires: new Date(now.getTime() + LIFETIME_MS).toISOString(),
     // Makes every challenge another one, also within a millisecond: its id becomes the payment's nonce.
-    opaque: encoded({ salt: randomBytes(12).toString('base64url') }),
+    opaque: encodeJson({ salt: randomBytes(12).toString('base64url') }),
   }
   const { realm, method, intent, expires, opaque } = challenge
   const members = {
@@ -87,7 +87,7 @@ export function mppPayment(
   authorization: string | undefined,
 ): SignedTransfer | null {
   const text = /^Payment +([A-Za-z0-9_-]+)$/i.exec(authorization ?? '')?.[1]
-  const read = text === undefined ? undefined : credential.safeParse(decoded(text))
+  const read = text === undefined ? undefined : credential.safeParse(decodeJson(text))
   if (read?.success !== true) return null
   const { challenge, payload } = read.data
   const isOurs = challenge.id === deriveId(key, challenge) && new Date(challenge.expires) > now
@@ -98,7 +98,12 @@ export function mppPayment(
 }
 
 export function mppReceipt(transaction: string, now: Date): string {
-  return encoded({ method: 'evm', reference: transaction, status: 'success', timestamp: now.toISOString() })
+  return encodeJson({
+    method: 'evm',
+    reference: transaction,
+    status: 'success',
+    timestamp: now.toISOString(),
+  })
 }
 
 function deriveId(key: Uint8Array, { realm, method, intent, request, expires, opaque }: Challenge): string {
@@ -106,11 +111,11 @@ function deriveId(key: Uint8Array, { realm, method, intent, request, expires, op
   return createHmac('sha256', key).update(bound).digest('base64url')
 }
 
-function encoded(value: unknown): string {
+function encodeJson(value: unknown): string {
   return Buffer.from(canonicalJson(value)).toString('base64url')
 }
 
-function decoded(text: string): unknown {
+function decodeJson(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
   } catch {

@@ -78,7 +78,7 @@ async function send(form: HTMLFormElement, credential: HTMLInputElement | null):
   const ms = Math.round(performance.now() - startedAt)
   return {
     status: `${response.status} ${response.statusText} in ${ms} ms`,
-    body: indented(answer),
+    body: indentJson(answer),
     isFine: response.ok,
   }
 }
@@ -122,7 +122,7 @@ function newIdempotencyKey(): string {
     .join('')
 }
 
-function indented(text: string): string {
+function indentJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

@@ -24,7 +24,7 @@ export interface Rendered {
 /** Renders a file. @param linkTo page of a link to another file; null: the site has none, and the link becomes text. */
 export function renderMarkdown(text: string, linkTo: (file: string) => string | null): Rendered {
   const seen = new Map<string, number>()
-  const marked = markedFor(linkTo, (heading) => {
+  const marked = createMarked(linkTo, (heading) => {
     const anchor = toAnchor(heading)
     const count = seen.get(anchor) ?? 0
     seen.set(anchor, count + 1)
@@ -47,10 +47,13 @@ export function renderMarkdown(text: string, linkTo: (file: string) => string | 
 
 /** Renders a description: one paragraph, whose failure codes link to their pages. */
 export function renderInline(text: string): string {
-  return String(markedFor(() => null, toAnchor).parseInline(text))
+  return String(createMarked(() => null, toAnchor).parseInline(text))
 }
 
-function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading: string) => string): Marked {
+function createMarked(
+  linkTo: (file: string) => string | null,
+  nameAnchor: (heading: string) => string,
+): Marked {
   return new Marked({
     gfm: true,
     renderer: {
@@ -61,14 +64,14 @@ function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading
       link({ href, tokens }) {
         const inner = this.parser.parseInline(tokens)
         const target = /^(https:\/\/|#)/.test(href) ? href : resolveTarget(href, linkTo)
-        return target === null ? inner : `<a href="${escaped(target)}">${inner}</a>`
+        return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
       codespan({ text }) {
-        const code = `<code>${escaped(text)}</code>`
+        const code = `<code>${escapeHtml(text)}</code>`
         return isFailureCode(text) ? `<a href="/errors/${text}">${code}</a>` : code
       },
-      html: ({ text }) => (/^<!--[^>]*-->\s*$/.test(text) ? '' : escaped(text)),
-      image: ({ text }) => escaped(text),
+      html: ({ text }) => (/^<!--[^>]*-->\s*$/.test(text) ? '' : escapeHtml(text)),
+      image: ({ text }) => escapeHtml(text),
     },
   })
 }
@@ -113,7 +116,7 @@ function toAnchor(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
