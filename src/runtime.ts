@@ -34,7 +34,7 @@ import { createConfiguredIdentityProviders } from './providers/identity-provider
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
-import { countRefusals, observed } from './providers/observed.ts'
+import { countRefusals, observeProvider } from './providers/observed.ts'
 import { createConfiguredPegs } from './providers/pegs/configured.ts'
 import { fetchPublic } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'
@@ -99,7 +99,7 @@ export async function createRuntime(
   const tracing = await createConfiguredTracing(config)
   const metrics = createPrometheusMetrics({ version: VERSION })
   const watch = <Provider extends object>(name: string, provider: Provider) =>
-    observed(provider, name, { metrics, tracing })
+    observeProvider(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = await createConfiguredRateLimiter(config, database)
   let releaseChainClaim = async () => {}
   const closing = new AbortController()

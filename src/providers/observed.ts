@@ -10,7 +10,7 @@ export interface DecisionObserver {
 }
 
 /** Counts, times and traces every method that returns a promise. Arguments and results are not recorded. */
-export function observed<Provider extends object>(
+export function observeProvider<Provider extends object>(
   provider: Provider,
   name: string,
   watching: DecisionObserver,
@@ -23,7 +23,7 @@ export function observed<Provider extends object>(
       const known = watched.get(property)
       if (known !== undefined) return known
       if (hasMethods(member)) {
-        const part = observed(member, name, watching)
+        const part = observeProvider(member, name, watching)
         watched.set(property, part)
         return part
       }

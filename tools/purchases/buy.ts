@@ -22,7 +22,7 @@ import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
 import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
-import { fundPurchase, givenUp } from '../../src/rails/buying/fund-purchase.ts'
+import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
 import { hashOfRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
@@ -396,7 +396,7 @@ async function writePurchase(
   if (verdict !== 'none' && purchase !== undefined) return purchase
   if (purchase !== undefined) throw idempotencyInProgress()
   await releaseSpend(database, { decisionId, at: clock() })
-  throw givenUp(decisionId)
+  throw buildGivenUpFailure(decisionId)
 }
 
 /** Moves the money of a purchase to its purse, signs its payment and presents it. @throws Failure when nothing was paid. */

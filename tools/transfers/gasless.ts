@@ -26,9 +26,9 @@ import {
 import { isRelayed } from '../../src/rails/wallets/relays/relay-store.ts'
 import {
   authorizingTokens,
+  buildRejection,
   judgePayment,
   readPermitNonce,
-  rejected,
 } from '../../src/rails/wallets/relays/token-authorization.ts'
 import { findWalletOwner, lowerCase } from '../../src/rails/wallets/store.ts'
 
@@ -119,12 +119,12 @@ export default defineTool({
       input.permit === undefined ? null : (await readPermitNonce(chain, input.token, payer)).toString()
     const payment = toPayment(input, permitNonce)
     if ((await findWalletOwner(database, payer)) !== undefined)
-      throw rejected(
+      throw buildRejection(
         'signature',
         'The payer is a wallet of this gateway, whose payments use POST /api/wallets/transfer.',
       )
     if (await isRelayed(database, { chain: chain.name, payment }))
-      throw rejected('nonce_used', 'The signed payment was already sent here.')
+      throw buildRejection('nonce_used', 'The signed payment was already sent here.')
     await judgePayment(chain, payment, now)
     const money = { asset: payment.token, units: payment.units }
     const aml = await screenParties(context, { money, payer, payee: destination })
@@ -166,7 +166,7 @@ export default defineTool({
 /** Checks that the permit's spender is the sponsor, which collects the money and pays the gas. */
 function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit }: AuthorizedPayment): void {
   if (permit?.spender === undefined || isAddressEqual(permit.spender, signer.address)) return
-  throw rejected(
+  throw buildRejection(
     'signature',
     `The permit is for ${permit.spender}; its spender must be the sponsor, ${signer.address}.`,
   )

@@ -60,7 +60,7 @@ export function createBridgePayouts({
     shape: Shape,
     post: { readonly key: string; readonly body: unknown } | null = null,
   ): Promise<z.output<Shape>> => {
-    if (apiKey === null) throw rejected('not_configured', 'This deployment has no banking provider.')
+    if (apiKey === null) throw buildRejection('not_configured', 'This deployment has no banking provider.')
     try {
       const response = await callProvider({
         url: `${url}${path}`,
@@ -73,7 +73,10 @@ export function createBridgePayouts({
         timeoutMs: TIMEOUT_MS,
       })
       if (isRefusal(response.status))
-        throw rejected('provider_refused', `The banking provider refused the payout (${response.status}).`)
+        throw buildRejection(
+          'provider_refused',
+          `The banking provider refused the payout (${response.status}).`,
+        )
       if (!response.ok) throw new Error(`the provider answered ${response.status}`)
       return shape.parse(JSON.parse(response.text))
     } catch (cause) {
@@ -112,7 +115,7 @@ export function createBridgePayouts({
     },
     registerRecipient: async (recipient) => {
       if (recipient.customer === null)
-        throw rejected(
+        throw buildRejection(
           'no_customer',
           'The banking provider does not know the account.',
           'Open a bank account first: POST /api/banking.',
@@ -163,7 +166,7 @@ function moneyToSend(asked: QuotablePayout): Money {
   if ('money' in asked) return asked.money
   const { asset, currency, recipientUnits } = asked
   if (currency !== 'USD')
-    throw rejected(
+    throw buildRejection(
       'amount_not_firm',
       `The banking provider converts to ${currency} later and promises no amount.`,
       'Send `amount`: POST /api/banking/payouts/quote tells about how much arrives.',
@@ -174,12 +177,15 @@ function moneyToSend(asked: QuotablePayout): Money {
 /** @throws Failure `payout_rejected`. */
 function requirePayable(money: Money): void {
   if (!stablecoins.some((token) => token === money.asset))
-    throw rejected('asset_not_supported', `${money.asset} cannot be paid out here.`, 'Pay out USDC.')
+    throw buildRejection('asset_not_supported', `${money.asset} cannot be paid out here.`, 'Pay out USDC.')
   if (money.units < MIN_WHOLE * 10n ** BigInt(assetDecimals[money.asset]))
-    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+    throw buildRejection(
+      'amount_too_small',
+      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+    )
   // The bank has cents, and what it cannot pay must not be taken.
   if (money.units % 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS) !== 0n)
-    throw rejected('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
+    throw buildRejection('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
 }
 
 /** The recipient's amount, rounded down to cents. */
@@ -309,6 +315,6 @@ function buildAccountNumber(account: BankAccountNumber, country: string) {
   }
 }
 
-function rejected(reason: string, detail: string, hint?: string): Failure {
+function buildRejection(reason: string, detail: string, hint?: string): Failure {
   return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true, hint })
 }

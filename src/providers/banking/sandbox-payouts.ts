@@ -83,7 +83,7 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
   const { currency } = asked
   const asset = 'money' in asked ? asked.money.asset : asked.asset
   if (asset !== 'USD' && asset !== 'USDC')
-    throw rejected('asset_not_supported', `${asset} cannot be paid out; USD and USDC can.`)
+    throw buildRejection('asset_not_supported', `${asset} cannot be paid out; USD and USDC can.`)
   const decimals = assetDecimals[asset]
   const perCent = 10n ** BigInt(decimals - CENT_DECIMALS)
   const fee = FEE_CENTS[currency] * perCent
@@ -93,9 +93,15 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
       ? asked.money
       : { asset, units: fee + sourceRoundingUp(asked.recipientUnits, decimals, rate, CENT_DECIMALS) }
   if (money.units < MIN_CENTS * perCent)
-    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+    throw buildRejection(
+      'amount_too_small',
+      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+    )
   if (money.units > MAX_CENTS * perCent)
-    throw rejected('amount_too_large', `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`)
+    throw buildRejection(
+      'amount_too_large',
+      `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`,
+    )
   return {
     money,
     fee,
@@ -129,6 +135,6 @@ function readAccountNumber(account: BankAccountNumber): string {
   return account.scheme === 'iban' ? account.iban : account.accountNumber
 }
 
-function rejected(reason: string, detail: string): Failure {
+function buildRejection(reason: string, detail: string): Failure {
   return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true })
 }

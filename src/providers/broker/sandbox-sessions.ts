@@ -64,16 +64,16 @@ function listHolidays(year: number): ReadonlySet<string> {
   const lastMondayOfMay = 31 - ((new Date(Date.UTC(year, 4, 31)).getUTCDay() + 6) % 7)
   return new Set([
     // A New Year's Day on a Saturday is not observed on another day.
-    ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [observed(year, 1, 1)]),
+    ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [nameObservedDay(year, 1, 1)]),
     nameDate(1, nthWeekday(year, 1, 1, 3)),
     nameDate(2, nthWeekday(year, 2, 1, 3)),
     nameDate(goodFriday.getUTCMonth() + 1, goodFriday.getUTCDate()),
     nameDate(5, lastMondayOfMay),
-    ...(year >= 2022 ? [observed(year, 6, 19)] : []),
-    observed(year, 7, 4),
+    ...(year >= 2022 ? [nameObservedDay(year, 6, 19)] : []),
+    nameObservedDay(year, 7, 4),
     nameDate(9, nthWeekday(year, 9, 1, 1)),
     nameDate(11, nthWeekday(year, 11, 4, 4)),
-    observed(year, 12, 25),
+    nameObservedDay(year, 12, 25),
   ])
 }
 
@@ -83,7 +83,7 @@ function listEarlyCloses(year: number): ReadonlySet<string> {
 }
 
 /** Observed date of a holiday: Friday for a Saturday, Monday for a Sunday. */
-function observed(year: number, month: number, date: number): string {
+function nameObservedDay(year: number, month: number, date: number): string {
   const day = new Date(Date.UTC(year, month - 1, date)).getUTCDay()
   const kept = new Date(Date.UTC(year, month - 1, date + (day === 6 ? -1 : day === 0 ? 1 : 0)))
   return nameDate(kept.getUTCMonth() + 1, kept.getUTCDate())

@@ -50,9 +50,9 @@ export function createSandboxBroker({
       const name = names.get(symbol)
       return name === undefined ? undefined : { symbol, name, tradable: true }
     },
-    quotes: async (symbols) => priced(symbols, (symbol) => priceAt(symbol, clock())),
+    quotes: async (symbols) => mapPrices(symbols, (symbol) => priceAt(symbol, clock())),
     history: async (symbols, moments) =>
-      priced(symbols, (symbol) => {
+      mapPrices(symbols, (symbol) => {
         const prices = moments.map((at) => priceAt(symbol, at))
         return prices.every((price) => price !== undefined) ? prices : undefined
       }),
@@ -82,7 +82,7 @@ export function createSandboxBroker({
   }
 }
 
-function priced<Price>(
+function mapPrices<Price>(
   symbols: readonly string[],
   read: (symbol: string) => Price | undefined,
 ): ReadonlyMap<string, Price> {

@@ -55,7 +55,7 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
           timeoutMs: TIMEOUT_MS,
         })
-        if (isRefusal(response.status)) throw refusedBy(response.status)
+        if (isRefusal(response.status)) throw buildRefusal(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
         const card = created.parse(JSON.parse(response.text))
         return {
@@ -152,7 +152,7 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
 
-function refusedBy(status: number): Failure {
+function buildRefusal(status: number): Failure {
   return new Failure('provider_unavailable', `The card processor refused the card (${status}).`, {
     isFinal: true,
     retryAfter: 60,

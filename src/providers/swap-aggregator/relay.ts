@@ -47,7 +47,7 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
           amountOutMin: minimumAmount ?? (amount * BigInt(10_000 - slippageBps)) / 10_000n,
           outUsdMicros: amountUsd ?? null,
           // Relay deducts its fees from the output.
-          fees: [...named('relayer', fees.relayer), ...named('app', fees.app)],
+          fees: [...listFee('relayer', fees.relayer), ...listFee('app', fees.app)],
           gasUsdMicros: parseMicros(fees.gas),
           priceImpactBps: toImpactBps(details.totalImpact?.percent),
           durationSec: Math.round(details.timeEstimate ?? 0),
@@ -57,7 +57,7 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
   }
 }
 
-function named(name: string, found: z.output<typeof fee> | undefined): SwapFee[] {
+function listFee(name: string, found: z.output<typeof fee> | undefined): SwapFee[] {
   if (found === undefined) return []
   const { amountFormatted: amount, currency } = found
   return [{ name, amount, token: currency.symbol, usdMicros: parseMicros(found), included: true }]

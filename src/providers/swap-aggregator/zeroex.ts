@@ -47,10 +47,10 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
           amountOutMin: best.minBuyAmount,
           outUsdMicros: null,
           fees: [
-            ...shown('0x', best.fees.zeroExFee, { from, to, included: true }),
-            ...shown('integrator', best.fees.integratorFee, { from, to, included: true }),
+            ...listFee('0x', best.fees.zeroExFee, { from, to, included: true }),
+            ...listFee('integrator', best.fees.integratorFee, { from, to, included: true }),
             // Paid on top, with the transaction's value.
-            ...shown('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
+            ...listFee('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
           ],
           gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
           priceImpactBps: null,
@@ -83,7 +83,7 @@ function coinWorth({ chain }: SwapToken, wei: bigint): bigint {
 }
 
 /** Formats a fee in one of the two tokens or in native coin; fees in other tokens have no known amount. */
-function shown(
+function listFee(
   name: string,
   found: z.output<typeof fee>,
   { from, to, included }: { from: SwapToken; to: SwapToken; included: boolean },

@@ -21,7 +21,7 @@ import {
 } from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
-import { givenUp } from './fund-purchase.ts'
+import { buildGivenUpFailure } from './fund-purchase.ts'
 import { endOfChallenge } from './mpp.ts'
 import { readOffers } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
@@ -105,10 +105,10 @@ export async function signPurchase(
   const { id } = purchase
   if (terms.protocol === 'mpp') await requireUnused(parts, purchase)
   const isKept = await keepSigned(database, { id, ...(await signTerms(parts, terms)), at: clock() })
-  const kept = await current(parts, id)
+  const kept = await requireCurrent(parts, id)
   // Another call may have signed it, when this one was slow: the same payment, and the same nonce.
   if (isKept || kept.state === 'signed') return kept
-  const end = givenUp(purchase.decision_id)
+  const end = buildGivenUpFailure(purchase.decision_id)
   await markUndelivered(database, {
     id,
     code: end.code,
@@ -148,7 +148,7 @@ export async function presentPurchase(
 ): Promise<Purchase> {
   const { database, clock } = parts
   const { id } = purchase
-  if (purchase.credential === null) return current(parts, id)
+  if (purchase.credential === null) return requireCurrent(parts, id)
   const header = credential.parse(
     JSON.parse(unseal(parts.settings.dataKey, { purpose: SEAL, owner: id }, purchase.credential)),
   )
@@ -170,7 +170,7 @@ export async function presentPurchase(
         keepDelivered(database, { id, delivered, hash, attempts, at: clock() }),
         awaitOutcome(parts, purchase, findTransactionHint(asked.answer)),
       ])
-      return current(parts, id)
+      return requireCurrent(parts, id)
     }
     const outcome = await bookOutcome(
       parts,
@@ -184,8 +184,8 @@ export async function presentPurchase(
   await countAttempts(database, { id, attempts })
   const { code, failure } = refusal ?? timedOut
   await markUndelivered(database, { id, code, failure, at: clock() })
-  await cancelPurchase(parts, await current(parts, id))
-  return current(parts, id)
+  await cancelPurchase(parts, await requireCurrent(parts, id))
+  return requireCurrent(parts, id)
 }
 
 /**
@@ -257,14 +257,22 @@ function judge(
   { chain, clock }: Pick<PayingParts, 'chain' | 'clock'>,
   { asked, purchase }: { asked: Asked; purchase: Purchase },
 ): Refusal {
-  const failed = (failure: string, isFinal = false): Refusal => ({ code: 'seller_failed', failure, isFinal })
+  const toSellerFailure = (failure: string, isFinal = false): Refusal => ({
+    code: 'seller_failed',
+    failure,
+    isFinal,
+  })
   if (asked.status !== 'answered')
-    return failed(`the seller did not answer the paid request (${asked.status})`, asked.status === 'timeout')
+    return toSellerFailure(
+      `the seller did not answer the paid request (${asked.status})`,
+      asked.status === 'timeout',
+    )
   const { answer } = asked
   const { status } = answer
-  if (status >= 300 && status < 400) return failed(`the seller redirected the paid request (${status})`, true)
+  if (status >= 300 && status < 400)
+    return toSellerFailure(`the seller redirected the paid request (${status})`, true)
   if (status !== 402)
-    return failed(
+    return toSellerFailure(
       `the seller answered the paid request with ${status}`,
       status < 500 && !MAY_PASS.has(status),
     )
@@ -276,7 +284,7 @@ function judge(
       offer.units === purchase.units,
   )
   return isSame
-    ? failed('the seller did not accept the payment')
+    ? toSellerFailure('the seller did not accept the payment')
     : {
         code: 'terms_not_payable',
         failure: 'the seller asked for other terms once it had the payment',
@@ -313,7 +321,7 @@ function findTransactionHint(answer: Pick<PublicAnswer, 'headers'>): Hex | null 
   return null
 }
 
-async function current({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
+async function requireCurrent({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
   const purchase = await findPurchase(database, { id })
   if (purchase === undefined) throw new Error(`the purchase ${id} has no row`)
   return purchase

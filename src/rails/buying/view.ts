@@ -58,7 +58,7 @@ export const wholePurchaseView = purchaseView.extend({
   response: deliveryView.nullable().describe('The seller’s answer; null if none came, or after a day.'),
 })
 
-function shared(purchase: Purchase) {
+function viewShared(purchase: Purchase) {
   const { asset, protocol } = parseKind(purchase)
   const { units, state, delivered_at: deliveredAt } = purchase
   return {
@@ -91,7 +91,7 @@ export function viewBought(
   const hasCome = purchase.delivered_at !== null
   if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
   return {
-    ...shared(purchase),
+    ...viewShared(purchase),
     status:
       hasCome && purchase.state !== 'signed'
         ? 'delivered'
@@ -136,7 +136,7 @@ export function toStatus({ state, delivered_at: deliveredAt }: Pick<Purchase, 's
 export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
   const { asset } = parseKind(purchase)
   return {
-    ...shared(purchase),
+    ...viewShared(purchase),
     status: toStatus(purchase),
     url: purchase.url,
     method: purchase.method,

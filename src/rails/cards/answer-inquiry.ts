@@ -33,19 +33,19 @@ export async function answerInquiry(
 ): Promise<CardAnswer> {
   const { database, rates, chain, settings, parsePolicy } = parts
   const { token, cardToken } = request
-  const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
+  const buildDecline = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
   const card = await findJudgedCard(database, cardToken)
-  if (card === undefined) return declined('unknown_card')
+  if (card === undefined) return buildDecline('unknown_card')
   const refusal = await findRefusal(parts, card, { ...request, units: 0n }, now)
-  if (refusal !== null) return declined(refusal)
+  if (refusal !== null) return buildDecline(refusal)
   if ((await sumOpenDebts(database, card.accountId)).length > 0)
-    return { ...declined('approved'), balance: 0n }
+    return { ...buildDecline('approved'), balance: 0n }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
   const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
-  if (spend.violations.length > 0) return declined('policy_denied')
+  if (spend.violations.length > 0) return buildDecline('policy_denied')
   const used = await readUsed(database, card, now)
   const micros = [
     maxSingleSpend(chooseKycLimits(settings, card), card.kycLevel),
@@ -61,7 +61,7 @@ export async function answerInquiry(
     (lowest, each) => (each !== null && each < lowest ? each : lowest),
     funded,
   )
-  return { ...declined('approved'), balance: balance < 0n ? 0n : balance }
+  return { ...buildDecline('approved'), balance: balance < 0n ? 0n : balance }
 }
 
 interface Used {

@@ -64,7 +64,7 @@ async function book(
   order: Order,
   { report, at, newId }: { report: OrderReport; at: Date } & Pick<InvestingDependencies, 'newId'>,
 ): Promise<Order | null> {
-  const filled = filledBy(order, report)
+  const filled = findFill(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
   if (filled.qty === order.filledQty && ended.status === order.status) return order
   const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
@@ -75,7 +75,7 @@ async function book(
 /**
  * Total filled so far. A buyer pays cents rounded up, at most the order's hold; a seller receives cents rounded down.
  */
-function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
+function findFill(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
     const cash = costRoundedUp(filledValue, 1n)

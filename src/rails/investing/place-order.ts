@@ -3,7 +3,7 @@
 import { releaseSpend } from '../../books/spending/release.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { PlacementResult } from '../../providers/broker/port.ts'
-import { rejected } from './admit-order.ts'
+import { buildRejection } from './admit-order.ts'
 import { bookFirstReport } from './book-report.ts'
 import { findBrokerageAccountId } from './brokerage-store.ts'
 import { fundOrder } from './fund-order.ts'
@@ -91,7 +91,7 @@ export function endedUnfilled(
 
 /** Error for an order that the broker rejected, the same for every call. */
 export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
-  return rejected(
+  return buildRejection(
     rejectReason ?? 'rejected',
     `The broker rejected order ${id} for ${symbol}: ${rejectReason}.`,
   )

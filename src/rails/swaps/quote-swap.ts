@@ -37,7 +37,7 @@ export async function quoteSwap(
 ): Promise<SwapQuote> {
   const outcomes = await Promise.all(aggregators.map((each) => quoteOne(each, request, deadlineMs)))
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
-  const all = ranked(offers, request)
+  const all = rankOffers(offers, request)
   const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
   const failed = [...outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : [])), ...eaten]
   const [best, ...alternatives] = all.filter((offer) => !leavesNothing(offer))
@@ -98,7 +98,7 @@ async function quoteOne(
 }
 
 /** Ranks offers by output after fees and gas, valued at one common price; ties go to the faster one. */
-function ranked(
+function rankOffers(
   offers: readonly { tool: string; offer: SwapOffer }[],
   { to }: SwapRequest,
 ): readonly RankedOffer[] {

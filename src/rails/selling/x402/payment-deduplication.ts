@@ -65,7 +65,7 @@ export interface PaymentDeduplication {
 }
 
 /** Marks a payment that an earlier call has made. */
-function repeated(outcome: Outcome | null): Outcome | null {
+function markRepeated(outcome: Outcome | null): Outcome | null {
   return outcome?.status === 'paid' ? { ...outcome, isRepeated: true } : outcome
 }
 
@@ -116,12 +116,12 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
     if (bought === undefined && !isSame(order, row) && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
-    return repeated(await awaitOutcome(row, order))
+    return markRepeated(await awaitOutcome(row, order))
   }
 
   const recallPurchase: PaymentDeduplication['recallPurchase'] = async (purchase) => {
     const row = await findPurchase(database, purchase, clock())
-    return row === undefined ? null : repeated(await awaitOutcome(row, null))
+    return row === undefined ? null : markRepeated(await awaitOutcome(row, null))
   }
 
   async function awaitOutcome(row: StoredPayment, order: Order | null): Promise<Outcome | null> {
@@ -166,7 +166,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
    * most once.
    */
   async function settleAgain(order: Order | null, row: StoredPayment): Promise<Outcome> {
-    const known = await resolved(row)
+    const known = await resolveRow(row)
     if (known.state === 'settled') return { status: 'paid', payment: known }
     if (known.state === 'failed')
       return { status: 'refused', id: row.id, reason: known.failure ?? 'payment_failed' }
@@ -208,7 +208,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   const isSame = (order: Order, row: StoredPayment) =>
     row.chain === chain.name && row.nonce === toPaymentKey(parts, order).nonce
 
-  async function resolved(row: StoredPayment): Promise<StoredPayment> {
+  async function resolveRow(row: StoredPayment): Promise<StoredPayment> {
     const resolution = await resolveOnItsChain(row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'resolving a payment failed')
       return 'pending'

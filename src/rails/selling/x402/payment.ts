@@ -66,23 +66,23 @@ export function decodePayment(sent: SentPayment): Payment {
 }
 
 function decodeV1(sent: SentPayment): Payment {
-  const refused = () => undecodable(sent)
-  const { scheme, network, payload } = parsed(envelopeV1, sent, refused)
+  const buildRefusal = () => undecodable(sent)
+  const { scheme, network, payload } = parseEnvelope(envelopeV1, sent, buildRefusal)
   const parts = { generation: 1, scheme, network, accepted: null, identifier: null, lock: null } as const
-  return paymentWith(parts, payload, refused)
+  return paymentWith(parts, payload, buildRefusal)
 }
 
 function decodeV2(sent: SentPayment): Payment {
-  const refused = () => undecodable(sent)
-  const { accepted, payload, extensions } = parsed(envelopeV2, sent, refused)
+  const buildRefusal = () => undecodable(sent)
+  const { accepted, payload, extensions } = parseEnvelope(envelopeV2, sent, buildRefusal)
   const { scheme, network, ...said } = accepted
   const identifier = extensions?.['payment-identifier']?.info.id ?? null
   const lock = extensions?.['quote-lock']?.info.token ?? null
-  const parts = { generation: 2, scheme, network, accepted: stated(said), identifier, lock } as const
-  return paymentWith(parts, payload, refused)
+  const parts = { generation: 2, scheme, network, accepted: pickStated(said), identifier, lock } as const
+  return paymentWith(parts, payload, buildRefusal)
 }
 
-function stated({
+function pickStated({
   amount,
   asset,
   payTo,
@@ -98,24 +98,24 @@ function stated({
   }
 }
 
-function parsed<Envelope>(
+function parseEnvelope<Envelope>(
   envelope: z.ZodType<Envelope>,
   { payload }: SentPayment,
-  refused: () => Failure,
+  buildRefusal: () => Failure,
 ): Envelope {
   const result = envelope.safeParse(payload)
-  if (!result.success) throw refused()
+  if (!result.success) throw buildRefusal()
   return result.data
 }
 
 function paymentWith(
   parts: Omit<Payment, 'header' | 'transfer'>,
   payload: unknown,
-  refused: () => Failure,
+  buildRefusal: () => Failure,
 ): Payment {
   const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
   const transfer = signedTransfer.safeParse(payload)
-  if (isEvm && !transfer.success) throw refused()
+  if (isEvm && !transfer.success) throw buildRefusal()
   return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
 }
 
@@ -192,7 +192,7 @@ function toHex(text: string): Hex {
 }
 
 /** Encodes the validated payment as a header for the stock middleware. */
-export function encodedFor({ generation, network, transfer }: Payment, terms: Terms): string {
+export function encodePayment({ generation, network, transfer }: Payment, terms: Terms): string {
   const envelope =
     generation === 1
       ? { x402Version: 1, scheme: 'exact', network, payload: transfer }

@@ -6,7 +6,7 @@ import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
-import { type DecisionObserver, observed } from '../../../providers/observed.ts'
+import { type DecisionObserver, observeProvider } from '../../../providers/observed.ts'
 import type { Database } from '../../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
 import { createFacilitator } from './facilitator.ts'
@@ -42,7 +42,7 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
   const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
   const terms = buildTerms({ ...parts, chain })
   const attempts = createAttempts()
-  const facilitator = observed(
+  const facilitator = observeProvider(
     createFacilitator({
       signer: chain.signer,
       terms,

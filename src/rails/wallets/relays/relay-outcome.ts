@@ -16,10 +16,10 @@ import { findWalletOwner } from '../store.ts'
 import { type Relay, updateRelay } from './relay-store.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import {
+  explainTokenRefusal,
   isUsed,
   judgePayment,
   type Rejection,
-  refusedByToken,
   rejections,
   sponsorAllowance,
 } from './token-authorization.ts'
@@ -122,7 +122,7 @@ export async function rejectedRelayOutcome(
   }
   return (
     (await judgedOutcome({ chain, clock }, payment)) ??
-    outcomeOfFailure(refusedByToken(payment, words, clock()))
+    outcomeOfFailure(explainTokenRefusal(payment, words, clock()))
   )
 }
 
