@@ -66,7 +66,7 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'mcp': {
       const [{ readKeyFile }, { parseUrl }, { serveStdio }] = await Promise.all([
         import('./commands/key-file.ts'),
-        import('./commands/url-of.ts'),
+        import('./commands/parse-url.ts'),
         import('../mcp/stdio.ts'),
       ])
       await serveStdio({

@@ -34,7 +34,7 @@ import { createConfiguredIdentityProviders } from './providers/identity-provider
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
-import { countRefusals, observeProvider } from './providers/observed.ts'
+import { countRefusals, observeProvider } from './providers/observe-provider.ts'
 import { createConfiguredPegs } from './providers/pegs/configured.ts'
 import { fetchPublic } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'

@@ -3,8 +3,8 @@ import { systemClock } from '../core/base/clock.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { signRequest } from '../people/identity/keys/sign-request.ts'
 import { newKey, readKeyFile, writeKeyFile } from './key-file.ts'
+import { parseUrl } from './parse-url.ts'
 import { registerAgent } from './register-agent.ts'
-import { parseUrl } from './url-of.ts'
 
 export interface AgentOptions {
   readonly url?: string | undefined

@@ -4,8 +4,8 @@ import { type AgentKey, type BursarOptions, BursarProblem } from '../client/inde
 import { namesOfOrigin } from '../core/base/origins.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { readKeyFile } from './key-file.ts'
+import { parseUrl } from './parse-url.ts'
 import { findStoredSession } from './sessions-file.ts'
-import { parseUrl } from './url-of.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 

@@ -6,8 +6,8 @@ import { visibleText } from '../core/base/untrusted-text.ts'
 import { eventTypes } from '../records/events/catalogue.ts'
 import { chooseCredential, chooseGateway, describeError, type Env } from './connect.ts'
 import { type Forwarder, startForwarding } from './forward.ts'
+import { parseUrl } from './parse-url.ts'
 import { streamEvents } from './stream.ts'
-import { parseUrl } from './url-of.ts'
 
 export interface ListenValues {
   readonly url?: string | undefined

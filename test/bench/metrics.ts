@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { VERSION } from '../../src/core/base/version.ts'
 import { createPrometheusMetrics } from '../../src/providers/metrics/prometheus.ts'
-import { observeProvider } from '../../src/providers/observed.ts'
+import { observeProvider } from '../../src/providers/observe-provider.ts'
 import { noTracing } from '../../src/providers/tracing/port.ts'
 
 const ROUNDS = 200_000

@@ -115,7 +115,7 @@ export function requireUnlocked(account: Account): void {
     })
 }
 
-/** Sets a role that applies in the sandbox only; see {@link roleOf}. */
+/** Sets a role that applies in the sandbox only; see {@link findRole}. */
 export async function setSandboxRole(
   { kysely }: Connection,
   { accountId, role }: { accountId: string; role: Account['role'] },

@@ -47,7 +47,7 @@ type NormalizedRequest =
   | { readonly target: string; readonly body: Uint8Array }
   | { readonly error: 'invalid_target'; readonly error_description: string }
 
-/** Look-ups of stored clients and grants. @property scopeOf scopes that a client registered; undefined means any. */
+/** Look-ups of stored clients and grants. @property findScope scopes that a client registered; undefined means any. */
 interface GrantLookups {
   readonly findRefreshToken: (grantId: string) => Promise<string | undefined>
   readonly findScope: (clientId: string) => Promise<string | undefined>

@@ -2,7 +2,7 @@
 import { type FailureCode, isFailureCode } from '../../../../core/failures/failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../../../../kernel/catalogue.ts'
 import type { Services } from '../../../../kernel/context.ts'
-import { buildExample, responseExample } from '../../openapi/example-of.ts'
+import { buildExample, responseExample } from '../../openapi/build-example.ts'
 import { listPaths } from '../../tool-paths.ts'
 
 /** @property name with the names of the objects around it: `policy.perTransaction.max`. */
