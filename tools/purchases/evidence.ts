@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
 import { findOwnPurchase } from '../../src/rails/buying/store.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
-import { keySet, signingKeyOf } from '../../src/records/decisions/signing-key.ts'
+import { deriveSigningKey, keySet } from '../../src/records/decisions/signing-key.ts'
 
 export default defineTool({
   name: 'purchases.evidence',
@@ -29,7 +29,7 @@ export default defineTool({
   failures: ['not_found', 'provider_unavailable'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const purchase = await findOwnPurchase(context.database, {
       accountId: caller.account.id,
       keyId: caller.kind === 'key' ? caller.key.id : null,
@@ -37,7 +37,7 @@ export default defineTool({
     })
     if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
     const evidence = await buildEvidence(context, purchase)
-    const key = await signingKeyOf(context.settings.dataKey)
+    const key = await deriveSigningKey(context.settings.dataKey)
     const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })
     return { evidence, jws, jwks: key.keySet }
   },

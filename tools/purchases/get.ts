@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findOwnPurchase } from '../../src/rails/buying/store.ts'
-import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
+import { unsealDelivery, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
   name: 'purchases.get',
@@ -21,7 +21,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const purchase = await findOwnPurchase(context.database, {
       accountId: caller.account.id,
       keyId: caller.kind === 'key' ? caller.key.id : null,
@@ -32,7 +32,7 @@ export default defineTool({
       ...viewPurchase(purchase),
       // Reading asks nobody.
       askedAgain: false,
-      response: deliveryOf(context.settings.dataKey, purchase),
+      response: unsealDelivery(context.settings.dataKey, purchase),
     }
   },
 })

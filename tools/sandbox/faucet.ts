@@ -9,7 +9,7 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/core/money/money.ts'
-import { type Context, personOf } from '../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
@@ -109,7 +109,7 @@ export default defineTool({
 /** Wallet of the session, once in the window. @throws Failure `unauthenticated`, `rate_limited`, `provider_unavailable`. */
 async function ownWallet(context: Context): Promise<Address> {
   if (context.refusal) throw context.refusal
-  const { id } = personOf(context).account
+  const { id } = requirePerson(context).account
   const address = await findWallet(context.database, id)
   if (address === undefined) throw new Error(`account ${id} has no wallet`)
   const reading = await countRequest(context, {

@@ -4,7 +4,7 @@ import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { chainInput } from '../../../src/core/money/chains.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { onChain } from '../../../src/providers/chain/chains.ts'
@@ -50,10 +50,11 @@ export default defineTool({
         hint: `Use "${given.chain.name}".`,
       })
     const { database, now: at } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     // Cards pay the debt.
     if (agentId !== CARDS_AGENT) await requireNoDebt(database, accountId)
-    const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
+    const budget =
+      agentId === CARDS_AGENT ? undefined : await findBudget(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     requireOwnWallet(wallet)
@@ -68,7 +69,7 @@ export default defineTool({
 })
 
 /** Reads the daily budget of a key with a policy. @throws Failure `not_found`. */
-async function budgetOf(
+async function findBudget(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<string | undefined> {
