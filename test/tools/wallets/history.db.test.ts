@@ -24,7 +24,7 @@ onBothEngines('the history of transfers', (database) => {
     await pay({ amount: '1' }, { ...at(0) })
     await pay({ amount: '2', token: 'EURC' }, { ...at(1) })
     await pay({ amount: '3', destination: other }, { ...at(2) })
-    const chain = { ...services.chain, executionOf: async () => ({ status: 'pending' as const }) }
+    const chain = { ...services.chain, awaitExecution: async () => ({ status: 'pending' as const }) }
     await pay({ amount: '4' }, { ...at(3), chain })
     const refusing = {
       ...services.chain,
