@@ -11,7 +11,7 @@ import {
   type WantedPulls,
 } from '../../books/spending/coverage.ts'
 import type { MadeRow } from '../../books/spending/decision-content.ts'
-import { parametersOf } from '../../books/spending/reserve-parameters.ts'
+import { requestText } from '../../books/spending/request-text.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
@@ -201,7 +201,7 @@ async function decide(
       places: fundings.map((funding) => funding.place),
       assets: fundings.map(({ asset }) => asset),
       rates: fundings.map(({ rate }) => rate.toString()),
-      spend: toText(parametersOf(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend)),
+      spend: requestText(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend),
       fingerprint: request.fingerprint,
       is_ours: isWalletOurs,
       left,
@@ -244,10 +244,4 @@ function expectedSpend(
   const usdMicros = (units * 10_000n).toString()
   const expected = { ...spend, facts: { ...spend.facts, asset, chain, usdMicros, holds } }
   return { ...expected, mac: expectedMac(dataKey, expected) }
-}
-
-function toText(value: object): string {
-  return JSON.stringify(value, (_name, member: unknown) =>
-    typeof member === 'bigint' ? member.toString() : member,
-  )
 }

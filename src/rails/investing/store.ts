@@ -1,7 +1,6 @@
 import type { Selectable } from 'kysely'
-import { orderText } from '../../books/spending/reserve-parameters.ts'
+import { orderText } from '../../books/spending/request-text.ts'
 import type { OrderRow } from '../../books/spending/spend-request.ts'
-import type { Json } from '../../core/base/json.ts'
 import type { Page } from '../../core/base/page.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { InvestingOrderTable } from '../../storage/schema.ts'
@@ -22,15 +21,16 @@ export async function insertOrder(
   database: Connection,
   { accountId, keyId, decisionId, row }: NewOrder,
 ): Promise<boolean> {
-  const [inserted] = await database.call<{ written: Json }>(
+  const inserted = await database.call<{ decision_id: string }>(
     {
       name: 'investing_insert_order',
-      text: `select order_insert($1, r.decision_id, $3, $4) as written
-        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
+      text: `select o.decision_id
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r
+          cross join lateral order_insert(array[$1::text], array[r.decision_id], array[$3::text], array[$4::jsonb]) o`,
     },
     [accountId, decisionId, keyId, orderText(row)],
   )
-  return (inserted?.written ?? null) !== null
+  return inserted.length > 0
 }
 
 /**

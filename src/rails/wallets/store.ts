@@ -6,7 +6,7 @@
 
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import { transferText } from '../../books/spending/reserve-parameters.ts'
+import { transferText } from '../../books/spending/request-text.ts'
 import type { TransferRow } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
@@ -182,8 +182,9 @@ export async function insertTransfer(
   const [inserted] = await database.call<{ written: Json }>(
     {
       name: 'wallets_insert_transfer',
-      text: `select transfer_insert($1, r.decision_id, $3) as written
-        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
+      text: `select t.written
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r
+          cross join lateral transfer_insert(array[$1::text], array[r.decision_id], array[$3::jsonb]) t`,
     },
     [accountId, decisionId, transferText(row)],
   )
