@@ -62,7 +62,7 @@ async function benchBare(): Promise<readonly TransferLine[]> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {
-    const origin = await originOf(child)
+    const origin = await readOrigin(child)
     const headers = { 'content-type': 'application/json' }
     const target = { origin, connections: CONNECTIONS }
     const all = Array.from({ length: REQUESTS }, () => headers)
@@ -73,7 +73,7 @@ async function benchBare(): Promise<readonly TransferLine[]> {
   }
 }
 
-function originOf({ stdout }: ChildProcess): Promise<string> {
+function readOrigin({ stdout }: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     stdout?.setEncoding('utf8').on('data', (text: string) => {
       const origin = /is up at (\S+)/.exec(text)?.[1]

@@ -22,11 +22,11 @@ import {
 import { z } from 'zod'
 import type { Registrations } from '../../mcp/http.ts'
 import {
-  contentOf,
+  buildContent,
+  buildPrompt,
+  findPlainResult,
   listed,
-  plainResultOf,
   plainTools,
-  promptOf,
   prompts,
   resources,
   templates,
@@ -139,18 +139,18 @@ export const on2025: Registrations['on2025'] = (server: Server, { offer, caller 
     const { name, arguments: raw = {} } = params
     const talk = talking[name]
     if (talk !== undefined) return talk(extra, given.parse(raw))
-    return plainResultOf(name) ?? offer.call(caller, name, raw)
+    return findPlainResult(name) ?? offer.call(caller, name, raw)
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({
     resources: [...resources, ...offer.resources],
   }))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: templates }))
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
-    contents: [contentOf(uri) ?? (await offer.read(caller, uri))],
+    contents: [buildContent(uri) ?? (await offer.read(caller, uri))],
   }))
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts }))
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
-    const prompt = promptOf(params.name, params.arguments ?? {})
+    const prompt = buildPrompt(params.name, params.arguments ?? {})
     if (prompt === undefined) throw new Error('the suite asks for its own prompts')
     return prompt
   })

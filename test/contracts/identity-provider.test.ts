@@ -19,7 +19,7 @@ import {
 
 const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
 
-async function refusalOf(attempt: Promise<unknown>): Promise<Failure> {
+async function catchRefusal(attempt: Promise<unknown>): Promise<Failure> {
   const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
@@ -90,21 +90,21 @@ describe('identity provider: OpenID Connect', () => {
   it.each(['nonce', 'codeVerifier'] as const)('rejects an answer to another %s', async (member) => {
     const { client, secrets, back } = await signedIn()
     const other = { ...secrets, [member]: randomToken(32) }
-    expect(await refusalOf(client.identify(back, other, redirectUri))).toMatchObject(refused)
+    expect(await catchRefusal(client.identify(back, other, redirectUri))).toMatchObject(refused)
   })
 
   it('rejects another redirect URI', async () => {
     const { client, secrets, back } = await signedIn()
-    expect(await refusalOf(client.identify(back, secrets, 'http://localhost/sign-in/other'))).toMatchObject(
-      refused,
-    )
+    expect(
+      await catchRefusal(client.identify(back, secrets, 'http://localhost/sign-in/other')),
+    ).toMatchObject(refused)
   })
 
   it('rejects a spent or invented code, without exposing a secret', async () => {
     const { client, secrets, back } = await signedIn()
     await client.identify(back, secrets, redirectUri)
     for (const code of [back.code, 'made-up']) {
-      const failure = await refusalOf(client.identify({ ...back, code }, secrets, redirectUri))
+      const failure = await catchRefusal(client.identify({ ...back, code }, secrets, redirectUri))
       expect(failure).toMatchObject(refused)
       const problemText = JSON.stringify(failure.toProblem())
       for (const secret of [code, clientSecret, ...Object.values(secrets)])
@@ -115,7 +115,7 @@ describe('identity provider: OpenID Connect', () => {
   it('rejects the answer of another issuer', async () => {
     const { client, secrets, back } = await signedIn()
     const iss = 'https://evil.example'
-    expect(await refusalOf(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
+    expect(await catchRefusal(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
   })
 
   it('rejects a token that the provider’s keys did not sign', async () => {
@@ -130,7 +130,7 @@ describe('identity provider: OpenID Connect', () => {
     for (const keys of [forged, []]) {
       const { client, secrets, back } = await signedIn()
       world.misbehave(answerWith(/^\/jwks/, JSON.stringify({ keys })))
-      expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
+      expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
       world.misbehave(null)
     }
   })
@@ -164,13 +164,13 @@ describe('identity provider: OpenID Connect', () => {
       { nonce: undefined },
       { sub: undefined },
     ])
-      expect([claims, await refusalOf(identify(claims))]).toMatchObject([claims, refused])
+      expect([claims, await catchRefusal(identify(claims))]).toMatchObject([claims, refused])
   })
 
   it('treats unavailable keys as a provider outage', async () => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(answerWith(/^\/jwks/, 'oops', 'text/html', 500))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it.each([
@@ -182,7 +182,7 @@ describe('identity provider: OpenID Connect', () => {
   ])('treats %s as a provider outage, and retries on the next call', async (_name, body, type, status) => {
     const client = newClient()
     world.misbehave(answerWith(/well-known/, body, type, status))
-    expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
     world.misbehave(null)
     expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
   })
@@ -203,15 +203,15 @@ describe('identity provider: OpenID Connect', () => {
       ...changes,
     }
     world.misbehave(answerWith(/well-known/, JSON.stringify(described)))
-    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
   it('does not wait for a slow provider', async () => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(neverAnswer(/^\/token/))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
     world.misbehave(neverAnswer(/well-known/))
-    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
   it.each([
@@ -221,14 +221,14 @@ describe('identity provider: OpenID Connect', () => {
   ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(answerWith(/^\/token/, body, type, status))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it('treats a wrong client secret of ours as an outage', async () => {
     const { client, secrets, back } = await signedIn(
       newClient({ clientSecret: 'another one of thirty-two letters' }),
     )
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it('fetches the description once for many sign-ins', async () => {
@@ -263,7 +263,7 @@ describe('identity provider: OpenID Connect', () => {
     await closedWorld.close()
     for (const issuer of [closedWorld.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
       expect(
-        await refusalOf(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
+        await catchRefusal(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
       ).toMatchObject(down)
   })
 })

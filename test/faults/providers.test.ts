@@ -77,7 +77,7 @@ const applicant = {
   ...{ residence: {}, email: null, phone: null },
 }
 
-const quoteOf = ({ quote }: SwapAggregator) => {
+const requestQuote = ({ quote }: SwapAggregator) => {
   const [from, to] = [findSwapToken('base', 'USDC'), findSwapToken('arbitrum', 'USDT')]
   if (from === undefined || to === undefined) throw new Error('unknown tokens')
   const request = { from, to, amountIn: 100_000_000n, slippageBps: 50, sender: address }
@@ -159,7 +159,7 @@ const asked: readonly Asked[] = [
     name: `${tool}, for a quote`,
     codes: reasons,
     answers: noRoute,
-    ask: (url: string) => quoteOf(create(url)),
+    ask: (url: string) => requestQuote(create(url)),
   })),
   {
     name: 'the provider of screening, for an address',
@@ -210,7 +210,7 @@ const asked: readonly Asked[] = [
 ]
 
 /** Result of a call: an answer, or its failure code. */
-async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
+async function awaitOutcome(work: Promise<unknown>): Promise<unknown> {
   try {
     return { answered: await work }
   } catch (error) {
@@ -231,7 +231,7 @@ describe.each(allMisbehaviours)('with a server that: %s', (how) => {
         const server = await startMisbehaving(how)
         servers.push(server)
         const start = performance.now()
-        const outcome = await outcomeOf(ask(server.url))
+        const outcome = await awaitOutcome(ask(server.url))
         found.set(name, { outcome, ms: performance.now() - start, sent: server.sentBytes })
       }),
     )

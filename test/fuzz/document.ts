@@ -88,7 +88,7 @@ function idsIn(value: unknown): readonly (readonly [kind: string, id: string])[]
 export function write(part: Part, memory: Memory): string {
   if (typeof part !== 'object' || part === null) return JSON.stringify(part) ?? 'null'
   if (RAW in part) return String(part[RAW])
-  if (KNOWN in part) return JSON.stringify(textOf(part, memory))
+  if (KNOWN in part) return JSON.stringify(writePart(part, memory))
   if (isList(part)) return `[${part.map((item) => write(item, memory)).join(',')}]`
   return `{${Object.entries(part)
     .map(([name, member]) => `${JSON.stringify(name)}:${write(member, memory)}`)
@@ -96,7 +96,7 @@ export function write(part: Part, memory: Memory): string {
 }
 
 /** A part's text in a query or a path. */
-export function textOf(part: Part, memory: Memory): string {
+export function writePart(part: Part, memory: Memory): string {
   if (typeof part === 'string') return part
   if (typeof part === 'object' && part !== null && KNOWN in part) {
     // No other type uses this symbol.

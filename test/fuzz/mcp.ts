@@ -65,7 +65,7 @@ export async function openMcp(origin: string, cast: Cast) {
   await old.close()
   await modern.close()
   if (templates.length < 2) throw new Error('the clients’ calls were not seen')
-  return { tools, plansFor: (tool: FuzzedTool) => callsOf(tool, templates, cast.keys) }
+  return { tools, plansFor: (tool: FuzzedTool) => arbitraryCalls(tool, templates, cast.keys) }
 }
 
 /** The tools that a key with all scopes can list. */
@@ -102,7 +102,7 @@ const ids = fc.oneof(
   },
 )
 
-function callsOf(
+function arbitraryCalls(
   { name, inputSchema }: FuzzedTool,
   templates: readonly Template[],
   callers: readonly string[],

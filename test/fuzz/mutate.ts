@@ -30,7 +30,7 @@ export const damages: fc.Arbitrary<Damage> = fc.record({
 })
 
 export function damaged(value: Part, { at, how, value: wrong, name }: Damage): Part {
-  const places = placesOf(value)
+  const places = listPlaces(value)
   const place = places[at % places.length] ?? []
   return changedAt(value, place, (part) => {
     if (how === 'replace') return wrong
@@ -44,13 +44,13 @@ export function damaged(value: Part, { at, how, value: wrong, name }: Damage): P
 type Place = readonly (string | number)[]
 
 /** Every place in a value, starting with the whole. */
-function placesOf(value: Part): Place[] {
+function listPlaces(value: Part): Place[] {
   const below = isList(value)
     ? value.map((item, index) => [index, item] as const)
     : isObject(value)
       ? Object.entries(value)
       : []
-  return [[], ...below.flatMap(([name, member]) => placesOf(member).map((place) => [name, ...place]))]
+  return [[], ...below.flatMap(([name, member]) => listPlaces(member).map((place) => [name, ...place]))]
 }
 
 /** A value with another part at a place. @param change returns undefined to remove the part. */

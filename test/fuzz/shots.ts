@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { z } from 'zod'
 import { dereferenced } from '../dereferenced.ts'
-import { isObject, type Members, type Memories, type Part, textOf, write } from './document.ts'
+import { isObject, type Members, type Memories, type Part, write, writePart } from './document.ts'
 import { type Damage, damaged, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
@@ -62,7 +62,7 @@ const document = z.object({
 })
 
 /** The operations of a document, and the schema of its problems. */
-export function operationsOf(openApi: unknown): { operations: Operation[]; problem: Schema } {
+export function listOperations(openApi: unknown): { operations: Operation[]; problem: Schema } {
   const { paths, components } = document.parse(dereferenced(openApi))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([name, { parameters, requestBody, responses }]) => {
@@ -194,12 +194,12 @@ export function plansFor(
       const memory = memories.of(drawn.caller)
       const places = drawn.damage.length > 0 && body === null ? damagedAll(drawn, drawn.damage) : drawn
       const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-        escaped(textOf(memberOf(places.path, name), memory)),
+        escaped(writePart(readMember(places.path, name), memory)),
       )
       const query = [
         ...Object.entries(isObject(places.query) ? places.query : {}),
         ...(drawn.strangeQuery === null ? [] : [drawn.strangeQuery]),
-      ].map(([name, value]) => `${escaped(name)}=${escaped(textOf(value, memory))}`)
+      ].map(([name, value]) => `${escaped(name)}=${escaped(writePart(value, memory))}`)
       const sent = drawn.body === null ? null : drawn.damage.reduce<Part>(damaged, drawn.body)
       const text = sent === null || method === 'GET' ? null : drawn.textDamage(write(sent, memory))
       return {
@@ -224,7 +224,7 @@ function damagedAll({ path, query }: { path: Part; query: Part }, damage: readon
   return { path: inPath as Part, query: inQuery as Part }
 }
 
-function memberOf(value: Part, name: string): Part {
+function readMember(value: Part, name: string): Part {
   const members: Members = isObject(value) ? value : {}
   return Object.hasOwn(members, name) ? (members[name] ?? '') : ''
 }

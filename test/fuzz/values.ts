@@ -29,7 +29,7 @@ export interface Schema {
 
 type Values = fc.Arbitrary<Part>
 
-const hexOf = (length: number) =>
+const hexText = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
 
 /** A few addresses, so that payees repeat; by their last digits one is sanctioned and one is under review. */
@@ -161,7 +161,7 @@ function texts(
   if (format === 'date') return fc.constantFrom('1990-01-31', '2020-02-29', '0001-01-01', '9999-12-31')
   if (pattern === '^0x[0-9a-fA-F]{40}$') return addresses
   const hexLength = /^\^0x\[0-9a-fA-F\]\{(\d+)\}\$$/.exec(pattern ?? '')?.[1]
-  if (hexLength !== undefined) return hexOf(Number(hexLength)).map((digits) => `0x${digits}`)
+  if (hexLength !== undefined) return hexText(Number(hexLength)).map((digits) => `0x${digits}`)
   if (pattern === '^[A-Za-z0-9_-]+$')
     return fc.string({
       unit: fc.constantFrom(...'AZaz09_-'),

@@ -125,10 +125,10 @@ it('credits a gateway wallet once, and the books match the chain', async () => {
   const { body } = await guest.send('GET', '/api/wallets')
   const wallet = address.parse(body.safeAddress)
   const usdc = z.array(z.looseObject({ token: z.string(), amount: z.string() }))
-  const amountOf = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
-  expect(amountOf(body.balances)).toBe('1000')
+  const findAmount = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
+  expect(findAmount(body.balances)).toBe('1000')
   const authorization = await signAuthorization(chain, payer, { to: wallet, value: 7_000_000n })
   expect(await relay({ authorization })).toMatchObject({ status: 200 })
-  expect(amountOf((await guest.send('GET', '/api/wallets')).body.balances)).toBe('1007')
+  expect(findAmount((await guest.send('GET', '/api/wallets')).body.balances)).toBe('1007')
   expect(await received(wallet)).toBe(1_007_000_000n)
 })

@@ -81,7 +81,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       const { code, state } = await returnedFrom(name, form)
       return session.parse(await (await post(`/api/auth/${name}`, { code, state })).json())
     }
-    const codeOf = async (response: Response) =>
+    const readCode = async (response: Response) =>
       z.object({ code: z.string() }).parse(await response.json()).code
 
     it.each(['google', 'apple'])('sign a person in with %s, with a wallet', async (name) => {
@@ -141,7 +141,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       const { code, state } = await returnedFrom('google')
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
       const again = await post('/api/auth/google', { code, state })
-      expect([again.status, await codeOf(again)]).toEqual([401, 'unauthenticated'])
+      expect([again.status, await readCode(again)]).toEqual([401, 'unauthenticated'])
     })
 
     it('reject a code that was spent, or was issued for another sign-in', async () => {
@@ -149,10 +149,10 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
       const fresh = await returnedFrom('google')
       const spent = await post('/api/auth/google', { code, state: fresh.state })
-      expect([spent.status, await codeOf(spent)]).toEqual([401, 'unauthenticated'])
+      expect([spent.status, await readCode(spent)]).toEqual([401, 'unauthenticated'])
       const [mine, theirs] = [await returnedFrom('google'), await returnedFrom('google')]
       const injected = await post('/api/auth/google', { code: theirs.code, state: mine.state })
-      expect([injected.status, await codeOf(injected)]).toEqual([401, 'unauthenticated'])
+      expect([injected.status, await readCode(injected)]).toEqual([401, 'unauthenticated'])
     })
 
     it('reject an answer at another provider, and one that names another issuer', async () => {
@@ -170,7 +170,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     it('reject an incomplete callback', async () => {
       for (const half of [{ code: 'x' }, { state: 'x' }, { iss: 'https://x.example' }]) {
         const response = await post('/api/auth/google', half)
-        expect([response.status, await codeOf(response)]).toEqual([400, 'invalid_request'])
+        expect([response.status, await readCode(response)]).toEqual([400, 'invalid_request'])
       }
     })
 
@@ -229,7 +229,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
 
     it('reject credentials in queries, like every route', async () => {
       const response = await fetch(`${origin}/sandbox/openid/me?access_token=x`)
-      expect([response.status, await codeOf(response)]).toEqual([400, 'credential_in_query'])
+      expect([response.status, await readCode(response)]).toEqual([400, 'credential_in_query'])
     })
 
     it('describe themselves by their own origin, regardless of the Host header', async () => {

@@ -25,12 +25,12 @@ import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import {
-  addressOf,
   newOutsider,
   type Outsider,
   type Owner,
   openOwner,
   type Race,
+  readAddress,
   stableTokens,
   tokenBalance,
 } from './keyed-owners.ts'
@@ -173,7 +173,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const amount = (most: number) => `${random(most)}.${String(1 + random(99)).padStart(2, '0')}`
     const allPersons = () => [...guests, ...owners.map(({ person }) => person)]
     const anyAddress = async () =>
-      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(allPersons()))
+      random(4) === 0 ? (attackers[0]?.address ?? '') : readAddress(oneOf(allPersons()))
     const hook = async (provider: 'lithic' | 'bridge', id: string, message: object) => {
       const body = JSON.stringify(message)
       const signed =
@@ -496,14 +496,14 @@ async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<s
     const there = await tokenBalance(rpcUrl, asset, address)
     if (BigInt(booked) > there + BigInt(uncovered))
       found.push(
-        `${address} ${asset}: booked ${booked}, on chain ${there}, uncovered ${uncovered}\n${await movementsOf(database, address, asset)}`,
+        `${address} ${asset}: booked ${booked}, on chain ${there}, uncovered ${uncovered}\n${await readMovements(database, address, asset)}`,
       )
   }
   return found
 }
 
 /** The last movements of a wallet, for diagnosing a failure. */
-async function movementsOf(database: Connection, address: string, asset: string): Promise<string> {
+async function readMovements(database: Connection, address: string, asset: string): Promise<string> {
   const { rows } = await sql<{ line: string }>`
     select t.at || ' ' || t.kind || ' ' || t.reference || ' ' || p.source || ' > ' || p.destination || ' ' || p.units as line
     from wallet w

@@ -39,7 +39,7 @@ export interface OnMainnet {
 }
 
 /** Variables of a gateway on this chain. */
-export const nodeOf = ({ url }: Pick<Mainnet, 'url'>) => ({
+export const buildNodeEnv = ({ url }: Pick<Mainnet, 'url'>) => ({
   CHAIN: '',
   CHAINS: 'base',
   CHAIN_RPC_URL_BASE: url,
@@ -67,7 +67,7 @@ export async function openOnMainnet(
     rates.close()
     vendors.close()
   }
-  const production = await openProductionOn(nodeOf(base), env).catch(async (error: unknown) => {
+  const production = await openProductionOn(buildNodeEnv(base), env).catch(async (error: unknown) => {
     await closeVendors()
     throw error
   })

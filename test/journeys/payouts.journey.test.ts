@@ -61,12 +61,12 @@ overBothEngines('payouts', {}, (world) => {
         }),
     }
   }
-  const entryOf = async (id: unknown) => {
+  const readEntry = async (id: unknown) => {
     const { body } = await owner.send('GET', '/api/activity?kind=payout&limit=100')
     const entries = z.array(z.looseObject({ id: z.string() })).parse(body.entries)
     return entries.find((entry) => entry.id === id)
   }
-  const statusOf = async (id: unknown) =>
+  const readStatus = async (id: unknown) =>
     (await owner.send('GET', `/api/banking/payouts/${String(id)}`)).body.status
   const decide = (payoutId: unknown, outcome: string) =>
     requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', { body: { payoutId, outcome } })
@@ -81,13 +81,13 @@ overBothEngines('payouts', {}, (world) => {
       { amount: '100', recipientAmount: '99.75', status: 'pending' },
     ])
     expect(await cash()).toBe(before - 100)
-    expect(await entryOf(body.id)).toMatchObject({ status: expect.stringMatching(/on_its_way|completed/) })
-    await expect.poll(() => statusOf(body.id), { timeout: 30_000 }).toBe('paid')
-    expect(await entryOf(body.id)).toMatchObject({ status: 'completed', amount: '100', requested: null })
+    expect(await readEntry(body.id)).toMatchObject({ status: expect.stringMatching(/on_its_way|completed/) })
+    await expect.poll(() => readStatus(body.id), { timeout: 30_000 }).toBe('paid')
+    expect(await readEntry(body.id)).toMatchObject({ status: 'completed', amount: '100', requested: null })
     expect((await decide(body.id, 'failed')).status).toBe(409)
     expect((await decide(body.id, 'returned')).status).toBe(200)
-    expect(await statusOf(body.id)).toBe('returned')
-    expect(await entryOf(body.id)).toMatchObject({ status: 'reversed', amount: '0', requested: '100' })
+    expect(await readStatus(body.id)).toBe('returned')
+    expect(await readEntry(body.id)).toMatchObject({ status: 'reversed', amount: '0', requested: '100' })
     expect(await cash()).toBe(before)
     const { body: listed } = await owner.send('GET', '/api/banking/payouts')
     expect(listed).toMatchObject({ payouts: [{ id: body.id, status: 'returned' }], nextCursor: null })
@@ -98,7 +98,7 @@ overBothEngines('payouts', {}, (world) => {
     const asked = { recipientId: to, amount: '20', reference: 'Rent May' }
     const { body } = await owner.send('POST', '/api/banking/payouts', asked)
     const entry = { counterparty: 'Marie Curie', memo: 'Rent May', status: 'on_its_way', amount: '20' }
-    expect(await entryOf(body.id)).toMatchObject(entry)
+    expect(await readEntry(body.id)).toMatchObject(entry)
     for (const search of ['marie%20cu', 'RENT%20MAY'])
       expect((await owner.send('GET', `/api/activity?search=${search}`)).body.entries).toMatchObject([entry])
     expect((await owner.send('GET', '/api/activity?search=pierre')).body.entries).toEqual([])
@@ -120,7 +120,7 @@ overBothEngines('payouts', {}, (world) => {
       entry,
     ])
     await decided(body.id, 'paid')
-    expect(await entryOf(body.id)).toMatchObject({ ...entry, status: 'completed' })
+    expect(await readEntry(body.id)).toMatchObject({ ...entry, status: 'completed' })
     await requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', {
       body: { payoutId: body.id, outcome: 'returned' },
     })
@@ -131,7 +131,7 @@ overBothEngines('payouts', {}, (world) => {
     const to = await save(waiting)
     const { body } = await owner.send('POST', '/api/banking/payouts', { recipientId: to, amount: '20' })
     await decided(body.id, 'failed')
-    expect(await statusOf(body.id)).toBe('failed')
+    expect(await readStatus(body.id)).toBe('failed')
     expect((await decide(body.id, 'paid')).status).toBe(409)
     expect(await cash()).toBe(before)
   })
@@ -187,9 +187,9 @@ overBothEngines('payouts', {}, (world) => {
     expect((await key.send('GET', path)).status).toBe(200)
     expect((await (await keyWith()).send('GET', path)).status).toBe(404)
     expect((await (await newGuest(world.gateway().origin)).send('GET', path)).status).toBe(404)
-    await expect.poll(() => statusOf(first.body.id), { timeout: 30_000 }).toBe('paid')
+    await expect.poll(() => readStatus(first.body.id), { timeout: 30_000 }).toBe('paid')
     for (const { body } of answers.filter(({ status }) => status === 200))
-      await expect.poll(() => statusOf(body.id), { timeout: 30_000 }).toBe('paid')
+      await expect.poll(() => readStatus(body.id), { timeout: 30_000 }).toBe('paid')
   })
 
   it('above the limit wait for the owner, and are sent once when approved', async () => {
@@ -207,7 +207,7 @@ overBothEngines('payouts', {}, (world) => {
     expect(approved.body).toMatchObject({ status: 'approved', answer: { amount: '50' } })
     const { id } = z.looseObject({ id: z.string() }).parse(approved.body.answer)
     expect((await key.send('POST', '/api/banking/payouts', ask, 'deposit')).body.id).toBe(id)
-    await expect.poll(() => statusOf(id), { timeout: 30_000 }).toBe('paid')
+    await expect.poll(() => readStatus(id), { timeout: 30_000 }).toBe('paid')
   })
 
   it('of more than there is, of less than the bank pays, or to a stranger’s recipient are not sent', async () => {

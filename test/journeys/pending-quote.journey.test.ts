@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
-import { httpClient, problemOf } from '../mcp/scene.ts'
+import { httpClient, parseProblem } from '../mcp/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { stableTokens, tokenBalance } from './keyed-owners.ts'
 import { requestJson } from './people.ts'
@@ -38,7 +38,7 @@ it('delivers a quote over MCP once the chain has confirmed its payment, and neve
   const before = await received()
   await rpc('evm_setAutomine', [false])
   for (let times = 0; times < 2; times += 1)
-    expect(problemOf(await buy('one'))).toMatchObject({ code: 'settlement_pending' })
+    expect(parseProblem(await buy('one'))).toMatchObject({ code: 'settlement_pending' })
   expect(await received()).toBe(before)
   await rpc('evm_mine')
   await rpc('evm_setAutomine', [true])

@@ -10,7 +10,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { overBothEngines } from './both-engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { addressOf } from './keyed-owners.ts'
+import { readAddress } from './keyed-owners.ts'
 import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const reviews = z.object({
@@ -115,7 +115,7 @@ describe.skipIf(!hasAnvil()).each([
     await node?.stop()
   })
   const transport = () => http(node.url)
-  const usdcOf = async () => {
+  const readUsdc = async () => {
     const { body } = await owner.send('GET', '/api/wallets')
     const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
     return rows.find(({ token }) => token === 'USDC')?.amount
@@ -130,7 +130,7 @@ describe.skipIf(!hasAnvil()).each([
       status: 200,
     })
     const wallet = createWalletClient({ account, chain: baseSepolia, transport: transport() })
-    const args = [await addressOf(owner), 7_000_000n] as const
+    const args = [await readAddress(owner), 7_000_000n] as const
     await wallet.writeContract({
       address: sandboxTokens.USDC.address,
       abi: erc20Abi,
@@ -145,7 +145,7 @@ describe.skipIf(!hasAnvil()).each([
       .reviews.filter(({ accountId }) => accountId === owner.accountId)
   /** Moves USDC out of the owner's wallet without the gateway. */
   const moveAway = async (units: bigint) => {
-    const from = await addressOf(owner)
+    const from = await readAddress(owner)
     const nodeClient = createTestClient({ mode: 'anvil', chain: baseSepolia, transport: transport() })
     await nodeClient.impersonateAccount({ address: from })
     await nodeClient.setBalance({ address: from, value: 10n ** 24n })
@@ -179,7 +179,7 @@ describe.skipIf(!hasAnvil()).each([
         (await listed('open')).map(({ id }) => admin.send('POST', `/api/admin/reviews/${id}`, decision)),
       )
       expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409])
-      expect(await usdcOf()).toBe('7')
+      expect(await readUsdc()).toBe('7')
     },
     90_000,
   )
@@ -192,7 +192,7 @@ describe.skipIf(!hasAnvil()).each([
         owner.send('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' })
       expect(await pay('300')).toMatchObject({ status: 200 })
       await payFrom(0xb0b5n)
-      await expect.poll(usdcOf, { timeout: 20_000 }).toBe('707')
+      await expect.poll(readUsdc, { timeout: 20_000 }).toBe('707')
       // Keys whose addresses end in 8888 and 9999.
       const [suspicious, sanctioned] = [await payFrom(26_702n), await payFrom(10_876n)]
       await expect
@@ -211,7 +211,7 @@ describe.skipIf(!hasAnvil()).each([
       await expect
         .poll(() => listed('blocked'), { timeout: 20_000 })
         .toMatchObject([{ counterparty: sanctioned.toLowerCase(), decidedBy: null }])
-      expect(await usdcOf()).toBe('707')
+      expect(await readUsdc()).toBe('707')
       expect(await pay('708')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
       const path = `/api/admin/reviews/${(await listed('open'))[0]?.id}`
       const decision = { decision: 'release', reason: 'The payer was shown.' }
@@ -219,7 +219,7 @@ describe.skipIf(!hasAnvil()).each([
         status: 200,
         body: { status: 'released', releasedUntil: null },
       })
-      expect(await usdcOf()).toBe('714')
+      expect(await readUsdc()).toBe('714')
       expect((await admin.send('POST', path, decision)).status).toBe(409)
       // A difference of a moment, between a deposit and its booking, ends with the next comparison.
       await expect

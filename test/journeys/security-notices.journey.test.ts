@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
-import { secretOf, totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
 import { overBothEngines } from './both-engines.ts'
 import { enrollMfa, requestJson, signInByEmail } from './people.ts'
 
@@ -101,7 +101,7 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     expect((await noticesTo(address))[0]).toMatch(/^Mails about requests for approval were reduced/)
 
     const secret = await enrollMfa(person)
-    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    const code = computeTotp(secret, new Date(now().getTime() + 30_000))
     expect((await person.send('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
     expect((await noticesTo(address))[0]).toMatch(/^The second factor was removed/)
   })
@@ -115,13 +115,13 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     const secret = await enrollMfa(owner)
     const { body } = await owner.send('POST', '/api/security/mfa', { action: 'status' })
     expect(body.enrolled).toBe(true)
-    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    const code = computeTotp(secret, new Date(now().getTime() + 30_000))
     expect((await other.send('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     pass(40)
-    const last = totpOf(secret, new Date(now().getTime() + 30_000))
+    const last = computeTotp(secret, new Date(now().getTime() + 30_000))
     await owner.send('POST', '/api/security/mfa', { action: 'disable', code: last })
     const { body: registration } = await owner.send('POST', '/api/security/mfa', { action: 'enroll' })
-    const activated = totpOf(secretOf(registration.otpauthUri), now())
+    const activated = computeTotp(readSecret(registration.otpauthUri), now())
     expect(
       (await owner.send('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
     ).toBe(200)

@@ -90,12 +90,12 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     const people = await Promise.all(
       Array.from({ length: PEOPLE }, () => newGuest(gateways[0]?.origin ?? '')),
     )
-    const hooks = await Promise.all(people.map((person, index) => hooksOf(person, `${run}-${index}`)))
+    const hooks = await Promise.all(people.map((person, index) => buildHooks(person, `${run}-${index}`)))
     return { people, hooks }
   }
 
   /** Balances of each person without dividends, which depend on the price at which the guest got its shares. */
-  const booksOf = (people: readonly Person[]) =>
+  const readBooks = (people: readonly Person[]) =>
     Promise.all(
       people.map(async ({ accountId }) => {
         const { rows } = await sql<{ line: string }>`
@@ -140,8 +140,8 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     await expect
       .poll(() => isQuiet([...ordered.people, ...stormy.people]), { timeout: 60_000, interval: 500 })
       .toBe(true)
-    const books = await booksOf(stormy.people)
-    expect(books).toEqual(await booksOf(ordered.people))
+    const books = await readBooks(stormy.people)
+    expect(books).toEqual(await readBooks(ordered.people))
     expect(new Set(books.map(String)).size).toBe(1)
     expect((await trialBalance(database)).balanced).toBe(true)
     await expectEventsOfEffects(database)
@@ -155,7 +155,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
   }
 })
 
-async function hooksOf(person: Person, name: string): Promise<Hook[]> {
+async function buildHooks(person: Person, name: string): Promise<Hook[]> {
   const { body: listed } = await person.send('GET', '/api/cards')
   const card =
     z.object({ cards: z.array(z.looseObject({ id: z.string() })) }).parse(listed).cards[0]?.id ?? ''

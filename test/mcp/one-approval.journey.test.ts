@@ -138,8 +138,8 @@ overBothEngines('an approval', {}, (world) => {
 
   it('says what uses up a budget, to the agent and to its owner, and is rejected with a note', async () => {
     const input = transfer('55')
-    const keyOf = (way: string) => `too-much-${way}`
-    for (const { body } of await ways.everywhere('wallets_transfer', () => input, keyOf))
+    const nameKey = (way: string) => `too-much-${way}`
+    for (const { body } of await ways.everywhere('wallets_transfer', () => input, nameKey))
       expect(body).toMatchObject({ code: 'policy_denied', violations: [{ rule: 'per_transaction' }, {}] })
     const asked = await ways.rest('approvals_request', {
       operation: 'wallets.transfer',

@@ -32,7 +32,7 @@ export interface Transports {
   everywhere(
     operation: string,
     inputOf: (way: string) => Record<string, unknown>,
-    keyOf?: (way: string) => string,
+    nameKey?: (way: string) => string,
   ): Promise<OperationResult[]>
   readonly rest: Ask
   close(): Promise<void>
@@ -77,10 +77,10 @@ export async function openTransports(scene: Pick<Scene, 'gateway' | 'apiKey'>): 
     old,
     modern,
     rest,
-    everywhere: async (operation, inputOf, keyOf) => {
+    everywhere: async (operation, inputOf, nameKey) => {
       const results: OperationResult[] = []
       for (const [way, ask] of Object.entries(ways))
-        results.push(await ask(operation, inputOf(way), keyOf?.(way)))
+        results.push(await ask(operation, inputOf(way), nameKey?.(way)))
       return results
     },
     close: async () => {

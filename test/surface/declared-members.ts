@@ -2,11 +2,11 @@
 import { z } from 'zod'
 
 /** Paths of the innermost members of an object schema. */
-export function membersOf(schema: z.ZodType): readonly string[] {
+export function listMembers(schema: z.ZodType): readonly string[] {
   const object = unwrapped(schema)
   if (!(object instanceof z.ZodObject)) return []
   return Object.entries(object.shape).flatMap(([name, member]) => {
-    const inner = membersOf(member as z.ZodType)
+    const inner = listMembers(member as z.ZodType)
     return inner.length === 0 ? [name] : inner.map((path) => `${name}.${path}`)
   })
 }
@@ -19,11 +19,11 @@ function unwrapped(schema: z.ZodType): z.ZodType {
 }
 
 /** The direction of each innermost member. */
-export function directionsOf(declared: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
+export function listDirections(declared: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
   return new Map(
     Object.entries(declared).flatMap(([name, direction]): [string, unknown][] =>
       typeof direction === 'object' && direction !== null
-        ? [...directionsOf({ ...direction })].map(([path, inner]) => [`${name}.${path}`, inner])
+        ? [...listDirections({ ...direction })].map(([path, inner]) => [`${name}.${path}`, inner])
         : [[name, direction]],
     ),
   )

@@ -9,7 +9,7 @@ import { findAccount } from '../../../src/people/identity/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon } from '../../kernel/scene.ts'
-import { codeScene, differentCode, failuresOf, inSeconds, limitsOf, newMailbox } from './code-scene.ts'
+import { buildLimits, codeScene, countFailures, differentCode, inSeconds, newMailbox } from './code-scene.ts'
 
 const refused = { code: 'unauthenticated', message: 'The code is wrong, already used or expired.' }
 
@@ -60,13 +60,13 @@ onBothEngines('recovery', (database) => {
     await openSession(scene.services, { accountId: id, method: 'email', at: noon })
     for (let tries = 0; tries < 3; tries += 1)
       await recordFailedFactor(database(), { accountId: id, at: noon })
-    expect(await failuresOf(database(), id)).toBe(3)
+    expect(await countFailures(database(), id)).toBe(3)
     await lockAccount(database(), { accountId: id, reason: 'person', at: noon })
     const { account, sessionToken } = await scene.complete(await scene.recover(mailbox))
     expect([account.id, sessionToken === '']).toEqual([id, false])
     expect((await findAccount(database(), id))?.status).toBe('active')
     expect(await liveSessions(database(), id)).toEqual([{ method: 'recovery' }])
-    expect(await failuresOf(database(), id)).toBe(0)
+    expect(await countFailures(database(), id)).toBe(0)
   })
 
   it('also recovers an unlocked account, and ends every session of it', async () => {
@@ -119,7 +119,7 @@ onBothEngines('recovery', (database) => {
       await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required', status: 401 })
     await expect(scene.complete(given)).rejects.toMatchObject(refused)
     expect((await findAccount(database(), id))?.status).toBe('locked')
-    expect(await failuresOf(database(), id)).toBe(0)
+    expect(await countFailures(database(), id)).toBe(0)
   })
 
   it('accepts an assertion of that account only', async () => {
@@ -148,7 +148,7 @@ onBothEngines('recovery', (database) => {
   })
 
   it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
-    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const scene = await codeScene(database(), { rateLimits: buildLimits() })
     const [known, unknown] = [newMailbox(), newMailbox()]
     const { id } = await locked(scene, known)
     await addPasskey(database(), id)
@@ -167,7 +167,7 @@ onBothEngines('recovery', (database) => {
   })
 
   it('has budgets of its own, separate from sign-in codes', async () => {
-    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const scene = await codeScene(database(), { rateLimits: buildLimits() })
     const mailbox = newMailbox()
     await scene.start(mailbox)
     await expect(scene.recover(mailbox)).resolves.toMatchObject({ answer: { resendAfter: 60 } })
@@ -184,7 +184,7 @@ onBothEngines('recovery', (database) => {
 
   it('shares no cap of the day with sign-in codes', async () => {
     const scene = await codeScene(database(), {
-      rateLimits: limitsOf({ otp_total: { count: 1, seconds: 86_400 } }),
+      rateLimits: buildLimits({ otp_total: { count: 1, seconds: 86_400 } }),
     })
     await scene.start(newMailbox())
     await expect(scene.start(newMailbox())).rejects.toMatchObject({ code: 'rate_limited' })

@@ -24,7 +24,7 @@ import listRecipients from '../../../tools/banking/recipients/list.ts'
 import removeRecipient from '../../../tools/banking/recipients/remove.ts'
 import erase from '../../../tools/compliance/personal-data/erase.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 import { owned } from '../cards/scene.ts'
 import { movedClock } from '../investing/scene.ts'
@@ -76,7 +76,7 @@ onBothEngines('payouts', (database) => {
     line = 'up'
     sent.length = 0
     clock.forward(3_600_000)
-    const { body } = await run(guest, callOf(services, { kind: 'public' }, { now: clock() }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }, { now: clock() }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     owner = await signInAgain(services, account.id, clock())
   })
@@ -97,7 +97,7 @@ onBothEngines('payouts', (database) => {
     clock.forward(milliseconds)
     await settlePayouts(services, quiet)
   }
-  const stateOf = async (id: unknown) => (await call(get, { id })).status
+  const readState = async (id: unknown) => (await call(get, { id })).status
   const reasons = async (id: unknown) =>
     (await openAlarms(database())).filter(({ objectId }) => objectId === id).map(({ reason }) => reason)
   const report = async (id: string, state: string, changes: object = {}) =>
@@ -119,7 +119,7 @@ onBothEngines('payouts', (database) => {
       },
       clock(),
     )
-  const eventsOf = async (id: string) => {
+  const readEvents = async (id: string) => {
     await publishNewEvents(services, quiet)
     const rows = await database()
       .kysely.selectFrom('event')
@@ -152,12 +152,12 @@ onBothEngines('payouts', (database) => {
     const id = String(body.id)
     await report(id, 'payment_submitted')
     await report(id, 'payment_submitted')
-    expect(await stateOf(id)).toBe('sent')
+    expect(await readState(id)).toBe('sent')
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     expect(await cash()).toBe('USD 400 + 0')
-    expect(await eventsOf(id)).toEqual(['payout.sent', 'payout.paid'])
+    expect(await readEvents(id)).toEqual(['payout.sent', 'payout.paid'])
     await expectSoundBooks()
   })
 
@@ -182,12 +182,12 @@ onBothEngines('payouts', (database) => {
   it('with a lost answer stay held, and are sent again under the same id', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
-    expect(await stateOf(id)).toBe('pending')
+    expect(await readState(id)).toBe('pending')
     expect(await cash()).toBe('USD 400 + 100')
     line = 'up'
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     expect(new Set(sent.map((order) => order.id))).toEqual(new Set([id]))
     expect(await cash()).toBe('USD 400 + 0')
     await expectSoundBooks()
@@ -202,7 +202,7 @@ onBothEngines('payouts', (database) => {
     await later()
     expect(sent).toHaveLength(1)
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
   })
 
   it('without an answer for most of a day are not sent again: an administrator decides', async () => {
@@ -243,8 +243,8 @@ onBothEngines('payouts', (database) => {
     ]) {
       const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
       for (const state of states) await report(String(id), state)
-      expect(await stateOf(id)).toBe('returned')
-      expect((await eventsOf(String(id))).at(-1)).toBe('payout.returned')
+      expect(await readState(id)).toBe('returned')
+      expect((await readEvents(String(id))).at(-1)).toBe('payout.returned')
     }
     expect(await cash()).toBe('USD 500 + 0')
     await expectSoundBooks()
@@ -287,7 +287,7 @@ onBothEngines('payouts', (database) => {
   it('are not accepted while the rail’s controls are unavailable, or the sanctions list is', async () => {
     const recipientId = await recipient()
     const ask = async (changes: Partial<Services>) =>
-      run(create, callOf({ ...services, ...changes }, await principalOf(), { now: clock() }), {
+      run(create, buildCall({ ...services, ...changes }, await authenticate(), { now: clock() }), {
         recipientId,
         amount: '100',
       })
@@ -306,7 +306,7 @@ onBothEngines('payouts', (database) => {
     const recipientId = await recipient()
     const broken = { ...services, clock, database: failingAt(services.database, 'banking_insert_payout') }
     await expect(
-      run(create, callOf(broken, await principalOf(), { now: clock() }), { recipientId, amount: '100' }),
+      run(create, buildCall(broken, await authenticate(), { now: clock() }), { recipientId, amount: '100' }),
     ).rejects.toThrow('the process died')
     expect(await cash()).toBe('USD 400 + 100')
     await later(31_000)
@@ -388,10 +388,10 @@ onBothEngines('payouts', (database) => {
     expect(await usdc()).toBe('USDC 900 + 0')
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     for (const state of ['returned', 'refunded'])
       await report(id, state, { objectId: `bank_${id}`, amount: '100.0', currency: 'usdc' })
-    expect(await stateOf(id)).toBe('returned')
+    expect(await readState(id)).toBe('returned')
     expect(await usdc()).toBe('USDC 1000 + 0')
     await repayMints({ ...services, clock: () => new Date(clock().getTime() + 60_000) }, quiet)
     const wallet = await findWallet(database(), owner.accountId)
@@ -405,7 +405,7 @@ onBothEngines('payouts', (database) => {
     for (const statement of ['banking_insert_payout', 'wallets_insert_transfer']) {
       const broken = { ...services, database: failingAt(services.database, statement) }
       await expect(
-        run(create, callOf(broken, await principalOf(), { now: clock() }), {
+        run(create, buildCall(broken, await authenticate(), { now: clock() }), {
           recipientId,
           amount: '100',
           asset: 'USDC',
@@ -425,7 +425,7 @@ onBothEngines('payouts', (database) => {
     const { id } = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
     line = 'up'
     await later()
-    expect(await stateOf(id)).toBe('pending')
+    expect(await readState(id)).toBe('pending')
     expect(await usdc()).toBe('USDC 900 + 100')
     await later(3 * 60_000)
     expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'not_funded' })
@@ -465,7 +465,7 @@ onBothEngines('payouts', (database) => {
     expect((await call(listRecipients, {})).recipients).toHaveLength(1)
   })
 
-  async function principalOf() {
+  async function authenticate() {
     const { token } = await signInAgain(services, owner.accountId, clock())
     const { principal } = await authenticateSession(services, { token, tokenHolder: 'client' }, clock())
     return principal

@@ -16,7 +16,7 @@ onBothEngines('deposits that AML stops', (database) => {
     const owner = await newOwner(database(), {})
     return { owner, account: await open(database(), owner, { destination }) }
   }
-  const reviewsOf = async (owner: string, status: 'open' | 'blocked' | 'released' = 'open') => {
+  const readReviews = async (owner: string, status: 'open' | 'blocked' | 'released' = 'open') => {
     const page = { limit: 100, after: null }
     const all = await listDepositReviews({ database: database(), settings: { dataKey } }, { status, page })
     return all.filter(({ accountId }) => accountId === owner)
@@ -44,7 +44,7 @@ onBothEngines('deposits that AML stops', (database) => {
     for (const state of ['funds_received', 'payment_processed', 'payment_processed'])
       expect(await applyDeposit(database(), account, state, paidIn)).toBeNull()
     expect(await owned(database(), owner)).toEqual([])
-    const [review, ...others] = await reviewsOf(owner)
+    const [review, ...others] = await readReviews(owner)
     expect(others).toEqual([])
     expect(review).toMatchObject({ sender: 'Lazarus Group', lists: ['sender_name'], status: 'open' })
     await expect(decide(review?.id ?? '', 'released', owner)).rejects.toMatchObject({ code: 'conflict' })
@@ -63,7 +63,7 @@ onBothEngines('deposits that AML stops', (database) => {
   it('stay away when an administrator blocks them', async () => {
     const { owner, account } = await newAccount()
     await applyDeposit(database(), account, 'payment_processed', { ...paidIn, sender: SUSPICIOUS })
-    const [review] = await reviewsOf(owner)
+    const [review] = await readReviews(owner)
     await decide(review?.id ?? '', 'blocked')
     await applyDeposit(database(), account, 'payment_processed', { ...paidIn, sender: SUSPICIOUS })
     expect(await owned(database(), owner)).toEqual([])
@@ -72,7 +72,7 @@ onBothEngines('deposits that AML stops', (database) => {
   it('from a blocked address are never credited, and wait for no one', async () => {
     const { owner, account } = await newAccount()
     await applyDeposit(database(), account, 'payment_processed', { ...paidIn, sender: SANCTIONED })
-    const [review] = await reviewsOf(owner, 'blocked')
+    const [review] = await readReviews(owner, 'blocked')
     expect(review).toMatchObject({ decidedBy: null, sender: SANCTIONED })
     await expect(decide(review?.id ?? '', 'released')).rejects.toMatchObject({ code: 'conflict' })
     expect(await owned(database(), owner)).toEqual([])
@@ -82,7 +82,7 @@ onBothEngines('deposits that AML stops', (database) => {
     const { owner, account } = await newAccount()
     await applyDeposit(database(), account, 'payment_processed', paidIn)
     await applyDeposit(database(), account, 'refunded', paidIn)
-    const [review] = await reviewsOf(owner)
+    const [review] = await readReviews(owner)
     await expect(decide(review?.id ?? '', 'released')).rejects.toMatchObject({ code: 'conflict' })
     expect(await owned(database(), owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)

@@ -101,7 +101,7 @@ onBothEngines('payouts that their owner signs', (database) => {
       { ...asked(changes), intentId: intent.intentId, signature: await sign(intent) },
       { idempotencyKey: randomUUID(), ...more },
     )
-  const books = () => scene.booksOf(accountId)
+  const books = () => scene.readBooks(accountId)
   const untouched = { available: 1_000_000_000n, held: 0n }
   const atBank = (intent: z.output<typeof payoutIntent>) => {
     const found = [...bank.transfers.values()].find(
@@ -189,7 +189,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     const plain = { destination, amount: '100', signature: await sign(intent) }
     for (const intentId of [intent.intentId, undefined])
       await expect(call(transfer, { ...plain, intentId })).rejects.toMatchObject(rejected)
-    const ordinary = await scene.intentOf(owner, { destination, amount: '100' }, { now: clock() })
+    const ordinary = await scene.requestIntent(owner, { destination, amount: '100' }, { now: clock() })
     const byOrdinary = { ...asked(same), intentId: ordinary.intentId, signature: await sign(ordinary) }
     await expect(call(create, byOrdinary)).rejects.toMatchObject(rejected)
     const stranger = await newOwner()

@@ -98,9 +98,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
 
   it('pays nothing under a decision that others have changed meanwhile', async () => {
     const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
-    const balanceOf = (address: `0x${string}`) =>
+    const readBalance = (address: `0x${string}`) =>
       client.readContract({ address: USDC, abi: erc20Abi, functionName: 'balanceOf', args: [address] })
-    const before = await balanceOf(OTHER)
+    const before = await readBalance(OTHER)
     await interrupted('forged', (kill) => proxy.cut('after broadcast', 1, kill))
     await database.transaction(async ({ kysely }) => {
       // The decision's table is append-only for everybody who cannot do this.
@@ -112,6 +112,6 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
     await expect
       .poll(async () => (await buy('forged')).code, { timeout: 60_000, interval: 1_000 })
       .toBe('internal')
-    expect(await balanceOf(OTHER)).toBe(before)
+    expect(await readBalance(OTHER)).toBe(before)
   }, 120_000)
 })

@@ -11,7 +11,7 @@ import { sweepPurses } from '../../../src/rails/buying/sweep-purse.ts'
 import { openWallet } from '../../../src/rails/wallets/open-wallet.ts'
 import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 import { signedPurchase } from './signed-purchase.ts'
 
 const running = new AbortController().signal
@@ -21,7 +21,7 @@ onBothEngines('the purse of a revoked key', (database) => {
     const services = await servicesOn(database())
     const { account } = await newPerson(database())
     const home = await openWallet(services, { accountId: account.id, at: noon })
-    const { key } = keyOf(account)
+    const { key } = buildKeyPrincipal(account)
     await insertKey(database(), account.id, { ...key, secretHash: null })
     const { address } = purseKey(services.settings.dataKey, key.id)
     await openPurse(

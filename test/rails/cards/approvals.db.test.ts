@@ -7,7 +7,7 @@ import type { CardAuthorization } from '../../../src/providers/card-processor/po
 import { updateCard } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { cardDependencies, decide, issueCard, newKey, newOwner, noon, owned, purchaseOf } from './scene.ts'
+import { buildPurchase, cardDependencies, decide, issueCard, newKey, newOwner, noon, owned } from './scene.ts'
 
 const SECOND = 1000
 const WINDOW = 15 * 60 * SECOND
@@ -25,7 +25,7 @@ async function openScene(database: Database, policy: Record<string, unknown> = {
   const card = await issueCard(database, accountId, { keyId })
   const parts = cardDependencies(database)
   const buy = async (dollars: string, changes: Partial<CardAuthorization> = {}, at = noon) =>
-    (await decide(parts, purchaseOf(card, dollars, changes), newId('evt', noon), at)).reason
+    (await decide(parts, buildPurchase(card, dollars, changes), newId('evt', noon), at)).reason
   const list = () => listApprovals(database, { accountId, status: undefined, page, now: noon })
   const pendingId = async () => (await list()).find(({ status }) => status === 'pending')?.id ?? ''
   const answer = (id: string, status: 'approved' | 'rejected' | 'withdrawn', at = noon) =>
@@ -94,7 +94,7 @@ onBothEngines('an approval of a card purchase', (database) => {
     const { accountId, keyId, card, parts, buy, approve, read } = await openScene(database())
     const id = await approve('10')
     const other = await issueCard(database(), accountId, { keyId })
-    expect((await decide(parts, purchaseOf(other, '10'))).reason).toBe('approval_required')
+    expect((await decide(parts, buildPurchase(other, '10'))).reason).toBe('approval_required')
     expect(await buy('10.01')).toBe('approval_required')
     for (const merchant of [
       { id: 'SHOP', name: 'Other Shop', mcc: '5411', country: 'USA' },

@@ -26,6 +26,7 @@ import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   fund,
@@ -33,7 +34,6 @@ import {
   newOwner,
   noon,
   owned,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
@@ -48,7 +48,7 @@ onBothEngines('a card debt', (database) => {
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
     const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
-    const request = purchaseOf(card, '0')
+    const request = buildPurchase(card, '0')
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', amount]], true)
     return card
   }
@@ -61,7 +61,7 @@ onBothEngines('a card debt', (database) => {
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
   }
-  const settlementsOf = (owner: string) =>
+  const readSettlements = (owner: string) =>
     database()
       .kysely.selectFrom('card_settlement')
       .selectAll()
@@ -77,7 +77,7 @@ onBothEngines('a card debt', (database) => {
         expect(tries).toBe(MAX_ATTEMPTS)
         return at
       }
-      const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
+      const [settlement] = (await readSettlements(owner)).filter(({ status }) => status === 'refused')
       at = settlement?.next_try_at ?? at
       await retrySettlements(cardDependencies(database()), new Date(at.getTime() - 1))
       expect(
@@ -110,11 +110,11 @@ onBothEngines('a card debt', (database) => {
     const before = await receivables()
     const card = await force(owner, '30')
     await fund(database(), owner, { USD: '12', EURC: '5' })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'debt_owed',
     })
     expect(
-      await decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry' })),
+      await decide(cardDependencies(database()), buildPurchase(card, '0', { type: 'inquiry' })),
     ).toMatchObject({
       balance: 0n,
     })
@@ -123,12 +123,16 @@ onBothEngines('a card debt', (database) => {
     expect(await owed(owner)).toEqual(['USD 1265'])
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
     await fund(database(), owner, { PYUSD: '100' })
-    await Promise.all([collect(), collect(), decide(cardDependencies(database()), purchaseOf(card, '100'))])
+    await Promise.all([
+      collect(),
+      collect(),
+      decide(cardDependencies(database()), buildPurchase(card, '100')),
+    ])
     expect(await owed(owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
     expect(await settleAll(database(), owner)).toEqual(['EURC 5000000', 'PYUSD 12650000'])
     expect(await receivables()).toBe(before)
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '87.35'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '87.35'))).toMatchObject({
       reason: 'approved',
     })
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -137,7 +141,7 @@ onBothEngines('a card debt', (database) => {
   it('is one debt per clearing under repeated and concurrent deliveries', async () => {
     const owner = await newOwner(database(), { USD: '1' })
     const card = await issueCard(database(), owner)
-    const requests = Array.from({ length: 5 }, () => purchaseOf(card, '0'))
+    const requests = Array.from({ length: 5 }, () => buildPurchase(card, '0'))
     await Promise.all(
       [...requests, ...requests, ...requests].map((request) =>
         applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '2']], true),
@@ -193,7 +197,7 @@ onBothEngines('a card debt', (database) => {
     }
     const minute = Array.from({ length: 60 }, (_, second) => new Date(noon.getTime() + second * 1_000))
     for (const at of minute) await refused(at)
-    expect((await settlementsOf(owner)).length).toBeLessThan(8)
+    expect((await readSettlements(owner)).length).toBeLessThan(8)
     // Money that nobody can take away pays at once.
     await fund(database(), owner, { USD: '15' })
     await refused(minute.at(-1) ?? noon)
@@ -209,11 +213,11 @@ onBothEngines('a card debt', (database) => {
     const at = await refuseForGood(owner)
     expect(await owned(database(), owner)).toEqual(['USDC 5 + 15'])
     expect(await owed(owner)).toEqual(['USD 1500'])
-    const [settlement] = await settlementsOf(owner)
+    const [settlement] = await readSettlements(owner)
     expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
       { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
     ])
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'debt_owed',
     })
     // Cash pays it, and releases the same amount of its hold.
@@ -222,7 +226,7 @@ onBothEngines('a card debt', (database) => {
     expect(await owed(owner)).toEqual(['USD 900'])
     expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
     // A pending attempt may pay it: no other money is used meanwhile, and what it settles counts as paid.
-    const next = (await settlementsOf(owner))[0]?.next_try_at ?? at
+    const next = (await readSettlements(owner))[0]?.next_try_at ?? at
     await retrySettlements(cardDependencies(database()), next)
     await fund(database(), owner, { USD: '9' })
     await collect()
@@ -236,7 +240,7 @@ onBothEngines('a card debt', (database) => {
 
   /** Makes the chain lose the transfer of an owner's settlement, which is reversed in the ledger. */
   const lose = async (owner: string) => {
-    const [settlement] = await settlementsOf(owner)
+    const [settlement] = await readSettlements(owner)
     if (settlement === undefined) throw new Error('nothing was settled')
     const { decision_id: decisionId, asset, units } = settlement
     await database().transaction(async (connection) => {
@@ -289,7 +293,7 @@ onBothEngines('a card debt', (database) => {
     await settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon })
     await lose(owner)
     await endSettlements(database(), noon)
-    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['refused'])
+    expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['refused'])
     await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
     expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
@@ -305,7 +309,7 @@ onBothEngines('a card debt', (database) => {
     expect(await owed(owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
     await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 86_400_000))
-    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['freed'])
+    expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['freed'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -375,7 +379,7 @@ onBothEngines('a card debt', (database) => {
   it('sends no settlement that was inserted or changed by a database writer', async () => {
     const owner = await newOwner(database(), { USDC: '40' })
     await force(owner, '10')
-    const [made] = await settlementsOf(owner)
+    const [made] = await readSettlements(owner)
     const id = made?.id ?? ''
     const isUnsent = async () =>
       (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(

@@ -21,7 +21,7 @@ import list from '../../../tools/investing/orders/list.ts'
 import portfolio from '../../../tools/investing/portfolio.ts'
 import { type KeptAccount, startAlpacaServer } from '../../contracts/alpaca-server.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 import { movedClock } from './scene.ts'
 
 const quiet = new AbortController().signal
@@ -76,7 +76,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const call = async (tool: Tool, input: unknown) => {
       const principal = { ...person, session: { ...person.session, steppedUpAt: clock() } }
       const changes = { clientAddress: '203.0.113.7', now: clock() }
-      return (await run(tool, callOf(services, principal, changes), input)).body
+      return (await run(tool, buildCall(services, principal, changes), input)).body
     }
     count += 1
     const applicant = {
@@ -105,7 +105,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const place = async (input: object) =>
       String((await call(order, { symbol: 'VTI', side: 'buy', ...input })).id)
     const orders = async () => ((await call(list, {})).orders ?? []) as { status: string; id: string }[]
-    const statusOf = async (id: string) => (await orders()).find((one) => one.id === id)?.status
+    const readStatus = async (id: string) => (await orders()).find((one) => one.id === id)?.status
     const booked = async () => {
       const { cash, buyingPower, holdings } = (await call(portfolio, {})) as {
         cash: string
@@ -120,7 +120,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       if (account === undefined) throw new Error('there is no such account at the broker')
       return account
     }
-    return { accountId, applicant, call, place, statusOf, booked, atBroker }
+    return { accountId, applicant, call, place, readStatus, booked, atBroker }
   }
   const follow = async (minutes = 6) => {
     clock.forward(minutes * 60_000)
@@ -172,7 +172,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
   it('need a verified identity with every part of the address', async () => {
     const person = await newPerson(database())
     const principal = { ...person, session: { ...person.session, steppedUpAt: noon } }
-    await expect(run(openAccount, callOf(services, principal), answers)).rejects.toMatchObject({
+    await expect(run(openAccount, buildCall(services, principal), answers)).rejects.toMatchObject({
       code: 'kyc_required',
       message: expect.stringContaining('applicant.address.city'),
     })
@@ -188,7 +188,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       server.state.interrupt = () => false
       server.add({
         contact: { email_address: ada.applicant.email },
-        identity: identityOf('Ada'),
+        identity: buildIdentity('Ada'),
         created_at: clock().toISOString(),
       })
       response.destroy()
@@ -206,7 +206,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     ] as const) {
       const other = await newInvestor('Cleo')
       const contact = { email_address: other.applicant.email }
-      server.add({ contact, identity: identityOf(name), created_at })
+      server.add({ contact, identity: buildIdentity(name), created_at })
       await expect(other.call(openAccount, answers)).rejects.toMatchObject({ code: 'invalid_request' })
       expect(await other.call(getAccount, {})).toMatchObject({ status: 'none' })
     }
@@ -261,7 +261,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     await follow(0.5)
     server.state.interrupt = () => false
     await settle()
-    expect(await ada.statusOf(id)).toBe('filled')
+    expect(await ada.readStatus(id)).toBe('filled')
     const account = await ada.atBroker()
     expect([account.cash, account.shares, firm - server.firm.cash]).toEqual([0, 2, 200])
     await follow()
@@ -285,7 +285,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     }
     const id = await ada.place({ notional: '200' })
     await settle()
-    expect(await ada.statusOf(id)).toBe('filled')
+    expect(await ada.readStatus(id)).toBe('filled')
     expect([firm - server.firm.cash, (await ada.atBroker()).cash]).toEqual([200, 0])
   })
 
@@ -296,10 +296,10 @@ onBothEngines('accounts of persons at the broker', (database) => {
     server.state.journals = 'pending'
     const id = await ada.place({ notional: '200' })
     await settle()
-    expect(await ada.statusOf(id)).toBe('accepted')
+    expect(await ada.readStatus(id)).toBe('accepted')
     clock.forward(6 * 60_000)
     await settle()
-    expect(await ada.statusOf(id)).toBe('rejected')
+    expect(await ada.readStatus(id)).toBe('rejected')
     expect(await ada.booked()).toEqual({ cash: '500', buyingPower: '500', shares: [] })
     // The broker executes it long after.
     server.firm.cash -= 200
@@ -406,7 +406,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
   })
 })
 
-const identityOf = (given_name: string) => ({
+const buildIdentity = (given_name: string) => ({
   ...{ given_name, family_name: 'Lovelace', date_of_birth: '1990-12-10', tax_id: '1' },
   ...{ tax_id_type: 'DEU_TAX_ID' as const, country_of_tax_residence: 'DEU' },
   funding_source: ['savings' as const],

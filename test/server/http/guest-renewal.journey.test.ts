@@ -53,11 +53,11 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
       cookies.keep(response)
       return response
     }
-    const accountOf = async () => {
+    const readAccount = async () => {
       const response = await send('GET /api/auth/session')
       return response.ok ? session.parse(await response.json()).account.id : response.status
     }
-    return { ...cookies, send, accountOf }
+    return { ...cookies, send, readAccount }
   }
   const newGuest = async () => {
     const visitor = newVisitor()
@@ -86,7 +86,7 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
     const guest = await newGuest()
     pass(16 * MINUTE)
     expect(guest.header()).toMatch(/^bursar_renewal_\d+=/)
-    expect(await guest.accountOf()).toBe(guest.accountId)
+    expect(await guest.readAccount()).toBe(guest.accountId)
     expect(guest.header()).toMatch(/bursar_session=/)
     pass(20 * DAY)
     const page = await guest.send('GET /agents', undefined, { accept: 'text/html' })
@@ -94,7 +94,7 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
     pass(20 * DAY)
     const away = await guest.send('GET /sign-in')
     expect([away.status, away.headers.get('location')]).toEqual([302, '/'])
-    expect(await guest.accountOf()).toBe(guest.accountId)
+    expect(await guest.readAccount()).toBe(guest.accountId)
   })
 
   it('may change things by the renewal only from a page of the gateway', async () => {
@@ -132,7 +132,7 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
       .parse(await (await replaced.send('GET /sandbox/outbox')).json())
     const code = messages.find(({ destination }) => destination === mail)?.code
     expect((await replaced.send('POST /api/auth/otp/verify', { challengeId, code })).status).toBe(200)
-    expect(await replaced.accountOf()).not.toBe(replaced.accountId)
+    expect(await replaced.readAccount()).not.toBe(replaced.accountId)
     expect([...replaced.jar.keys()].sort()).toEqual([
       named('bursar_browser'),
       'bursar_session',

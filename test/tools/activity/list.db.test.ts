@@ -11,7 +11,7 @@ import order from '../../../tools/investing/order.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import fx from '../../../tools/x402/fx.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, noon, servicesOn } from '../../kernel/scene.ts'
 import { payee, walletScene } from '../wallets/scene.ts'
 
 const page = z.object({
@@ -117,12 +117,12 @@ onBothEngines('the activity of an account', (database) => {
   })
 
   it('shows a key the rooms of its scopes, and only the orders it placed', async () => {
-    const wallets = await listed({}, keyOf(owner.account, { scopes: ['wallets:read'] }))
+    const wallets = await listed({}, buildKeyPrincipal(owner.account, { scopes: ['wallets:read'] }))
     expect(wallets.notShown).toEqual(['bank', 'cards', 'investing'])
     expect(new Set(wallets.entries.map(({ asset }) => asset)).has('USD')).toBe(false)
-    const investing = await listed({}, keyOf(owner.account, { scopes: ['investing:read'] }))
+    const investing = await listed({}, buildKeyPrincipal(owner.account, { scopes: ['investing:read'] }))
     expect(told(investing)).toEqual([])
-    expect((await listed({}, keyOf(owner.account))).entries).toEqual([])
+    expect((await listed({}, buildKeyPrincipal(owner.account))).entries).toEqual([])
   })
 
   it('has the value in USD, the object and the key of each spend', async () => {
@@ -136,7 +136,7 @@ onBothEngines('the activity of an account', (database) => {
     expect(entries[2]?.usd).toMatch(/^(1\.9|2)/)
     expect(entries.slice(0, 4).map(({ agentId }) => agentId)).toEqual([null, null, null, null])
     const { agent, principal } = await scene.addAgent(owner)
-    const intent = await scene.intentOf(principal, { destination: payee, amount: '3' }, at(5))
+    const intent = await scene.requestIntent(principal, { destination: payee, amount: '3' }, at(5))
     const signature = await agent.signHash(intent.hash)
     const paid = { destination: payee, amount: '3', intentId: intent.intentId, signature }
     await scene.call(transfer, principal, paid, { ...at(5), idempotencyKey: 'by-agent' })

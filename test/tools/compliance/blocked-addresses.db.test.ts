@@ -6,7 +6,7 @@ import set from '../../../tools/compliance/blocked-addresses/set.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
-import { secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { computeTotp, readSecret, signInAgain } from '../../people/identity/signed-in.ts'
 import { newPayer, outsideAddress, type Payer } from './scene.ts'
 
 const second = '0x000000000000000000000000000000000000dEaD'
@@ -46,8 +46,8 @@ onBothEngines('an owner’s blocked addresses', (database) => {
   })
 
   it('are added at once, and removed only with a fresh second factor', async () => {
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     await stale.call(set, { addresses: [outsideAddress] })
     await stale.call(set, { addresses: [outsideAddress, second] })

@@ -243,7 +243,7 @@ onBothEngines('payments that a token rejects', (database) => {
     const owner = await scene.newOwner()
     const accountId = owner.account.id
     const address = lowerCase((await findWallet(database(), accountId)) ?? '0x')
-    const before = await scene.booksOf(accountId)
+    const before = await scene.readBooks(accountId)
     const authorization = await authorize({ to: address })
     const dead = withSigner({
       writeContract: async () => Promise.reject(new Error('there is no connection')),
@@ -256,13 +256,13 @@ onBothEngines('payments that a token rejects', (database) => {
     await watch(running)
     await carryAlone(await authorize({ to: address, value: 9n }))
     await watch(running)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     const reconcile = async (after: number) => {
       await watch(running)
       await reconcileWallet({ ...services, clock: seconds(after) }, { accountId, address })
     }
     for (const after of [1, 10, 31, 40]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     // Once its transaction may have paid, credits wait until it is final: then it is booked once.
     const lossy = withSigner({
       writeContract: async (call) => {
@@ -274,9 +274,9 @@ onBothEngines('payments that a token rejects', (database) => {
       settleRelays({ ...services, chain, clock: seconds(after) }, new AbortController().signal)
     await settle(lossy, 50)
     for (const after of [55, 65]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     await settle(services.chain, 80)
     for (const after of [90, 100]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 5_000_009n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 5_000_009n })
   })
 })

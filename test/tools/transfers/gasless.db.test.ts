@@ -42,7 +42,7 @@ onBothEngines('a gasless transfer', (database) => {
   const permit = (changes: Parameters<typeof signPermit>[2] = {}) =>
     signPermit(services.chain, payer, { value: 3_000_000n, ...changes })
   const received = (address = to) => services.chain.readBalance('USDC', address)
-  const usedOf = async (as: Principal) => {
+  const readUsed = async (as: Principal) => {
     const keyId = as.kind === 'key' ? as.key.id : ''
     const row = await database()
       .kysely.selectFrom('budget_usage')
@@ -53,7 +53,7 @@ onBothEngines('a gasless transfer', (database) => {
   }
   describe('by EIP-3009', () => {
     it('is submitted to the chain, counts under the policy, holds nothing, and is repeated identically', async () => {
-      const [before, used] = [await received(), await usedOf(agent)]
+      const [before, used] = [await received(), await readUsed(agent)]
       const authorization = await authorize()
       const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce })
       const first = await call()
@@ -69,7 +69,7 @@ onBothEngines('a gasless transfer', (database) => {
       })
       expect(await call()).toEqual(first)
       expect(await received()).toBe(before + 5_000_000n)
-      expect(await usedOf(agent)).toBe(used + 5_000_000n)
+      expect(await readUsed(agent)).toBe(used + 5_000_000n)
       const facts = await database()
         .kysely.selectFrom('decision')
         .select('facts')
@@ -116,12 +116,12 @@ onBothEngines('a gasless transfer', (database) => {
       ['balance', async () => authorize({ value: 10_000_000_000n })],
     ])('is rejected for its %s before any gas is spent', async (reason, make) => {
       const owner = await scene.newOwner()
-      const [block, used] = [await services.chain.blockNumber(), await usedOf(agent)]
+      const [block, used] = [await services.chain.blockNumber(), await readUsed(agent)]
       for (const as of [agent, owner])
         await expect(relay({ authorization: await make() }, {}, as)).rejects.toMatchObject(
           rejectedFor(reason),
         )
-      expect([await services.chain.blockNumber(), await usedOf(agent)]).toEqual([block, used])
+      expect([await services.chain.blockNumber(), await readUsed(agent)]).toEqual([block, used])
     })
 
     it('is submitted once under concurrent calls', async () => {
@@ -137,9 +137,9 @@ onBothEngines('a gasless transfer', (database) => {
     it('credits the gateway wallet that it pays', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       await relay({ authorization: await authorize({ to: wallet }) })
-      expect(await scene.booksOf(owner.account.id)).toEqual({
+      expect(await scene.readBooks(owner.account.id)).toEqual({
         available: before.available + 5_000_000n,
         held: 0n,
       })
@@ -149,7 +149,7 @@ onBothEngines('a gasless transfer', (database) => {
     it('is finished by the job when the chain’s answer was lost, and never paid twice', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       const authorization = await authorize({ to: wallet })
       const lossy: Chain = {
         ...services.chain,
@@ -165,10 +165,10 @@ onBothEngines('a gasless transfer', (database) => {
         relay({ authorization }, { idempotencyKey: authorization.nonce, ...changes })
       await expect(repeat({ chain: lossy })).rejects.toMatchObject({ code: 'settlement_pending' })
       await expect(repeat()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
-      expect(await scene.booksOf(owner.account.id)).toEqual(before)
+      expect(await scene.readBooks(owner.account.id)).toEqual(before)
       await settleAfter(20)
       expect(await repeat()).toMatchObject({ status: 'confirmed' })
-      expect(await scene.booksOf(owner.account.id)).toEqual({
+      expect(await scene.readBooks(owner.account.id)).toEqual({
         available: before.available + 5_000_000n,
         held: 0n,
       })
@@ -177,7 +177,7 @@ onBothEngines('a gasless transfer', (database) => {
     it('credits nothing when its payer canceled it meanwhile', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       const authorization = await authorize({ to: wallet })
       const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
       const chain: Chain = {
@@ -191,14 +191,14 @@ onBothEngines('a gasless transfer', (database) => {
       const canceled: Chain = { ...chain, authorizationState: async () => ({ status: 'canceled' }) }
       await settleRelays({ ...services, chain: canceled, clock }, new AbortController().signal)
       await expect(repeat()).rejects.toMatchObject(rejectedFor('nonce_used'))
-      expect(await scene.booksOf(owner.account.id)).toEqual(before)
+      expect(await scene.readBooks(owner.account.id)).toEqual(before)
     })
 
     it('is sent by the job when the chain never received it, and abandoned after its expiry', async () => {
       const [one, other] = [await authorize(), await authorize()]
       const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
       const chain: Chain = { ...services.chain, signer: { ...services.chain.signer, writeContract: dead } }
-      const used = await usedOf(agent)
+      const used = await readUsed(agent)
       const pending = { code: 'settlement_pending' }
       for (const authorization of [one, other])
         await expect(
@@ -220,7 +220,7 @@ onBothEngines('a gasless transfer', (database) => {
         code: 'provider_unavailable',
         members: { isFinal: true },
       })
-      expect(await usedOf(agent)).toBe(used + 5_000_000n)
+      expect(await readUsed(agent)).toBe(used + 5_000_000n)
       expect(await relay({ authorization: other })).toMatchObject({ status: 'confirmed' })
     })
   })
@@ -330,7 +330,7 @@ onBothEngines('a gasless transfer', (database) => {
   })
 
   it('releases a reservation that never got its row', async () => {
-    const used = await usedOf(agent)
+    const used = await readUsed(agent)
     const broken = new Error('the process ended')
     const chain = new Proxy(services.chain, {
       get: (target, name) => {
@@ -339,9 +339,9 @@ onBothEngines('a gasless transfer', (database) => {
       },
     })
     await expect(relay({ authorization: await authorize() }, { chain })).rejects.toBe(broken)
-    expect(await usedOf(agent)).toBe(used + 5_000_000n)
+    expect(await readUsed(agent)).toBe(used + 5_000_000n)
     await releaseUnwrittenTransfers(services, new Date(noon.getTime() + 60_000))
-    expect(await usedOf(agent)).toBe(used)
+    expect(await readUsed(agent)).toBe(used)
   })
 
   async function settleAfter(later: number): Promise<void> {

@@ -34,7 +34,7 @@ interface OtherDomain {
 
 type SignedChain = Pick<Chain, 'id' | 'tokens' | 'signer'>
 
-const domainOf = (chain: SignedChain, other: OtherDomain) => ({
+const buildDomain = (chain: SignedChain, other: OtherDomain) => ({
   name: 'USDC',
   version: '2',
   chainId: chain.id,
@@ -53,7 +53,7 @@ export async function signAuthorization(
   const message = { from: payer.address, to, value, validAfter, validBefore, nonce }
   const primaryType = 'TransferWithAuthorization'
   const signature = await payer.signTypedData({
-    domain: domainOf(chain, domain),
+    domain: buildDomain(chain, domain),
     types,
     primaryType,
     message,
@@ -80,7 +80,7 @@ export async function signPermit(
   const nonce = BigInt(String(await chain.signer.readContract(nonces)))
   const message = { owner: payer.address, spender, value, nonce, deadline }
   const signature = await payer.signTypedData({
-    domain: domainOf(chain, domain),
+    domain: buildDomain(chain, domain),
     types,
     primaryType: 'Permit',
     message,

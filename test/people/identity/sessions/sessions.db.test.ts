@@ -26,7 +26,7 @@ onBothEngines('a session', (database) => {
     const parts = { database: database(), newId, settings }
     token = (await openSession(parts, { accountId: person.account.id, method: 'guest', at: noon }))
       .sessionToken
-    sid = claimsOf(token).sid
+    sid = parseClaims(token).sid
   })
   const authenticate = (given: string, now = noon, through = settings) =>
     authenticateSession(
@@ -34,7 +34,7 @@ onBothEngines('a session', (database) => {
       { token: given, tokenHolder: 'client' },
       now,
     )
-  const claimsOf = (given: string): JWTPayload & { sid: string } =>
+  const parseClaims = (given: string): JWTPayload & { sid: string } =>
     JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString())
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const refused = (given: string, now = noon) =>
@@ -50,7 +50,7 @@ onBothEngines('a session', (database) => {
     header?: Record<string, string>
     key?: Uint8Array
   }) =>
-    new SignJWT({ ...claimsOf(token), ...claims })
+    new SignJWT({ ...parseClaims(token), ...claims })
       .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt', ...header })
       .sign(createSecretKey(key))
 
@@ -81,7 +81,7 @@ onBothEngines('a session', (database) => {
     await refused(await forged({ key: Buffer.from('another secret of the same length') }))
     await refused(await forged({ key: Buffer.from('x') }))
     const { privateKey } = generateKeyPairSync('ed25519')
-    const signed = await new SignJWT(claimsOf(token))
+    const signed = await new SignJWT(parseClaims(token))
       .setProtectedHeader({ alg: 'EdDSA', typ: 'bursar-session+jwt' })
       .sign(privateKey)
     await refused(signed)
@@ -117,7 +117,7 @@ onBothEngines('a session', (database) => {
   it('is rejected if it was changed, truncated or is not a token', async () => {
     const [header = '', , signature = ''] = token.split('.')
     const other = await newPerson(database())
-    await refused(`${header}.${encoded({ ...claimsOf(token), sub: other.account.id })}.${signature}`)
+    await refused(`${header}.${encoded({ ...parseClaims(token), sub: other.account.id })}.${signature}`)
     for (const given of [
       '',
       '.',

@@ -53,7 +53,7 @@ onBothEngines('the money of an escrow', (database) => {
         ?.available ?? 0n
     return { accountId, address, escrow, booked }
   }
-  const alarmsOf = (escrow: string) =>
+  const readAlarms = (escrow: string) =>
     database()
       .kysely.selectFrom('alarm')
       .select(['reason', 'resolved_at'])
@@ -68,7 +68,7 @@ onBothEngines('the money of an escrow', (database) => {
       full + 70n,
     ])
     expect(await parts.chain.readBalance('USDC', address)).toBe(full + 70n)
-    expect(await alarmsOf(escrow)).toEqual([])
+    expect(await readAlarms(escrow)).toEqual([])
   })
 
   it('goes nowhere else, and the others go on', async () => {
@@ -83,7 +83,7 @@ onBothEngines('the money of an escrow', (database) => {
     for (let round = 0; round < 2; round += 1) await keepEscrows(parts, running)
     expect(await parts.chain.readBalance('USDC', thief)).toBe(0n)
     expect(await booked(escrowPlace(parts.chain.name))).toBe(70n)
-    expect(await alarmsOf(escrow)).toEqual([{ reason: 'home_not_authentic', resolved_at: null }])
+    expect(await readAlarms(escrow)).toEqual([{ reason: 'home_not_authentic', resolved_at: null }])
     expect(await other.booked(parts.chain.name)).toBe(full + 70n)
   })
 })

@@ -22,7 +22,7 @@ import {
 import { createWatchChain } from '../../../../src/server/jobs/watch-chain.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, sendingDependencies } from '../scene.ts'
+import { openFundedAccount, reserveOrder, sendingDependencies } from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -59,7 +59,7 @@ onBothEngines('money beside wallets', (database) => {
   const booked = async (accountId: string, place: string) =>
     (await balances(database(), accountId)).find((row) => row.place === place && row.asset === 'USDC')
       ?.available ?? 0n
-  const authorizationOf = async (to: Address, value: bigint) => {
+  const signPayment = async (to: Address, value: bigint) => {
     const { nonce, signature } = await signAuthorization(chain, stranger, {
       to,
       value,
@@ -70,14 +70,14 @@ onBothEngines('money beside wallets', (database) => {
     return { ...payment, ...times, kind: 'authorization', token: 'USDC' } as const
   }
   const payAsStranger = async (to: Address, value: bigint) =>
-    chain.signer.writeContract(signedCall(chain, await authorizationOf(to, value)))
+    chain.signer.writeContract(signedCall(chain, await signPayment(to, value)))
 
   it('is booked once where another account of the gateway pays it', async () => {
     const payer = await openFundedAccount(sending)
     const { accountId, purse, escrow, places } = await open()
     for (const destination of [purse, escrow]) {
       const { accountId: from } = payer
-      await sendTransfer(sending, await orderOf(sending, { accountId: from, units: 20n, destination }))
+      await sendTransfer(sending, await reserveOrder(sending, { accountId: from, units: 20n, destination }))
       // A second look at the same blocks books nothing again.
       for (let round = 0; round < 2; round += 1) await createWatchChain(sending)(running)
       await watch(running)
@@ -88,7 +88,7 @@ onBothEngines('money beside wallets', (database) => {
 
   it('is booked once where its own wallet pays it', async () => {
     const { accountId, purse, places } = await open()
-    await sendTransfer(sending, await orderOf(sending, { accountId, units: 20n, destination: purse }))
+    await sendTransfer(sending, await reserveOrder(sending, { accountId, units: 20n, destination: purse }))
     await watch(running)
     expect([await booked(accountId, places[0]), await booked(accountId, chain.name)]).toEqual([
       20n,
@@ -99,8 +99,8 @@ onBothEngines('money beside wallets', (database) => {
   it('is booked once where a signed payment is relayed', async () => {
     const { accountId, purse, escrow, places } = await open()
     for (const destination of [purse, escrow]) {
-      const { decisionId } = await orderOf(sending, { accountId, units: 9n })
-      const payment = await authorizationOf(destination, 9n)
+      const { decisionId } = await reserveOrder(sending, { accountId, units: 9n })
+      const payment = await signPayment(destination, 9n)
       await relayPayment(sending, { accountId, decisionId, payment, at: systemClock() })
       await watch(running)
     }

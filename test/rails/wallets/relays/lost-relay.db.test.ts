@@ -10,7 +10,7 @@ import type { TransferDependencies } from '../../../../src/rails/wallets/transfe
 import { verifySettled } from '../../../../src/server/jobs/verify-settled.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies } from '../scene.ts'
+import { openFundedAccount, outsideAddress, reserveOrder, sendingDependencies } from '../scene.ts'
 
 const running = new AbortController().signal
 const MINUTE_MS = 60_000
@@ -33,7 +33,7 @@ onBothEngines('a relay that the chain lost', (database) => {
     const validBefore = BigInt(Math.floor((at.getTime() + validMs) / 1_000))
     const signed = await signAuthorization(chain, payer, { to: outsideAddress, value: 9n, validBefore })
     const { accountId } = await openFundedAccount(sending)
-    const { decisionId } = await orderOf(sending, { accountId, units: 9n })
+    const { decisionId } = await reserveOrder(sending, { accountId, units: 9n })
     const payment = {
       kind: 'authorization',
       token: 'USDC',
