@@ -1,5 +1,5 @@
 /** A document without references: each `{ $ref }` is replaced by its target; members beside the reference win. */
-export function dereferenced(document: unknown): unknown {
+export function dereference(document: unknown): unknown {
   const replace = (at: unknown): unknown => {
     if (Array.isArray(at)) return at.map(replace)
     if (!isRecord(at)) return at

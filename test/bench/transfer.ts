@@ -117,13 +117,13 @@ export async function openTransfers(
         signed.push(
           await agent.sign({ method: 'POST', url: `${origin}${PATH}`, body, idempotencyKey: randomUUID() }),
         )
-      const used = () => [
+      const readUsage = () => [
         processorMs(gateway.process.pid),
         env.DATABASE_URL === undefined ? 0 : backendsMs(new URL(env.DATABASE_URL).pathname.slice(1)),
       ]
-      const [gatewayBefore = 0, databaseBefore = 0] = used()
+      const [gatewayBefore = 0, databaseBefore = 0] = readUsage()
       const line = await load('signed transfer', { origin, connections: callers }, signed)
-      const [gatewayAfter = 0, databaseAfter = 0] = used()
+      const [gatewayAfter = 0, databaseAfter = 0] = readUsage()
       return {
         ...line,
         gatewayMs: (gatewayAfter - gatewayBefore) / count,

@@ -83,7 +83,7 @@ const schemas: Readonly<Record<string, { type: 'object'; [keyword: string]: unkn
   test_elicitation: withText('message'),
 }
 
-export function listed(names: readonly string[]) {
+export function listTools(names: readonly string[]) {
   return names.map((name) => ({
     name,
     description: `The suite’s ${name}.`,

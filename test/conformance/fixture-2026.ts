@@ -13,7 +13,7 @@ import {
   buildContent,
   buildPrompt,
   findPlainResult,
-  listed,
+  listTools,
   plainTools,
   prompts,
   resources,
@@ -53,7 +53,7 @@ const has = ({ mcpReq: { inputResponses } }: ServerContext, name: string) =>
   inputResponses?.[name] !== undefined
 
 /** Requests input in the first round, with a signed state. */
-async function confirmed(context: ServerContext): Promise<Round> {
+async function confirmRound(context: ServerContext): Promise<Round> {
   const round = await readRound(context)
   if (round === 1 && isAnswered(context, 'confirm')) return textResult('state-ok')
   return inputRequired({
@@ -78,8 +78,8 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
     has(context, 'client_roots')
       ? textResult(JSON.stringify(context.mcpReq.inputResponses?.client_roots))
       : inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } }),
-  test_input_required_result_request_state: confirmed,
-  test_input_required_result_tampered_state: confirmed,
+  test_input_required_result_request_state: confirmRound,
+  test_input_required_result_tampered_state: confirmRound,
   test_input_required_result_multiple_inputs: async (context) =>
     (await readRound(context)) === 1 &&
     ['user_name', 'greeting', 'client_roots'].every((name) => has(context, name))
@@ -153,7 +153,7 @@ const sending: Readonly<
   },
 }
 
-const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
+const fixtureTools = listTools([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
 const cached = { ttlMs: 1_000, cacheScope: 'private' } as const
 
 /** Adds the fixture. Requests outside it are answered by the product. */

@@ -101,14 +101,14 @@ async function startGateway(origin: string, store: Readonly<Record<string, strin
     child.kill('SIGTERM')
     await exited
   }
-  await started(child, exited).catch(async (error: unknown) => {
+  await awaitStart(child, exited).catch(async (error: unknown) => {
     await stop()
     throw error
   })
   return { port, stop }
 }
 
-function started(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+function awaitStart(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('The gateway did not start in time.')), START_MS)
     let output = ''

@@ -47,7 +47,7 @@ describe('identity provider: OpenID Connect', () => {
       { name: 'test', issuer: world.issuer, clientId: 'bursar', clientSecret, scope: null, ...changes },
       { log: silentLog, timeoutSeconds: 0.3 },
     )
-  const signedIn = async (client = newClient(), login = 'ada') => {
+  const signIn = async (client = newClient(), login = 'ada') => {
     const secrets = newSecrets()
     const back = await world.signIn(await client.authorizationUrl(secrets, redirectUri), login)
     return { client, secrets, back }
@@ -72,15 +72,15 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('returns the identity, with and without the issuer parameter', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     expect(back.state).toBe(secrets.state)
     const ada = { issuer: world.issuer, subject: 'ada', displayName: 'ada' }
     expect(await client.identify(back, secrets, redirectUri)).toEqual(ada)
-    const again = await signedIn(client)
+    const again = await signIn(client)
     expect(await client.identify({ code: again.back.code, iss: null }, again.secrets, redirectUri)).toEqual(
       ada,
     )
-    const nameless = await signedIn(client, 'nameless')
+    const nameless = await signIn(client, 'nameless')
     expect(await client.identify(nameless.back, nameless.secrets, redirectUri)).toMatchObject({
       subject: 'nameless',
       displayName: null,
@@ -88,20 +88,20 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it.each(['nonce', 'codeVerifier'] as const)('rejects an answer to another %s', async (member) => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     const other = { ...secrets, [member]: randomToken(32) }
     expect(await catchRefusal(client.identify(back, other, redirectUri))).toMatchObject(refused)
   })
 
   it('rejects another redirect URI', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     expect(
       await catchRefusal(client.identify(back, secrets, 'http://localhost/sign-in/other')),
     ).toMatchObject(refused)
   })
 
   it('rejects a spent or invented code, without exposing a secret', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     await client.identify(back, secrets, redirectUri)
     for (const code of [back.code, 'made-up']) {
       const failure = await catchRefusal(client.identify({ ...back, code }, secrets, redirectUri))
@@ -113,7 +113,7 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('rejects the answer of another issuer', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     const iss = 'https://evil.example'
     expect(await catchRefusal(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
   })
@@ -128,7 +128,7 @@ describe('identity provider: OpenID Connect', () => {
     const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...foreignKey }))
     expect(forged.length).toBeGreaterThan(0)
     for (const keys of [forged, []]) {
-      const { client, secrets, back } = await signedIn()
+      const { client, secrets, back } = await signIn()
       world.misbehave(answerWith(/^\/jwks/, JSON.stringify({ keys })))
       expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
       world.misbehave(null)
@@ -140,7 +140,7 @@ describe('identity provider: OpenID Connect', () => {
     const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'RS256' }]
     const now = Math.floor(systemClock().getTime() / 1000)
     const identify = async (claims: object, header: object = {}) => {
-      const { client, secrets, back } = await signedIn()
+      const { client, secrets, back } = await signIn()
       const whole = { iss: world.issuer, aud: 'bursar', sub: 'ada', iat: now, exp: now + 60 }
       const token = await new SignJWT({ ...whole, nonce: secrets.nonce, ...claims })
         .setProtectedHeader({ alg: 'RS256', kid: 'own', ...header })
@@ -168,7 +168,7 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('treats unavailable keys as a provider outage', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(answerWith(/^\/jwks/, 'oops', 'text/html', 500))
     expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
@@ -207,7 +207,7 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('does not wait for a slow provider', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(neverAnswer(/^\/token/))
     expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
     world.misbehave(neverAnswer(/well-known/))
@@ -219,13 +219,13 @@ describe('identity provider: OpenID Connect', () => {
     ['a server error', '{"error":"server_error"}', 'application/json', 500],
     ['invalid_client', '{"error":"invalid_client"}', 'application/json', 401],
   ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(answerWith(/^\/token/, body, type, status))
     expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it('treats a wrong client secret of ours as an outage', async () => {
-    const { client, secrets, back } = await signedIn(
+    const { client, secrets, back } = await signIn(
       newClient({ clientSecret: 'another one of thirty-two letters' }),
     )
     expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)

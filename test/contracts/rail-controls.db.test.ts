@@ -193,7 +193,7 @@ describe('cachedRailControls', () => {
   })
 
   it('shares one read among concurrent callers', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = createDeferred()
     const { controls, wait, reads } = setUp(async (rail) => {
       await promise
       return on(rail)
@@ -220,7 +220,7 @@ describe('cachedRailControls', () => {
   })
 })
 
-function deferred(): { promise: Promise<void>; resolve: () => void } {
+function createDeferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve = () => {}
   const promise = new Promise<void>((done) => {
     resolve = done

@@ -91,7 +91,7 @@ export async function runCampaign(
     ...restJobs({ operations, cast, size, memory, judge }),
     ...(await mcpJobs({ origin, cast, size, memory, judge })),
   ]
-  const deck = mixed(jobs, size.seed)
+  const deck = mix(jobs, size.seed)
   const lane = async () => {
     for (let job = deck.pop(); job !== undefined && performance.now() < until; job = deck.pop()) {
       const shot = job.plan(memory)
@@ -149,7 +149,7 @@ function restJobs({
   const chosen = operations.filter(({ route }) => size.only === null || route.includes(size.only))
   const each = Math.ceil(size.requests / Math.max(1, chosen.length))
   return chosen.flatMap((operation, index) =>
-    drawn(plansFor(operation, cast), each, size.seed + index * 7_919).map((plan) => ({
+    draw(plansFor(operation, cast), each, size.seed + index * 7_919).map((plan) => ({
       where: operation.route,
       plan,
       judge: (shot: Shot, answer: Answer) => judge.rest(operation, shot, answer),
@@ -163,7 +163,7 @@ async function mcpJobs({ origin, cast, size, judge }: JobParts & { origin: strin
   const chosen = tools.filter(({ name }) => size.only === null || name.includes(size.only))
   const each = Math.ceil(size.calls / Math.max(1, chosen.length))
   return chosen.flatMap((tool, index) =>
-    drawn(callsOf(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
+    draw(callsOf(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
       where: tool.name,
       plan,
       judge: (_shot: Shot, answer: Answer) => judge.tool(tool.name, tool.outputSchema, answer),
@@ -171,14 +171,14 @@ async function mcpJobs({ origin, cast, size, judge }: JobParts & { origin: strin
   )
 }
 
-function drawn(plans: fc.Arbitrary<Plan>, count: number, seed: number): Plan[] {
+function draw(plans: fc.Arbitrary<Plan>, count: number, seed: number): Plan[] {
   return Array.from({ length: Math.ceil(count / BATCH) }, (_, batch) =>
     fc.sample(plans, { seed: seed + batch * 104_729, numRuns: Math.min(BATCH, count - batch * BATCH) }),
   ).flat()
 }
 
 /** All routes in an order that depends on the seed only. */
-function mixed<Item>(items: readonly Item[], seed: number): Item[] {
+function mix<Item>(items: readonly Item[], seed: number): Item[] {
   const [order = []] = fc.sample(
     fc.infiniteStream(fc.nat()).map((stream) => [...stream.take(items.length)]),
     {

@@ -20,7 +20,7 @@ const SELLER = /\/sandbox\/sellers\/(weather|headlines)$/
 export const raw = (text: string): Part => ({ [RAW]: text })
 
 /** One of the ids of a kind (`tx`, `card`, …) from answers so far. */
-export const known = (kind: string, pick: number): Part => ({ [KNOWN]: [kind, pick] })
+export const buildKnown = (kind: string, pick: number): Part => ({ [KNOWN]: [kind, pick] })
 
 /** Values from answers: ids by kind. */
 export interface Memory {

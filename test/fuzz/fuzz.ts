@@ -82,7 +82,7 @@ export async function runFuzz(
     return {
       origin: gateway.origin,
       outcome,
-      books: [...books, ...(await unbalanced(directory))],
+      books: [...books, ...(await findUnbalanced(directory))],
       memoryMb: { before, after },
     }
   } finally {
@@ -90,7 +90,7 @@ export async function runFuzz(
   }
 }
 
-async function unbalanced(directory: string): Promise<string[]> {
+async function findUnbalanced(directory: string): Promise<string[]> {
   const database = await openPglite({ directory, now: systemClock, log: silentLog })
   try {
     const balance = await trialBalance(database)

@@ -1,6 +1,6 @@
 /** Values that match a JSON Schema of ours, and hostile ones. */
 import fc from 'fast-check'
-import { known, type Part, raw } from './document.ts'
+import { buildKnown, type Part, raw } from './document.ts'
 
 /** The subset of JSON Schema that our documents use. */
 export interface Schema {
@@ -68,7 +68,7 @@ const byName: Readonly<Record<string, Values>> = {
   chain: fc.constantFrom('base-sepolia', 'base', 'nowhere'),
   from: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
   to: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
-  url: fc.nat(9).map((pick) => known('seller', pick)),
+  url: fc.nat(9).map((pick) => buildKnown('seller', pick)),
   // Lower prices would stop all spending.
   price: fc.constantFrom('1', '0.98', '1.02', '10', '-1'),
   maxAmount: fc.constantFrom('0.05', '0.0000001', '-1', '1000'),
@@ -90,7 +90,7 @@ const objectsByName: Readonly<Record<string, Values>> = {
 }
 
 /** Ids from earlier answers. */
-const ids = (kind: string): Values => fc.nat(199).map((pick) => known(kind, pick))
+const ids = (kind: string): Values => fc.nat(199).map((pick) => buildKnown(kind, pick))
 
 /** Valid values. @param name of the member, which is more specific than its type. */
 export function fitting(schema: Schema, name = ''): Values {

@@ -104,7 +104,7 @@ describe('a card whose wallet has an owner', () => {
     const row = (await readWallet(person)).balances.find(({ token }) => token === 'USDC')
     return `${row?.amount} + ${row?.held}`
   }
-  const owedBy = async (person: Person) => (await person.send('GET', '/api/cards')).body.owed
+  const readOwed = async (person: Person) => (await person.send('GET', '/api/cards')).body.owed
   /** Cents that the guest's shares have paid in dividends, once every due dividend is listed. */
   const awaitDividends = async (person: Person) => {
     const due = async () => {
@@ -207,7 +207,7 @@ describe('a card whose wallet has an owner', () => {
     return person.send('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
   }
   /** An owner whose wallet is deployed: what the owner sends before that would block its address. */
-  const deployed = async (amount: number) => {
+  const deploy = async (amount: number) => {
     const owner = await byPasskey(`${amount + 1}`)
     expect(await transfer(owner, '1')).toMatchObject({ status: 200 })
     return owner
@@ -308,7 +308,7 @@ describe('a card whose wallet has an owner', () => {
   )
 
   it('loses nothing above the float to an owner who empties the wallet, and gives back what is not cleared', async () => {
-    const { person, card, safeAddress } = await deployed(1000)
+    const { person, card, safeAddress } = await deploy(1000)
     const purchase = await authorize(card, 90_000)
     expect(purchase.result).toBe('APPROVED')
     expect(await takeOut(safeAddress, 1_000_000_000n)).toBe(false)
@@ -319,11 +319,11 @@ describe('a card whose wallet has an owner', () => {
     await expect.poll(() => readEscrow(person), { timeout: 40_000 }).toEqual({ asset: 'USDC', amount: '0' })
     await expect.poll(() => readUsdc(person), SLOW).toBe('100 + 0')
     expect(await onChain(hex(safeAddress))).toBe(100_000_000n)
-    expect(await owedBy(person)).toBeUndefined()
+    expect(await readOwed(person)).toBeUndefined()
   })
 
   it('books what an owner takes out of the float as a debt at once, and credits no return before it', async () => {
-    const { person, card, safeAddress } = await deployed(100)
+    const { person, card, safeAddress } = await deploy(100)
     const purchase = await authorize(card, 5_000)
     expect(purchase.result).toBe('APPROVED')
     await takeOut(safeAddress, 100_000_000n)
@@ -349,14 +349,14 @@ describe('a card whose wallet has an owner', () => {
         .filter(({ asset }) => asset === 'USD')
         .reduce((cents, { amount }) => cents + Math.round(Number(amount) * 100), 0)
     // A pull that was faster than the owner paid it; otherwise the return pays what is owed, and no cash is left.
-    const paid = async () => Number(((await onChain(TREASURY)) - before) / 10_000n)
+    const readPaid = async () => Number(((await onChain(TREASURY)) - before) / 10_000n)
     await expect
-      .poll(async () => [await owedBy(person), (await cash()) - (await paid())], { timeout: 20_000 })
+      .poll(async () => [await readOwed(person), (await cash()) - (await readPaid())], { timeout: 20_000 })
       .toEqual([undefined, 0])
   })
 
   it('declines what the chain no longer covers, before and after reconciliation', async () => {
-    const { card, safeAddress, person } = await deployed(100)
+    const { card, safeAddress, person } = await deploy(100)
     expect(await takeOut(safeAddress, 60_000_000n)).toBe(true)
     const results = [(await authorize(card, 5_000)).result]
     // Reconciliation: 60 left the wallet without an operation of the gateway.
@@ -371,19 +371,19 @@ describe('a card whose wallet has an owner', () => {
   })
 
   it('collects what the chain refuses once the wallet has money again', async () => {
-    const owner = await deployed(50)
+    const owner = await deploy(50)
     const purchase = await authorize(owner.card, 5_000)
     await takeOut(owner.safeAddress, 50_000_000n)
     const before = await onChain(TREASURY)
     await clear(purchase, 5_000)
-    const paid = async () => (await onChain(TREASURY)) - before
+    const readPaid = async () => (await onChain(TREASURY)) - before
     await expect
-      .poll(async () => (await owedBy(owner.person)) !== undefined || (await paid()) > 0n, SLOW)
+      .poll(async () => (await readOwed(owner.person)) !== undefined || (await readPaid()) > 0n, SLOW)
       .toBe(true)
     const body = { address: owner.safeAddress, token: 'USDC', amount: '60' }
     await requestJson(gateway.origin, 'POST', '/sandbox/faucet', { body })
-    await expect.poll(paid, { timeout: 40_000 }).toBe(50_000_000n)
-    await expect.poll(() => owedBy(owner.person), SLOW).toBeUndefined()
+    await expect.poll(readPaid, { timeout: 40_000 }).toBe(50_000_000n)
+    await expect.poll(() => readOwed(owner.person), SLOW).toBeUndefined()
   })
 
   it('clears against every balance, and books the rest as a debt until it is paid', {
@@ -399,7 +399,7 @@ describe('a card whose wallet has an owner', () => {
     const sent = { destination, amount: '999', signature: 'sandbox' }
     expect((await guest.send('POST', '/api/wallets/transfer', sent)).status).toBe(200)
     await clear(small, 15_000)
-    expect(await owedBy(guest)).toBeUndefined()
+    expect(await readOwed(guest)).toBeUndefined()
     // 1 USDC and 149 of the 500 USD that a guest has at the bank.
     expect((await readWallet(guest)).balances).toMatchObject([
       { token: 'USDC', amount: '0' },
@@ -412,7 +412,7 @@ describe('a card whose wallet has an owner', () => {
     expect(large.result).toBe('APPROVED')
     await clear(large, 150_000)
     // 250 PYUSD, 351 USD, 250 USDT and 500 EURC at 1.0705 less 0.5 %: 116.43 are missing, less the dividends.
-    expect(await owedBy(guest)).toEqual(owing(11_643))
+    expect(await readOwed(guest)).toEqual(owing(11_643))
     const { body: accounts } = await guest.send('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(accounts.accounts)
     const deposit = (amount: string) =>
@@ -423,9 +423,9 @@ describe('a card whose wallet has an owner', () => {
     const passkey = await guest.send('POST', '/api/auth/webauthn', { action: 'register' })
     expect([passkey.status, passkey.body.code]).toEqual([409, 'wallet_busy'])
     await deposit('100')
-    await expect.poll(() => owedBy(guest), SLOW).toEqual(owing(1_643))
+    await expect.poll(() => readOwed(guest), SLOW).toEqual(owing(1_643))
     await deposit('100')
-    await expect.poll(() => owedBy(guest), SLOW).toBeUndefined()
+    await expect.poll(() => readOwed(guest), SLOW).toBeUndefined()
     await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC', 'USD'] })
     expect((await authorize(card, 30_000)).result).toBe('INSUFFICIENT_FUNDS')
     expect((await authorize(card, 8_357 + dividends)).result).toBe('APPROVED')

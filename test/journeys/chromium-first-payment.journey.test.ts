@@ -107,7 +107,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
   const link = (name: string) => page.getByRole('link', { name, exact: true })
   const heading = (name: string) => page.getByRole('heading', { name })
   /** What the owner has copied. */
-  const pasted = async () => z.string().parse(await page.evaluate('navigator.clipboard.readText()'))
+  const readClipboard = async () => z.string().parse(await page.evaluate('navigator.clipboard.readText()'))
   /** Goes from the console to the third step, with everything that is suggested. */
   const begin = async () => {
     await page.goto('/')
@@ -146,7 +146,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       await begin()
       await press(page.getByRole('radio', { name: /An app that takes a URL/ }))
       await press(button('Copy the address'))
-      const address = await pasted()
+      const address = await readClipboard()
       expect(address).toBe(`${site}/mcp`)
 
       const opened: { back?: Promise<URL> } = {}
@@ -201,7 +201,9 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       await press(button('Copy the command'))
       const file = join(directory, `${expected}.json`)
       // As a shell takes it apart.
-      const words = [...(await pasted()).matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+      const words = [...(await readClipboard()).matchAll(/'([^']*)'|\S+/g)].map(
+        ([word, quoted]) => quoted ?? word,
+      )
       const [npx, bursar, ...args] = words.map((word) => (word === 'agent.json' ? file : word))
       expect([npx, bursar]).toEqual(['npx', 'bursar'])
       const running = startBursar(args)

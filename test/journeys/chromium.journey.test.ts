@@ -30,7 +30,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   }
   const locatePasskeys = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
 
-  const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
+  const findFocused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
   it('registers an account with a passkey, signs out, and signs in again', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, origin)
@@ -48,7 +48,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
-    expect(await focused(page)).toBe('sign-in-title')
+    expect(await findFocused(page)).toBe('sign-in-title')
     await page.reload()
     expect(await page.getByRole('heading', { name: 'Sign in to Bursar' }).isVisible()).toBe(true)
 
@@ -158,7 +158,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     await page.getByText('You are no longer signed in.').waitFor()
-    expect(await focused(page)).toBe('sign-in-title')
+    expect(await findFocused(page)).toBe('sign-in-title')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('No passkey was used').waitFor()
   })

@@ -138,7 +138,7 @@ describe('the books of a gateway under attack', () => {
     const shown = z.object({ safeAddress: hex, balances: z.array(z.looseObject({})) }).parse(body)
     return { address: shown.safeAddress, usdc: shown.balances.find((row) => row.token === 'USDC') }
   }
-  const settled = async (check: () => Promise<boolean>) => {
+  const awaitSettled = async (check: () => Promise<boolean>) => {
     for (let times = 0; times < 600; times += 1) {
       if (await check()) return
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -163,7 +163,7 @@ describe('the books of a gateway under attack', () => {
     await client.mine({ blocks: 1 })
     await client.setAutomine(true)
     await relayed
-    await settled(async () => {
+    await awaitSettled(async () => {
       const { body: end } = await guest.send('POST', '/api/transfers/gasless', body, headers)
       return end.code === 'authorization_rejected'
     })
@@ -191,7 +191,7 @@ describe('the books of a gateway under attack', () => {
       await client.setAutomine(true)
       const answers = [await paid]
       for (let again = 0; again < 3; again += 1) answers.push(await send())
-      await settled(async () => {
+      await awaitSettled(async () => {
         answers.push(await send())
         return answers.at(-1)?.status === 402
       })
@@ -363,8 +363,10 @@ describe('the books of a gateway under attack', () => {
       const args = [address, 2_000_000n] as const
       const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args })
       await execute(intent.typedData, { to: token, data }, MINT_MARK)
-      await settled(async () => (await readWallet(receiver)).usdc?.amount === '1002')
-      await settled(async () => (await readWallet(owner)).usdc?.amount === `${Number(before?.amount) - 2}`)
+      await awaitSettled(async () => (await readWallet(receiver)).usdc?.amount === '1002')
+      await awaitSettled(
+        async () => (await readWallet(owner)).usdc?.amount === `${Number(before?.amount) - 2}`,
+      )
       await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
         body: { address: (await readWallet(owner)).address, token: 'USDC', amount: '2' },
       })
@@ -380,8 +382,8 @@ describe('the books of a gateway under attack', () => {
         args: [address, 150_000_000n],
       })
       await execute(intent.typedData, { to: token, data })
-      await settled(async () => (await readWallet(owner)).usdc?.amount === '349')
-      await settled(async () => (await readWallet(receiver)).usdc?.amount === '1150')
+      await awaitSettled(async () => (await readWallet(owner)).usdc?.amount === '349')
+      await awaitSettled(async () => (await readWallet(receiver)).usdc?.amount === '1150')
       // Submitting the transfer afterwards neither executes nor books it.
       expect(await send(intent)).toMatchObject({ status: 403, body: { code: 'signature_rejected' } })
       expect((await readWallet(owner)).usdc).toMatchObject({ amount: '349', held: '0' })

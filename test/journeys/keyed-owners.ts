@@ -143,7 +143,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
     return person.send('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
   }
   const execute = async (operation: SafeOperation, call: { to: Address; data: Hex }) => {
-    const signed = await repacked(key, operation, call)
+    const signed = await repack(key, operation, call)
     const args = [[signed], key.address] as const
     const data = encodeFunctionData({ abi: entryPointAbi, functionName: 'handleOps', args })
     return send(operation.message.entryPoint, data, 2_000_000n)
@@ -175,7 +175,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
 }
 
 /** A signed operation of the wallet with another call under the same nonce. */
-async function repacked(
+async function repack(
   key: PrivateKeyAccount,
   { domain: safeDomain, types, message }: SafeOperation,
   { to, data }: { to: Address; data: Hex },

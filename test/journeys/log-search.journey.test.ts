@@ -177,7 +177,7 @@ async function keysAndTransfers(owner: Person) {
 }
 
 /** Sends credentials in places where they do not belong. */
-async function misplaced(key: string, { token }: Person) {
+async function misplace(key: string, { token }: Person) {
   for (const secret of [key, token])
     for (const target of [
       `/api/wallets?token=${secret}`,
@@ -345,7 +345,7 @@ it('contains no secret or personal data in the log, in problems or in redirects'
   await passkeys()
   const person = await codes()
   const key = await keysAndTransfers(owner)
-  await misplaced(key, owner)
+  await misplace(key, owner)
   await compliance(person)
   await webhooks(owner)
   await payments()

@@ -334,12 +334,12 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
         events: [{ token: `${token}-r`, type: 'RETURN', amount: -5_000, result: 'APPROVED' }],
       })
     }
-    const held = async (person: Person) => {
+    const readHeld = async (person: Person) => {
       const { body } = await person.send('GET', '/api/investing/portfolio')
       const holdings = z.array(z.object({ symbol: z.string(), qty: z.string() })).parse(body.holdings)
       return [body.cash, ...holdings.map(({ symbol, qty }) => `${symbol} ${qty}`)]
     }
-    expect(await Promise.all(people.map(held))).toEqual([['50'], ['50']])
+    expect(await Promise.all(people.map(readHeld))).toEqual([['50'], ['50']])
     const order = (person: Person, input: object) =>
       person.send('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', ...input })
     const firm = broker.firm.cash
@@ -349,7 +349,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     ] as const)
       expect(await order(person, { notional })).toMatchObject({ status: 200 })
     await expect
-      .poll(() => Promise.all(people.map(held)), SLOW)
+      .poll(() => Promise.all(people.map(readHeld)), SLOW)
       .toEqual([
         ['20', 'VTI 0.300000000'],
         ['30', 'VTI 0.200000000'],
@@ -366,8 +366,8 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
       body: { code: 'insufficient_funds' },
     })
     expect(await order(ofBob(), { side: 'sell', notional: '10' })).toMatchObject({ status: 200 })
-    await expect.poll(() => held(ofBob()), SLOW).toEqual(['40', 'VTI 0.100000000'])
-    expect(await held(ofAda())).toEqual(['20', 'VTI 0.300000000'])
+    await expect.poll(() => readHeld(ofBob()), SLOW).toEqual(['40', 'VTI 0.100000000'])
+    expect(await readHeld(ofAda())).toEqual(['20', 'VTI 0.300000000'])
   }, 120_000)
 
   it('leave balanced books, nothing held, and an audit chain that verifies', async () => {

@@ -169,7 +169,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
     const readRows = async (owner = ada) => (await owner.send('GET', '/api/wallets')).body.balances
     const usdc = (amount: string, heldAmount = '0') =>
       expect.objectContaining({ token: 'USDC', chain: 'base', amount, held: heldAmount })
-    const settled = async (owner: Owner, transferId: unknown) =>
+    const awaitSettled = async (owner: Owner, transferId: unknown) =>
       expect
         .poll(async () => (await owner.send('GET', `/api/wallets/transfers/${transferId}`)).body.state, SLOW)
         .toBe('confirmed')
@@ -228,7 +228,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         sent = await send()
       }
       expect(sent).toMatchObject({ status: 200, body: { chain: 'base', authorization: 'passkey' } })
-      await settled(payer, sent.body.transferId)
+      await awaitSettled(payer, sent.body.transferId)
       expect(await base.readBalance(input.destination)).toBe(10_000_000n)
       expect(await readRows(payer)).toContainEqual(usdc('190'))
     }, 90_000)
@@ -267,7 +267,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         .toBe(200)
       const paid = await pay('7')
       expect(paid).toMatchObject({ structuredContent: { chain: 'base', token: 'USDC', amount: '7' } })
-      await settled(
+      await awaitSettled(
         principal,
         z.looseObject({ transferId: z.string() }).parse(paid.structuredContent).transferId,
       )

@@ -70,7 +70,7 @@ overBothEngines('payouts', {}, (world) => {
     (await owner.send('GET', `/api/banking/payouts/${String(id)}`)).body.status
   const decide = (payoutId: unknown, outcome: string) =>
     requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', { body: { payoutId, outcome } })
-  const decided = async (payoutId: unknown, outcome: string) =>
+  const awaitDecision = async (payoutId: unknown, outcome: string) =>
     expect.poll(async () => (await decide(payoutId, outcome)).status, { timeout: 20_000 }).toBe(200)
 
   it('are paid by the sandbox’s bank by themselves, and may still come back', async () => {
@@ -119,7 +119,7 @@ overBothEngines('payouts', {}, (world) => {
       },
       entry,
     ])
-    await decided(body.id, 'paid')
+    await awaitDecision(body.id, 'paid')
     expect(await readEntry(body.id)).toMatchObject({ ...entry, status: 'completed' })
     await requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', {
       body: { payoutId: body.id, outcome: 'returned' },
@@ -130,7 +130,7 @@ overBothEngines('payouts', {}, (world) => {
     const before = await cash()
     const to = await save(waiting)
     const { body } = await owner.send('POST', '/api/banking/payouts', { recipientId: to, amount: '20' })
-    await decided(body.id, 'failed')
+    await awaitDecision(body.id, 'failed')
     expect(await readStatus(body.id)).toBe('failed')
     expect((await decide(body.id, 'paid')).status).toBe(409)
     expect(await cash()).toBe(before)

@@ -45,7 +45,7 @@ overBothEngines('screened deposits', {}, (world) => {
     const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
     return rows.find(({ token }) => token === 'USDC')?.amount
   }
-  const listed = async (status = 'open') =>
+  const listReviews = async (status = 'open') =>
     reviews
       .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
       .reviews.filter((review) => review.accountId === owner.accountId)
@@ -64,7 +64,7 @@ overBothEngines('screened deposits', {}, (world) => {
       const before = await usdc()
       expect((await payIn(from)).status).toBe(200)
       expect(await usdc()).toBe(before)
-      const [review] = await listed()
+      const [review] = await listReviews()
       expect(review).toMatchObject({ direction: 'in', decisionId: null, counterparty: from, amount: '10' })
       const path = `/api/admin/reviews/${review?.id}`
       const decided = await admin.send('POST', path, { decision, reason: 'The payer was shown.' })
@@ -72,13 +72,13 @@ overBothEngines('screened deposits', {}, (world) => {
       expect(await usdc()).toBe(after)
       expect((await admin.send('POST', path, { decision, reason: 'Again.' })).status).toBe(409)
     }
-    expect(await listed()).toEqual([])
+    expect(await listReviews()).toEqual([])
   })
 
   it('from a sanctioned address are blocked at once', async () => {
     await payIn(`0x${'1'.repeat(36)}9999`)
     expect(await usdc()).toBe('1000')
-    expect(await listed('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])
+    expect(await listReviews('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])
   })
 })
 
@@ -139,7 +139,7 @@ describe.skipIf(!hasAnvil()).each([
     })
     return account.address
   }
-  const listed = async (status: string) =>
+  const listReviews = async (status: string) =>
     reviews
       .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
       .reviews.filter(({ accountId }) => accountId === owner.accountId)
@@ -169,14 +169,14 @@ describe.skipIf(!hasAnvil()).each([
         expect(await owner.send('POST', '/api/wallets/transfer', body)).toMatchObject({ status: 200 })
       }
       for (let paid = 0; paid < 4; paid += 1) await payFrom(26_702n)
-      await expect.poll(async () => (await listed('open')).length, { timeout: 20_000 }).toBe(4)
+      await expect.poll(async () => (await listReviews('open')).length, { timeout: 20_000 }).toBe(4)
       await moveAway(28_000_000n)
       // Once a later deposit is seen, what left before it has been seen too.
       await payFrom(26_702n)
-      await expect.poll(async () => (await listed('open')).length, { timeout: 20_000 }).toBe(5)
+      await expect.poll(async () => (await listReviews('open')).length, { timeout: 20_000 }).toBe(5)
       const decision = { decision: 'release', reason: 'The payer was shown.' }
       const answers = await Promise.all(
-        (await listed('open')).map(({ id }) => admin.send('POST', `/api/admin/reviews/${id}`, decision)),
+        (await listReviews('open')).map(({ id }) => admin.send('POST', `/api/admin/reviews/${id}`, decision)),
       )
       expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409])
       expect(await readUsdc()).toBe('7')
@@ -196,7 +196,7 @@ describe.skipIf(!hasAnvil()).each([
       // Keys whose addresses end in 8888 and 9999.
       const [suspicious, sanctioned] = [await payFrom(26_702n), await payFrom(10_876n)]
       await expect
-        .poll(() => listed('open'), { timeout: 20_000 })
+        .poll(() => listReviews('open'), { timeout: 20_000 })
         .toMatchObject([
           {
             accountId: owner.accountId,
@@ -209,11 +209,11 @@ describe.skipIf(!hasAnvil()).each([
           },
         ])
       await expect
-        .poll(() => listed('blocked'), { timeout: 20_000 })
+        .poll(() => listReviews('blocked'), { timeout: 20_000 })
         .toMatchObject([{ counterparty: sanctioned.toLowerCase(), decidedBy: null }])
       expect(await readUsdc()).toBe('707')
       expect(await pay('708')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
-      const path = `/api/admin/reviews/${(await listed('open'))[0]?.id}`
+      const path = `/api/admin/reviews/${(await listReviews('open'))[0]?.id}`
       const decision = { decision: 'release', reason: 'The payer was shown.' }
       expect(await admin.send('POST', path, decision)).toMatchObject({
         status: 200,

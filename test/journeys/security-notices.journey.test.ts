@@ -145,10 +145,10 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
       expect((await person.send('DELETE', `/api/developer/keys/${body.id}`)).status).toBe(200)
     }
     for (let round = 0; round < 6; round += 1) await Promise.all(Array.from({ length: 5 }, revoke))
-    const toldAt = async (address: string) =>
+    const readNotices = async (address: string) =>
       (await noticesTo(address)).filter((text) => !/^\d{6}/.test(text))
     for (const address of [mailbox, phone]) {
-      const told = await toldAt(address)
+      const told = await readNotices(address)
       expect(told).toHaveLength(12)
       expect(told.filter((text) => text.startsWith('A sign-in address was added'))).toHaveLength(1)
     }
@@ -156,11 +156,11 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     const nextHour = async () => {
       pass(3_601)
       await requestJson(gateway().origin, 'POST', '/api/auth/guest')
-      return [(await toldAt(mailbox)).length, (await toldAt(phone)).length]
+      return [(await readNotices(mailbox)).length, (await readNotices(phone)).length]
     }
     await expect.poll(nextHour, { timeout: 60_000, interval: 3_000 }).toEqual([13, 13])
     for (const address of [mailbox, phone]) {
-      const told = (await toldAt(address)).flatMap((text) =>
+      const told = (await readNotices(address)).flatMap((text) =>
         text.startsWith('An API key was revoked')
           ? [Number(/, (\d+) times, last on /.exec(text)?.[1] ?? 1)]
           : [],

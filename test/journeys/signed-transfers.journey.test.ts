@@ -12,7 +12,7 @@ import { stdioTransport } from '../mcp/scene.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, sharedGateway, startGateway } from './gateway.ts'
-import { minedWith } from './mined.ts'
+import { mineWith } from './mined.ts'
 import { newMailbox, type Person, personFrom, requestJson, signInByEmail } from './people.ts'
 
 const credentials = z.object({
@@ -64,7 +64,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     const client = createPublicClient({ transport: http(rpcUrl) })
     const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
     blockNumber = () => client.getBlockNumber({ cacheTime: 0 })
-    minedTo = (address, after) => minedWith(client, address, after)
+    minedTo = (address, after) => mineWith(client, address, after)
     readBalance = (address) =>
       client.readContract({
         address: `0x${(tokens.USDC ?? '').slice(2)}`,

@@ -146,18 +146,18 @@ describe('Sumsub with a lost answer', () => {
       const text = Buffer.concat(chunks).toString()
       const end = (status: number, body: object) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-      const shown = (externalUserId: string) => ({
+      const viewApplicant = (externalUserId: string) => ({
         id: known.get(externalUserId)?.id,
         externalUserId,
         review: { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } },
       })
       const requestedId = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
-      if (requestedId !== undefined) return end(200, shown(requestedId))
+      if (requestedId !== undefined) return end(200, viewApplicant(requestedId))
       const { externalUserId, fixedInfo } = created.parse(JSON.parse(text))
       if (known.has(externalUserId)) return end(409, {})
       known.set(externalUserId, { id: `applicant${known.size}`, lastName: fixedInfo.lastName })
       if (losesAnswers) return request.socket.destroy()
-      return end(201, shown(externalUserId))
+      return end(201, viewApplicant(externalUserId))
     }).listen(0, '127.0.0.1')
     await once(api, 'listening')
     const address = z.object({ port: z.int() }).parse(api.address())

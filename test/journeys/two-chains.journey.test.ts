@@ -411,14 +411,14 @@ describe.each([
         ...signWebhook({ id: token, body, at: new Date() }, secret),
       }
       await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers, body })
-      const owed = async () => (await owner.send('GET', '/api/cards')).body.owed
-      expect(await owed()).toEqual([{ asset: 'USD', amount: '30' }])
+      const readOwed = async () => (await owner.send('GET', '/api/cards')).body.owed
+      expect(await readOwed()).toEqual([{ asset: 'USD', amount: '30' }])
       const before = await onChain('arbitrum-sepolia', TREASURY)
       await fund((await readWallet(owner)).safeAddress, '50', 'arbitrum-sepolia')
       await expect
         .poll(async () => (await onChain('arbitrum-sepolia', TREASURY)) - before, { timeout: 20_000 })
         .toBe(30_000_000n)
-      await expect.poll(owed, { timeout: 10_000 }).toBeUndefined()
+      await expect.poll(readOwed, { timeout: 10_000 }).toBeUndefined()
       expect(await usdcIn(owner, 'arbitrum-sepolia')).toEqual({ amount: '20', held: '0' })
     })
 
@@ -452,15 +452,15 @@ describe.each([
         status: 200,
         body: { dailyMax: '6', isOwn: true },
       })
-      const listed = async (chain: Name) => {
+      const listAllowances = async (chain: Name) => {
         const answer = await owner.send('GET', `/api/wallets/allowances?chain=${chain}`)
         const { allowances } = z
           .object({ allowances: z.array(z.looseObject({ agentId: z.string() })) })
           .parse(answer.body)
         return allowances.find(({ agentId }) => agentId === keyId)
       }
-      expect(await listed('arbitrum-sepolia')).toMatchObject({ dailyMax: '6', isOwn: true })
-      expect(await listed('base-sepolia')).toMatchObject({ isOwn: false })
+      expect(await listAllowances('arbitrum-sepolia')).toMatchObject({ dailyMax: '6', isOwn: true })
+      expect(await listAllowances('base-sepolia')).toMatchObject({ isOwn: false })
       expect(
         await owner.send('POST', '/api/wallets/allowances/intent', {
           agentId: 'cards',

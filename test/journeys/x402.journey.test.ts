@@ -72,7 +72,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   })
 
   /** A signed, unsent payment and its payer. */
-  const signed = async (generation: 'v1' | 'v2') => {
+  const signPayment = async (generation: 'v1' | 'v2') => {
     let payment: Record<string, string> = {}
     const customer = await newCustomer(chain, 30_000n, async (input, init) => {
       const outgoing = new Request(input, init)
@@ -89,7 +89,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   }
 
   it('settles a payment once when it is sent to both at once', async () => {
-    const { send, spent } = await signed('v2')
+    const { send, spent } = await signPayment('v2')
     const settled = facilitator.settled()
     const [one, two] = origins()
     const answers = await Promise.all([one, two, one, two].map(send))
@@ -113,7 +113,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   })
 
   it('answers payments of both generations whose gateway was killed during settlement, and charges each once', async () => {
-    const payments = [await signed('v1'), await signed('v2')]
+    const payments = [await signPayment('v1'), await signPayment('v2')]
     facilitator.mood = 'slow'
     const [, victim] = gateways
     const settled = facilitator.settled()

@@ -97,7 +97,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     const recipient = await pickRecipient(agent, pay, 'Landlord GmbH')
     const arrives = agent.findMember(pay, /what arrives/)
     const byQuote = agent.findMember(pay, /a quote from/)
-    const [ask = never()] = agent.toolsNamedIn(describedAt(pay, byQuote))
+    const [ask = never()] = agent.toolsNamedIn(findDescription(pay, byQuote))
     const quoted = await agent.call(ask, { ...recipient, [arrives]: '5.00' })
     expect(quoted.body).toMatchObject({ [arrives]: '5', currency: 'EUR' })
     const paid = await agent.call(pay, {
@@ -296,7 +296,7 @@ function never(): never {
   throw new Error('the texts do not lead there')
 }
 
-const describedAt = (
+const findDescription = (
   tool: { inputSchema: { properties: Record<string, { description: string }> } },
   member: string,
 ) => tool.inputSchema.properties[member]?.description ?? ''
@@ -318,7 +318,7 @@ function idFor(agent: Newcomer, tool: Tool, id: unknown): Record<string, string>
 /** Reads the saved accounts from the tool that the member names. */
 async function pickRecipient(agent: Newcomer, pay: Tool, name: string): Promise<Record<string, string>> {
   const member = agent.findMember(pay, /^recipient\w*: `\w+_…`/)
-  const [list = never()] = agent.toolsNamedIn(describedAt(pay, member))
+  const [list = never()] = agent.toolsNamedIn(findDescription(pay, member))
   const { recipients } = z
     .looseObject({ recipients: z.array(z.looseObject({ id: text, name: text })) })
     .parse((await agent.call(list)).body)

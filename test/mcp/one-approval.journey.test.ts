@@ -185,12 +185,12 @@ overBothEngines('an approval', {}, (world) => {
       () => transfer('8'),
       () => 'yes',
     )
-    const polled = (where: string) =>
+    const expectPolling = (where: string) =>
       expect.stringContaining(`Then poll ${where}, or repeat the call with the same idempotency key.`)
     expect(waiting.map(({ body }) => body.hint)).toEqual([
-      polled('GET /api/approvals/{approvalId}'),
-      polled('approvals_get'),
-      polled('approvals_get'),
+      expectPolling('GET /api/approvals/{approvalId}'),
+      expectPolling('approvals_get'),
+      expectPolling('approvals_get'),
     ])
     await ways.rest('approvals_withdraw', { id: anew.body.approvalId })
   })

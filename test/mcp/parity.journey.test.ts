@@ -27,21 +27,21 @@ const madeUp = new Set([
   'ageSec',
 ])
 
-function masked(value: unknown, isMoving: boolean): unknown {
+function mask(value: unknown, isMoving: boolean): unknown {
   if (typeof value === 'string') {
     const text = changing.reduce((soFar, [from, to]) => soFar.replaceAll(from, to), value)
     return isMoving && /^-?\d+(\.\d+)?$/.test(text) ? 'number' : text
   }
   if (typeof value === 'number' && isMoving) return 'number'
   if (Array.isArray(value)) {
-    const members = value.map((member) => masked(member, isMoving))
+    const members = value.map((member) => mask(member, isMoving))
     return isMoving ? [...new Set(members.map((member) => JSON.stringify(member)))].slice(0, 1) : members
   }
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      madeUp.has(name) ? 'made up' : masked(member, isMoving),
+      madeUp.has(name) ? 'made up' : mask(member, isMoving),
     ]),
   )
 }
@@ -82,7 +82,7 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
       const seen = results.map(({ isError, body, replayed }: OperationResult) => ({
         isError,
         replayed,
-        body: masked(body, moving.has(name)),
+        body: mask(body, moving.has(name)),
       }))
       for (const other of seen.slice(1)) expect(other).toEqual(seen[0])
       // An undeclared code would be equal over all three transports, too.

@@ -217,13 +217,13 @@ describe('bursar mcp at startup', () => {
     child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     await once(child, 'close')
     // The loader's thread writes a report of its own.
-    const loadedBy = (report: string) =>
+    const listLoaded = (report: string) =>
       z
         .looseObject({ result: z.array(z.looseObject({ url: z.string() })) })
         .parse(JSON.parse(readFileSync(join(directory, report), 'utf8')))
         .result.map(({ url }) => url)
     const loaded = readdirSync(directory)
-      .map(loadedBy)
+      .map(listLoaded)
       .filter((urls) => urls.some((url) => url.endsWith('/src/main.ts')))
       .flat()
       .filter((url) => url.startsWith('file:') && !/node_modules\/(tsx|esbuild|@esbuild)\//.test(url))

@@ -95,8 +95,9 @@ describe('evaluate', () => {
     expect(findRules({ category: 'card', mcc: '5411' })).toEqual([])
     for (const mcc of ['5812', '7995', null]) expect(findRules({ category: 'card', mcc })).toEqual(['mcc'])
     const denying = policyWith({ categories: { allow: ['card'] }, mcc: { deny: ['7995'] } })
-    const denied = (mcc: string | null) => evaluate(denying, spendWith({ category: 'card', mcc }), now).length
-    expect([denied('7995'), denied('5411'), denied(null)]).toEqual([1, 0, 1])
+    const countDenials = (mcc: string | null) =>
+      evaluate(denying, spendWith({ category: 'card', mcc }), now).length
+    expect([countDenials('7995'), countDenials('5411'), countDenials(null)]).toEqual([1, 0, 1])
   })
 
   it('checks the symbol of investments only, in any case', () => {

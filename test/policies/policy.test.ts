@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { policyAssets, spendPolicy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { assetDecimals } from '../../src/core/money/money.ts'
-import { dereferenced } from '../dereferenced.ts'
+import { dereference } from '../dereferenced.ts'
 
 const plain = {
   perTransaction: { max: 50 },
@@ -87,7 +87,7 @@ describe('spendPolicy', () => {
   })
 
   it('shows both forms of an amount, and a description of every field, in its JSON Schema', () => {
-    const schema = dereferenced(z.toJSONSchema(spendPolicy, { io: 'input' }))
+    const schema = dereference(z.toJSONSchema(spendPolicy, { io: 'input' }))
     expect(schema).toMatchObject({
       additionalProperties: false,
       required: ['perTransaction', 'dailyBudget', 'categories'],

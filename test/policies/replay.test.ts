@@ -30,11 +30,11 @@ const buildSpend = (dollars: number | null, when: string, changes: Partial<PastS
   beside: [],
   ...changes,
 })
-const paid = (spend: PastSpend, counterparty: string | null): PastSpend => ({
+const pay = (spend: PastSpend, counterparty: string | null): PastSpend => ({
   ...spend,
   spend: { ...spend.spend, counterparty },
 })
-const replayed = (policy: object, ...past: PastSpend[]) =>
+const replayPast = (policy: object, ...past: PastSpend[]) =>
   replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
 
 describe('a replay', () => {
@@ -42,14 +42,14 @@ describe('a replay', () => {
     const days = ['22T12:00', '23T12:00', '24T12:00', '29T12:00', '30T12:00'].map((when) =>
       buildSpend(4, when),
     )
-    expect(replayed({ weeklyBudget: { max: '10' } }, ...days)).toEqual([
+    expect(replayPast({ weeklyBudget: { max: '10' } }, ...days)).toEqual([
       ['allow'],
       ['allow'],
       ['allow'],
       ['deny', 'weekly_budget'],
       ['allow'],
     ])
-    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days)).toEqual([
+    expect(replayPast({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days)).toEqual([
       ['allow'],
       ['allow'],
       ['allow'],
@@ -57,7 +57,7 @@ describe('a replay', () => {
       ['deny', 'monthly_count'],
     ])
     const december = { ...buildSpend(4, '30T12:00'), at: new Date('2026-12-01T00:00:00Z') }
-    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days, december).at(-1)).toEqual([
+    expect(replayPast({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days, december).at(-1)).toEqual([
       'allow',
     ])
   })
@@ -78,20 +78,20 @@ describe('a replay', () => {
 
   it('counts allowed spends in their day’s budget, and nothing else', () => {
     const day = [buildSpend(6, '20T10:00'), buildSpend(5, '20T11:00'), buildSpend(4, '20T12:00')]
-    expect(replayed({}, ...day, buildSpend(10, '21T00:00'))).toEqual([
+    expect(replayPast({}, ...day, buildSpend(10, '21T00:00'))).toEqual([
       ['allow'],
       ['deny', 'daily_budget'],
       ['allow'],
       ['allow'],
     ])
-    expect(replayed({}, buildSpend(6, '20T10:00', { isReturned: true }), buildSpend(10, '20T11:00'))).toEqual(
-      [['allow'], ['allow']],
-    )
+    expect(
+      replayPast({}, buildSpend(6, '20T10:00', { isReturned: true }), buildSpend(10, '20T11:00')),
+    ).toEqual([['allow'], ['allow']])
   })
 
   it('counts the number of spends of a day', () => {
     const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => buildSpend(1, when))
-    expect(replayed({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
+    expect(replayPast({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
       ['allow'],
       ['allow'],
       ['deny', 'daily_count'],
@@ -101,17 +101,17 @@ describe('a replay', () => {
   it('keeps a denial for a reason outside the policy', () => {
     const paused = { limit: null, used: null, requested: null, remaining: null, resetsAt: null }
     const past = buildSpend(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
-    expect(replayed({}, past)).toEqual([['deny', 'paused']])
-    expect(replayed({}, { ...past, beside: [] })).toEqual([['allow']])
+    expect(replayPast({}, past)).toEqual([['deny', 'paused']])
+    expect(replayPast({}, { ...past, beside: [] })).toEqual([['allow']])
   })
 
   it('requires the owner’s approval again if there was none', () => {
     const approval = { approval: { above: '2' } }
-    expect(replayed(approval, buildSpend(3, '20T10:00'))).toEqual([['approval_required']])
-    expect(replayed(approval, buildSpend(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
-    expect(replayed(approval, buildSpend(2, '20T10:00'))).toEqual([['allow']])
+    expect(replayPast(approval, buildSpend(3, '20T10:00'))).toEqual([['approval_required']])
+    expect(replayPast(approval, buildSpend(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
+    expect(replayPast(approval, buildSpend(2, '20T10:00'))).toEqual([['allow']])
     // A pending spend is not counted.
-    expect(replayed(approval, buildSpend(9, '20T10:00'), buildSpend(2, '20T11:00'))).toEqual([
+    expect(replayPast(approval, buildSpend(9, '20T10:00'), buildSpend(2, '20T11:00'))).toEqual([
       ['approval_required'],
       ['allow'],
     ])
@@ -119,26 +119,26 @@ describe('a replay', () => {
 
   it('keeps a lack of funds, unless the draft denies the spend first', () => {
     const poor = buildSpend(6, '20T10:00', { was: 'insufficient_funds' })
-    expect(replayed({}, poor, buildSpend(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
-    expect(replayed({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
+    expect(replayPast({}, poor, buildSpend(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
+    expect(replayPast({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
   })
 
   it('starts a payee’s cool-down at its first request, in any letter case', () => {
     const counterparties = { newPayeeCooldownSec: 3600 }
     const asks = [
-      paid(buildSpend(1, '20T10:00'), payee),
-      paid(buildSpend(1, '20T10:59'), payee.toLowerCase()),
-      paid(buildSpend(1, '20T11:00'), payee.toUpperCase()),
-      paid(buildSpend(1, '20T11:01'), `0x${'c'.repeat(40)}`),
+      pay(buildSpend(1, '20T10:00'), payee),
+      pay(buildSpend(1, '20T10:59'), payee.toLowerCase()),
+      pay(buildSpend(1, '20T11:00'), payee.toUpperCase()),
+      pay(buildSpend(1, '20T11:01'), `0x${'c'.repeat(40)}`),
     ]
-    expect(replayed({ counterparties }, ...asks)).toEqual([
+    expect(replayPast({ counterparties }, ...asks)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
       ['allow'],
       ['deny', 'new_payee_cooldown'],
     ])
     const unknownPayees = ['20T10:00', '20T12:00'].map((when) => buildSpend(1, when))
-    expect(replayed({ counterparties }, ...unknownPayees)).toEqual([
+    expect(replayPast({ counterparties }, ...unknownPayees)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
     ])

@@ -85,7 +85,7 @@ const document = z.object({
 })
 
 /** Every served route, with its tool. */
-async function served(): Promise<{ route: string; tool: Tool }[]> {
+async function listServed(): Promise<{ route: string; tool: Tool }[]> {
   const { paths } = document.parse((await requestJson(gateway.origin, 'GET', '/api/openapi.json')).body)
   // Providers authenticate by their signatures, whatever else they send: webhooks have tests of their own.
   const forCallers = Object.entries(paths).filter(([path]) => !path.startsWith('/api/webhooks/'))
@@ -110,7 +110,7 @@ const bearer =
       ...(body === undefined ? {} : { body }),
     })
 
-const signedBy =
+const signAs =
   (agent: Agent, parameters: Record<string, Date> = {}): Send =>
   ({ method, target, body }) =>
     agent.fetch({
@@ -209,11 +209,11 @@ async function newCast(): Promise<Record<Kind, Send>> {
     'key with all scopes': fullKey,
     'locked key': lockedKey,
     'expired key': expiredKey,
-    'agent without scopes': signedBy(bareAgent),
-    'agent with all scopes': signedBy(fullAgent),
-    'locked agent': signedBy(lockedAgent),
-    'expired agent': signedBy(expiredAgent),
-    'expired signature': signedBy(fullAgent, hourAgo),
+    'agent without scopes': signAs(bareAgent),
+    'agent with all scopes': signAs(fullAgent),
+    'locked agent': signAs(lockedAgent),
+    'expired agent': signAs(expiredAgent),
+    'expired signature': signAs(fullAgent, hourAgo),
   }
 }
 
@@ -255,7 +255,7 @@ async function readCell(response: Response): Promise<string> {
 
 describe('access control', () => {
   it('matches the registry, for every route and every credential', { timeout: 900_000 }, async () => {
-    const routes = await served()
+    const routes = await listServed()
     const lines: string[] = []
     const wrong: string[] = []
     const readers = await newCast()
@@ -300,7 +300,7 @@ describe('access control', () => {
   })
 
   it('covers every tool that the sandbox serves', async () => {
-    const covered = new Set((await served()).map(({ tool }) => tool.name))
+    const covered = new Set((await listServed()).map(({ tool }) => tool.name))
     expect(tools.filter(({ name }) => !covered.has(name)).map(({ name }) => name)).toEqual([])
   })
 })
@@ -324,7 +324,7 @@ async function createApproval(owner: Person) {
     policy: { ...policy, approval: { above: '1' } },
   })
   const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '2', signature: 'x' }
-  const response = await signedBy(agent)({
+  const response = await signAs(agent)({
     method: 'POST',
     target: '/api/wallets/transfer',
     body: JSON.stringify(transfer),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /** Paths of the innermost members of an object schema. */
 export function listMembers(schema: z.ZodType): readonly string[] {
-  const object = unwrapped(schema)
+  const object = unwrap(schema)
   if (!(object instanceof z.ZodObject)) return []
   return Object.entries(object.shape).flatMap(([name, member]) => {
     const inner = listMembers(member as z.ZodType)
@@ -11,10 +11,10 @@ export function listMembers(schema: z.ZodType): readonly string[] {
   })
 }
 
-function unwrapped(schema: z.ZodType): z.ZodType {
+function unwrap(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
-    return unwrapped(schema.unwrap() as z.ZodType)
-  if (schema instanceof z.ZodPipe) return unwrapped(schema.in as z.ZodType)
+    return unwrap(schema.unwrap() as z.ZodType)
+  if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.ZodType)
   return schema
 }
 

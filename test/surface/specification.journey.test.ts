@@ -131,7 +131,7 @@ describe('the request', () => {
     const full = (await samples[section]?.(person)) ?? {}
     const [method = '', path = ''] = requestRoutes[section]?.split(' ') ?? []
     const send = (body: Members) => person.send(method, path, body)
-    const refused = (at: string) => ({
+    const expectRefusal = (at: string) => ({
       status: 400,
       body: {
         code: 'invalid_request',
@@ -141,12 +141,12 @@ describe('the request', () => {
       },
     })
     expect(await send(full)).toMatchObject({ status: 200 })
-    expect(await send(without(full, name))).toMatchObject(isRequired ? refused(name) : { status: 200 })
-    expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(refused(name))
+    expect(await send(without(full, name))).toMatchObject(isRequired ? expectRefusal(name) : { status: 200 })
+    expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(expectRefusal(name))
     for (const value of field.allowed ?? [])
       expect([value, (await send({ ...full, [name]: value })).status]).toEqual([value, 200])
     if (field.allowed !== undefined)
-      expect(await send({ ...full, [name]: 'other' })).toMatchObject(refused(name))
+      expect(await send({ ...full, [name]: 'other' })).toMatchObject(expectRefusal(name))
   })
 
   it.each(Object.keys(requestRoutes))(

@@ -72,7 +72,7 @@ onBothEngines('every spending operation', (database) => {
     await insertKey(database(), account.id, { ...principal.key, secretHash: null })
     return principal
   }
-  const moved = async () =>
+  const readMoved = async () =>
     (
       await database()
         .kysely.selectFrom('ledger_transaction')
@@ -88,13 +88,13 @@ onBothEngines('every spending operation', (database) => {
       const asKey = { ...tool, who: 'account' as const }
       const principal = await keyWith([])
       const input = await buildInput(tool, principal.account.id)
-      const before = await moved()
+      const before = await readMoved()
       const refusal = await run(asKey, buildCall(services, principal), input).catch((error: unknown) => error)
       expect(refusal).toMatchObject({
         code: 'policy_denied',
         members: { violations: [{ rule: 'category' }] },
       })
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
       const rows = await database()
         .kysely.selectFrom('decision')
         .select(['verdict', 'operation', 'facts'])
@@ -115,7 +115,7 @@ onBothEngines('every spending operation', (database) => {
       const { account } = await keyWith([])
       const person = await newPerson(database())
       const input = await buildInput(tool, account.id)
-      const before = await moved()
+      const before = await readMoved()
       const readCodes = async (mfaEnrolled: boolean, changes: object = {}) => {
         const principal = { ...person, account: { ...account, mfaEnrolled } }
         const codes: unknown[] = []
@@ -135,7 +135,7 @@ onBothEngines('every spending operation', (database) => {
         // In production, the seller of the example would be on a private address.
         expect((await readCodes(true, { signature: 'x' }))[0]).toBe('signature_rejected')
       }
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
     },
   )
 
@@ -169,11 +169,11 @@ onBothEngines('every spending operation', (database) => {
         approval: { above: '0.01' },
       })
       const input = await buildInput(tool, principal.account.id)
-      const before = await moved()
+      const before = await readMoved()
       await expect(
         run({ ...tool, who: 'account' }, buildCall(services, principal), input),
       ).rejects.toMatchObject({ code: 'approval_required' })
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
     },
   )
 })

@@ -20,8 +20,8 @@ import {
   cardDependencies,
   decide,
   issueCard,
+  listOwned,
   newOwner,
-  owned,
   settleAll,
 } from '../../rails/cards/scene.ts'
 import { payee, walletScene } from '../../tools/wallets/scene.ts'
@@ -115,7 +115,7 @@ onBothEngines('a stablecoin below its peg', (database) => {
     expect(await decide(parts, buildPurchase(card, '3'))).toMatchObject({ reason: 'approved' })
     await applyCardEvents(parts, approved, 'settled', [['clearing', '5']])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USD 0 + 3', 'USDC 15 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 0 + 3', 'USDC 15 + 0'])
     expect(await sumOpenDebts(database(), owner)).toEqual([])
   })
 })

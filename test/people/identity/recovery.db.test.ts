@@ -47,7 +47,10 @@ const addPasskey = (database: Database, accountId: string) =>
     .execute()
 
 onBothEngines('recovery', (database) => {
-  const locked = async (scene: Awaited<ReturnType<typeof codeScene>>, mailbox: string): Promise<Account> => {
+  const lockByFailures = async (
+    scene: Awaited<ReturnType<typeof codeScene>>,
+    mailbox: string,
+  ): Promise<Account> => {
     const account = await scene.person(mailbox)
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
     return account
@@ -81,7 +84,7 @@ onBothEngines('recovery', (database) => {
   it('rejects a wrong, used, expired or unknown code, and one without an account, identically', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    await locked(scene, mailbox)
+    await lockByFailures(scene, mailbox)
     const given = await scene.recover(mailbox)
     await expect(scene.complete({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     await expect(scene.complete(given, { now: inSeconds(600) })).rejects.toMatchObject(refused)
@@ -112,7 +115,7 @@ onBothEngines('recovery', (database) => {
   it('requires a passkey too if there is one; the code stays valid, and its tries count', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    const { id } = await locked(scene, mailbox)
+    const { id } = await lockByFailures(scene, mailbox)
     await addPasskey(database(), id)
     const given = await scene.recover(mailbox)
     for (let tries = 0; tries < 5; tries += 1)
@@ -125,7 +128,7 @@ onBothEngines('recovery', (database) => {
   it('accepts an assertion of that account only', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    const { id } = await locked(scene, mailbox)
+    const { id } = await lockByFailures(scene, mailbox)
     await addPasskey(database(), id)
     const { challengeId, code } = await scene.recover(mailbox)
     const shown: unknown[] = []
@@ -150,7 +153,7 @@ onBothEngines('recovery', (database) => {
   it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
     const scene = await codeScene(database(), { rateLimits: buildLimits() })
     const [known, unknown] = [newMailbox(), newMailbox()]
-    const { id } = await locked(scene, known)
+    const { id } = await lockByFailures(scene, known)
     await addPasskey(database(), id)
     const answersFor = async (mailbox: string) => {
       const given = await scene.recover(mailbox)

@@ -129,12 +129,12 @@ onBothEngines('MCP sessions', (database) => {
   it('store no question of an aborted call', async () => {
     const session = await openSession(await newKey())
     const id = await openQuestion(database(), { session, requestId: 1, now: noon })
-    const left = () =>
+    const readQuestions = () =>
       database().kysely.selectFrom('mcp_question').select('id').where('id', '=', id).execute()
     await sweepMcpSessions(database(), after(HOUR_MS))
-    expect(await left()).toHaveLength(1)
+    expect(await readQuestions()).toHaveLength(1)
     await sweepMcpSessions(database(), after(HOUR_MS + 1))
-    expect(await left()).toEqual([])
+    expect(await readQuestions()).toEqual([])
   })
 
   it('end a wait with its signal and with the session', async () => {

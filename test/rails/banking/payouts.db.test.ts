@@ -26,7 +26,7 @@ import erase from '../../../tools/compliance/personal-data/erase.ts'
 import { onBothEngines } from '../../engines.ts'
 import { buildCall, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
-import { owned } from '../cards/scene.ts'
+import { listOwned } from '../cards/scene.ts'
 import { movedClock } from '../investing/scene.ts'
 import { failingAt } from './failing-at.ts'
 
@@ -91,8 +91,10 @@ onBothEngines('payouts', (database) => {
     ).body
   }
   const recipient = async (changes: object = american) => String((await call(addRecipient, changes)).id)
-  const cash = async () => (await owned(database(), owner.accountId)).find((row) => row.startsWith('USD '))
-  const usdc = async () => (await owned(database(), owner.accountId)).find((row) => row.startsWith('USDC '))
+  const cash = async () =>
+    (await listOwned(database(), owner.accountId)).find((row) => row.startsWith('USD '))
+  const usdc = async () =>
+    (await listOwned(database(), owner.accountId)).find((row) => row.startsWith('USDC '))
   const later = async (milliseconds = 5_000) => {
     clock.forward(milliseconds)
     await settlePayouts(services, quiet)

@@ -89,8 +89,9 @@ onBothEngines('payouts that their owner signs', (database) => {
   }
   const save = async (changes: object = {}) =>
     String((await call(addRecipient, { ...american, ...changes })).id)
-  const asked = (changes: object = {}) => ({ recipientId, amount: '100', asset: 'USDC', ...changes })
-  const intentFor = async (changes: object = {}) => payoutIntent.parse(await call(intentTool, asked(changes)))
+  const buildRequest = (changes: object = {}) => ({ recipientId, amount: '100', asset: 'USDC', ...changes })
+  const intentFor = async (changes: object = {}) =>
+    payoutIntent.parse(await call(intentTool, buildRequest(changes)))
   const pay = async (
     intent: z.output<typeof payoutIntent>,
     changes: object = {},
@@ -98,7 +99,7 @@ onBothEngines('payouts that their owner signs', (database) => {
   ) =>
     call(
       create,
-      { ...asked(changes), intentId: intent.intentId, signature: await sign(intent) },
+      { ...buildRequest(changes), intentId: intent.intentId, signature: await sign(intent) },
       { idempotencyKey: randomUUID(), ...more },
     )
   const books = () => scene.readBooks(accountId)
@@ -137,7 +138,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect((await call(list, {})).payouts).toEqual([])
     const changes = { reference: 'Invoice 42' }
     const idempotencyKey = 'rent'
-    const signed = { ...asked(changes), intentId: intent.intentId, signature: await sign(intent) }
+    const signed = { ...buildRequest(changes), intentId: intent.intentId, signature: await sign(intent) }
     const sent = await call(create, signed, { idempotencyKey })
     expect(sent).toMatchObject({ id: kept.client_reference_id, status: 'pending', recipientAmount: '100' })
     const { to_address: to } = kept.source_deposit_instructions
@@ -190,15 +191,19 @@ onBothEngines('payouts that their owner signs', (database) => {
     for (const intentId of [intent.intentId, undefined])
       await expect(call(transfer, { ...plain, intentId })).rejects.toMatchObject(rejected)
     const ordinary = await scene.requestIntent(owner, { destination, amount: '100' }, { now: clock() })
-    const byOrdinary = { ...asked(same), intentId: ordinary.intentId, signature: await sign(ordinary) }
+    const byOrdinary = { ...buildRequest(same), intentId: ordinary.intentId, signature: await sign(ordinary) }
     await expect(call(create, byOrdinary)).rejects.toMatchObject(rejected)
     const stranger = await newOwner()
-    const theirs = { ...asked(same), intentId: intent.intentId, signature: await stranger.sign(intent) }
+    const theirs = {
+      ...buildRequest(same),
+      intentId: intent.intentId,
+      signature: await stranger.sign(intent),
+    }
     await expect(call(create, theirs)).rejects.toMatchObject(rejected)
     await expect(call(create, theirs, {}, stranger.owner)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(call(create, asked(same))).rejects.toMatchObject(rejected)
+    await expect(call(create, buildRequest(same))).rejects.toMatchObject(rejected)
     await expect(
-      call(create, { ...asked({ asset: 'USD' }), intentId: intent.intentId }),
+      call(create, { ...buildRequest({ asset: 'USD' }), intentId: intent.intentId }),
     ).rejects.toMatchObject({ code: 'invalid_request' })
     expect(await books()).toEqual(untouched)
     expect(await pay(intent, same)).toMatchObject({ status: 'pending' })

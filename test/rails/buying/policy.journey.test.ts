@@ -134,10 +134,10 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     const asked = await buyer.send('POST', '/api/purchases', input, 'private')
     const { approvalId } = approval.parse(asked.body)
     await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
-    const approved = () => buyer.send('GET', `/api/approvals/${approvalId}`)
+    const readApproval = () => buyer.send('GET', `/api/approvals/${approvalId}`)
     // What was delivered is kept with the purchase only.
     await vi.waitFor(async () =>
-      expect((await approved()).body).toMatchObject({
+      expect((await readApproval()).body).toMatchObject({
         answer: { status: 'delivered', response: null },
         input: { headers: input.headers },
       }),
@@ -152,7 +152,7 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
       charged: '0.001',
       response: null,
     })
-    expect((await approved()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
+    expect((await readApproval()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
     expect((await buyer.send('GET', `${path}/evidence`)).status).toBe(200)
   })
 

@@ -380,9 +380,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
       .map(({ args }) => `${args.authorizer?.toLowerCase()} ${args.nonce}`)
     expect(payments.toSorted()).toEqual(settled.map(({ payer, nonce }) => `${payer} ${nonce}`).toSorted())
     expect(new Set(payments).size).toBe(payments.length)
-    const paidTo = (payee: string) =>
+    const sumPaidTo = (payee: string) =>
       settled.reduce((sum, row) => (row.pay_to === payee.toLowerCase() ? sum + row.units : sum), 0n)
-    expect(await readBalance(SELLER)).toBe(paidTo(SELLER))
+    expect(await readBalance(SELLER)).toBe(sumPaidTo(SELLER))
     // Each quote that was paid for was sold, once.
     const bought = settled.filter(({ units }) => units === QUOTE)
     const sales = await database.kysely

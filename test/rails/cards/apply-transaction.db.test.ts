@@ -19,10 +19,10 @@ import {
   decide,
   fund,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
   noon,
-  owned,
   settleAll,
 } from './scene.ts'
 
@@ -34,9 +34,9 @@ onBothEngines('a purchase after its authorization', (database) => {
     await decide(cardDependencies(database()), request)
     for (let times = 0; times < 3; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '8']])
-    expect(await owned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
-    expect(await owned(database(), owner)).toEqual(['USD 7 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0'])
     expect((await balanceOfSystem(database(), external('cards'), 'USD')) - before).toBe(300n)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -47,11 +47,11 @@ onBothEngines('a purchase after its authorization', (database) => {
     const request = buildPurchase(await issueCard(database(), owner, { keyId }), '10')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'pending', [['clearing', '4']])
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 10'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '4']])
-    expect(await owned(database(), owner)).toEqual(['USDC 16 + 4'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 4'])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 16 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 0'])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
   })
 
@@ -62,7 +62,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '13']])
     expect(await settleAll(database(), owner)).toEqual(['USDC 1000000', 'USDC 9000000'])
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     const row = await database()
       .kysely.selectFrom('card_authorization')
       .selectAll()
@@ -117,7 +117,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     await applyCardEvents(cardDependencies(database()), request, 'declined', [])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
-    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 20 + 0'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
   })
@@ -133,7 +133,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       ])
     }
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 80 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 80 + 0'])
   })
 
   it('accepts only its own card’s events', async () => {
@@ -147,7 +147,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(await applyCardEvents(cardDependencies(database()), foreign, 'voided', [['clearing', '5']])).toBe(
       'unknown',
     )
-    expect(await owned(database(), owner)).toEqual(['USDC 9 + 11'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 9 + 11'])
     const events = [{ token: 'the-same', kind: 'clearing', units: 500n }] as const
     for (const { token, cardToken } of [one, two, two]) {
       const message = { kind: 'transaction', token, cardToken, status: 'settled', merchantName: '' } as const
@@ -157,7 +157,7 @@ onBothEngines('a purchase after its authorization', (database) => {
         { isForcePosted: false },
       )
     }
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 10'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000', 'USDC 5000000'])
   })
 
@@ -167,7 +167,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     const request = buildPurchase(await issueCard(database(), owner, { keyId, dailyMax: 800n }), '8')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'pending', [['reversal', '4']])
-    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
     await applyCardEvents(cardDependencies(database()), request, 'voided', [
       ['reversal', '4'],
       ['reversal', '4'],
@@ -176,7 +176,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       ['reversal', '4'],
       ['reversal', '4'],
     ])
-    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     const again = buildPurchase({ ...(await issueCard(database(), owner)), token: request.cardToken }, '8')
     expect(await decide(cardDependencies(database()), again)).toMatchObject({ reason: 'approved' })
@@ -197,7 +197,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(
       await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '3']], true),
     ).toBe('applied')
-    expect(await owned(database(), owner)).toEqual(['USDC 1 + 8'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 1 + 8'])
     expect(
       await applyCardEvents(cardDependencies(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [
         ['clearing', '3'],
@@ -217,9 +217,9 @@ onBothEngines('a purchase after its authorization', (database) => {
       at: noon,
     })
     expect(await staleAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
-    expect(await owned(database(), owner)).toEqual(['USDC 9 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 9 + 0'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
-    expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 4 + 5'])
   })
 
   it('is retried when the chain refused the transfer to the treasury', async () => {
@@ -232,14 +232,14 @@ onBothEngines('a purchase after its authorization', (database) => {
     )
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
     // Settled or not, the merchant was paid with this money.
-    expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 0 + 5'])
     await endSettlements(database(), noon)
     await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual([])
     for (let times = 0; times < 2; times += 1)
       await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 2_000))
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -272,7 +272,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       })
       await Promise.all(shuffle(steps.flat()).map((step) => step()))
       await settleAll(database(), owner)
-      return owned(database(), owner)
+      return listOwned(database(), owner)
     }
     const ordered = await booksAfter((steps) => steps)
     expect(await booksAfter((steps) => steps.toReversed())).toEqual(ordered)

@@ -7,7 +7,16 @@ import type { CardAuthorization } from '../../../src/providers/card-processor/po
 import { updateCard } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { buildPurchase, cardDependencies, decide, issueCard, newKey, newOwner, noon, owned } from './scene.ts'
+import {
+  buildPurchase,
+  cardDependencies,
+  decide,
+  issueCard,
+  listOwned,
+  newKey,
+  newOwner,
+  noon,
+} from './scene.ts'
 
 const SECOND = 1000
 const WINDOW = 15 * 60 * SECOND
@@ -109,7 +118,7 @@ onBothEngines('an approval of a card purchase', (database) => {
     expect(await buy('9.99')).toBe('approved')
     expect(await read(id)).toMatchObject({ answer: { amount: '9.99', usedAt: noon.toISOString() } })
     expect(await buy('10')).toBe('approval_required')
-    expect(await owned(database(), accountId)).toEqual(['USDC 990.01 + 9.99'])
+    expect(await listOwned(database(), accountId)).toEqual(['USDC 990.01 + 9.99'])
   })
 
   it('passes until 15 minutes after it was given, and never before', async () => {
@@ -142,7 +151,7 @@ onBothEngines('an approval of a card purchase', (database) => {
       ])
       await answer(await pendingId(), 'withdrawn')
     }
-    expect(await owned(database(), accountId)).toEqual(['USDC 750 + 250'])
+    expect(await listOwned(database(), accountId)).toEqual(['USDC 750 + 250'])
   })
 
   it('is lost or used, never both, when the card is frozen during the retry', async () => {
@@ -162,7 +171,7 @@ onBothEngines('an approval of a card purchase', (database) => {
       await answer(await pendingId(), 'withdrawn')
     }
     const held = passed * 10
-    expect(await owned(database(), accountId)).toEqual([`USDC ${1000 - held} + ${held}`])
+    expect(await listOwned(database(), accountId)).toEqual([`USDC ${1000 - held} + ${held}`])
   })
 
   it('ends with a paused or revoked key, a frozen or canceled card and a locked account', async () => {

@@ -16,9 +16,9 @@ import {
   dataKey,
   decide,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
-  owned,
 } from './scene.ts'
 
 const plans = fc.array(
@@ -67,7 +67,7 @@ async function read(database: Database, owner: string, keyId: string) {
     [owner],
   )
   return {
-    owned: await owned(database, owner),
+    owned: await listOwned(database, owner),
     usage: await usageOf(database, keyId),
     verdicts: rows.map(({ verdict }) => verdict).sort(),
     areAuthentic: rows.every((row) => isAuthentic(dataKey, contentOf(row), row.mac)),
@@ -137,6 +137,6 @@ onBothEngines('purchases that are decided at once', (database) => {
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(18)
     expect(answers.filter(({ reason }) => reason === 'insufficient_funds')).toHaveLength(30)
     for (const { accountId } of cards)
-      expect(await owned(database(), accountId)).toEqual(['EURC 1 + 0', 'USDC 1 + 9'])
+      expect(await listOwned(database(), accountId)).toEqual(['EURC 1 + 0', 'USDC 1 + 9'])
   })
 })

@@ -15,10 +15,10 @@ import {
   fund,
   give,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
   noon,
-  owned,
   pullHolds,
   settleAll,
 } from './scene.ts'
@@ -42,7 +42,7 @@ onBothEngines('a card decision', (database) => {
     expect(new Set(again.map(({ reason, approved }) => `${reason} ${approved}`))).toEqual(
       new Set(['approved 1250']),
     )
-    expect(await owned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
   })
 
   it('accepts no other request under a known token as a repeat', async () => {
@@ -67,7 +67,7 @@ onBothEngines('a card decision', (database) => {
         reason: 'unavailable',
         approved: 0n,
       })
-    expect(await owned(database(), owner)).toEqual(['USDC 95 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 95 + 5'])
   })
 
   it('splits over several assets at the current rate, rounding the hold up', async () => {
@@ -77,7 +77,7 @@ onBothEngines('a card decision', (database) => {
       reason: 'approved',
     })
     // 2 EURC are 2.141 USD, 5 USDC are 5 USD; 2.859 USD are 2.86 in cents.
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -92,10 +92,10 @@ onBothEngines('a card decision', (database) => {
     const purchase = buildPurchase(card, '15')
     expect(await decide(spread, purchase)).toMatchObject({ reason: 'approved' })
     // 5 USDC are 5 USD; 10 USD at 1.0705 less half a percent are 9.388372 EURC, rounded up.
-    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 9.388372', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 90.611628 + 9.388372', 'USDC 0 + 5'])
     await applyCardEvents(spread, purchase, 'settled', [['clearing', '15']])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 90.611628 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -126,7 +126,7 @@ onBothEngines('a card decision', (database) => {
       asked: 1000n,
       approved: 777n,
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 0.007777 + 7.77'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 0.007777 + 7.77'])
   })
 
   it.each<[string, Partial<Card>, Partial<CardAuthorization>]>([
@@ -146,7 +146,7 @@ onBothEngines('a card decision', (database) => {
       reason,
       approved: 0n,
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 100 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 100 + 0'])
   })
 
   it('enforces the daily limit to the cent', async () => {
@@ -284,7 +284,7 @@ onBothEngines('a card decision', (database) => {
     expect(await decide(cardDependencies(database()), buildPurchase(card, '10'))).toMatchObject({
       reason: 'approved',
     })
-    expect(await owned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
     const nowhere = await issueCard(database(), owner, {
       keyId: await newKey(database(), owner, { assets: [] }),
     })
@@ -320,7 +320,7 @@ onBothEngines('a card decision', (database) => {
     expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
     expect(await authorizeWith(fresh ?? '')).toBe('account_locked')
-    expect(await owned(database(), owner)).toEqual(['USDC 1000 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 1000 + 0'])
   })
 
   it('never approves more than the balance or the limit under concurrent requests', async () => {
@@ -330,7 +330,7 @@ onBothEngines('a card decision', (database) => {
       Array.from({ length: 40 }, () => decide(cardDependencies(database()), buildPurchase(card, '3'))),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(21)
-    expect(await owned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
     await fund(database(), owner, { USDC: '1000' })
     const limited = await issueCard(database(), owner, { dailyMax: 1000n })
     const more = await Promise.all(
@@ -354,7 +354,7 @@ onBothEngines('a card decision', (database) => {
     ).toMatchObject({
       reason: 'approved',
     })
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
   })
 
   it('needs no rates for dollars, and spends nothing else without them', async () => {
@@ -364,7 +364,7 @@ onBothEngines('a card decision', (database) => {
     const card = await issueCard(database(), owner)
     expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'approved' })
     expect(await decide(parts, buildPurchase(card, '6'))).toMatchObject({ approved: 0n })
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 5 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 5 + 5'])
   })
 
   it('declines while rail controls are unavailable, and while the rail is off', async () => {
@@ -378,7 +378,7 @@ onBothEngines('a card decision', (database) => {
     expect(await decide(cardDependencies(database(), { railControls: off }), request)).toMatchObject({
       reason: 'rail_disabled',
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 
   it('reverses an approval that came too late', async () => {
@@ -388,6 +388,6 @@ onBothEngines('a card decision', (database) => {
     const request = buildPurchase(card, '5')
     expect(await decide(late, request)).toMatchObject({ reason: 'too_late', approved: 0n })
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 })

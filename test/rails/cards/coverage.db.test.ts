@@ -13,9 +13,9 @@ import {
   decide,
   give,
   issueCard,
+  listOwned,
   newOwner,
   noon,
-  owned,
   pullHolds,
   pulling,
   settleAll,
@@ -39,7 +39,7 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
       Array.from({ length: 20 }, () => decide(parts, buildPurchase(card, '10'))),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(7)
-    expect(await owned(database(), owner)).toMatchObject({ length: 4, 0: 'EURC 0 + 100', 1: 'USD 3 + 0' })
+    expect(await listOwned(database(), owner)).toMatchObject({ length: 4, 0: 'EURC 0 + 100', 1: 'USD 3 + 0' })
     // Cleared but not yet on the chain: it still counts.
     await applyCardEvents(parts, first, 'settled', [['clearing', '107.05']])
     expect(await decide(parts, buildPurchase(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
@@ -65,7 +65,7 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     expect(await decide(parts, buildPurchase(card, '20'))).toMatchObject({ reason: 'approved' })
     expect(await decide(parts, buildPurchase(card, '70.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect(await decide(parts, buildPurchase(card, '30'))).toMatchObject({ reason: 'approved' })
-    expect(await owned(database(), owner)).toEqual(['PYUSD 40 + 10', 'USDC 60 + 40'])
+    expect(await listOwned(database(), owner)).toEqual(['PYUSD 40 + 10', 'USDC 60 + 40'])
   })
 
   it('pays from cash alone while the chain is unavailable', async () => {

@@ -31,9 +31,9 @@ import {
   decide,
   fund,
   issueCard,
+  listOwned,
   newOwner,
   noon,
-  owned,
   settleAll,
 } from './scene.ts'
 
@@ -42,7 +42,7 @@ const chains = { all: [{ name: 'base-sepolia' }, { name: 'arbitrum-sepolia' }] }
 onBothEngines('a card debt', (database) => {
   const collect = () =>
     collectDebts({ ...cardDependencies(database()), chains, log: silentLog }, new AbortController().signal)
-  const owed = async (owner: string) =>
+  const listOwed = async (owner: string) =>
     (await sumOpenDebts(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
   const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
@@ -97,8 +97,8 @@ onBothEngines('a card debt', (database) => {
     ]
     await force(owner, '50', { priority: ['EURC'], status: 'frozen' })
     // 10 EURC are 10.705, and so 24.295 are missing: to the next cent.
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
-    expect(await owed(owner)).toEqual(['USD 2430'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
+    expect(await listOwed(owner)).toEqual(['USD 2430'])
     expect((await receivables()) - before).toBe(-2430n)
     expect((await balanceOfSystem(database(), external('cards'), 'USD')) - network).toBe(2930n)
     expect(await settleAll(database(), owner)).toEqual(['EURC 10000000', 'USDC 10000000'])
@@ -120,16 +120,16 @@ onBothEngines('a card debt', (database) => {
     })
     await Promise.all([collect(), collect(), collect()])
     // 5 EURC are 5.3525: fractions of a cent are not counted.
-    expect(await owed(owner)).toEqual(['USD 1265'])
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
+    expect(await listOwed(owner)).toEqual(['USD 1265'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 5'])
     await fund(database(), owner, { PYUSD: '100' })
     await Promise.all([
       collect(),
       collect(),
       decide(cardDependencies(database()), buildPurchase(card, '100')),
     ])
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
     expect(await settleAll(database(), owner)).toEqual(['EURC 5000000', 'PYUSD 12650000'])
     expect(await receivables()).toBe(before)
     expect(await decide(cardDependencies(database()), buildPurchase(card, '87.35'))).toMatchObject({
@@ -147,7 +147,7 @@ onBothEngines('a card debt', (database) => {
         applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '2']], true),
       ),
     )
-    expect(await owed(owner)).toEqual(['USD 900'])
+    expect(await listOwed(owner)).toEqual(['USD 900'])
   })
 
   it('is collected from every chain and from the escrow', async () => {
@@ -166,7 +166,7 @@ onBothEngines('a card debt', (database) => {
         ],
       })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 4000'])
+    expect(await listOwed(owner)).toEqual(['USD 4000'])
     const unsent = await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
     expect(
       unsent.filter(({ accountId }) => accountId === owner).map(({ place, units }) => `${place} ${units}`),
@@ -186,7 +186,7 @@ onBothEngines('a card debt', (database) => {
       ],
     })
     await force(owner, '15')
-    const refused = async (at: Date) => {
+    const sendRefused = async (at: Date) => {
       const clock = () => at
       const unsent = await unsentSettlements(cardDependencies(database()), { at, limit: 1000 })
       for (const { decisionId } of unsent.filter(({ accountId }) => accountId === owner))
@@ -196,13 +196,13 @@ onBothEngines('a card debt', (database) => {
       await collectDebts(parts, new AbortController().signal)
     }
     const minute = Array.from({ length: 60 }, (_, second) => new Date(noon.getTime() + second * 1_000))
-    for (const at of minute) await refused(at)
+    for (const at of minute) await sendRefused(at)
     expect((await readSettlements(owner)).length).toBeLessThan(8)
     // Money that nobody can take away pays at once.
     await fund(database(), owner, { USD: '15' })
-    await refused(minute.at(-1) ?? noon)
+    await sendRefused(minute.at(-1) ?? noon)
     await collect()
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwed(owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -211,8 +211,8 @@ onBothEngines('a card debt', (database) => {
     const before = await receivables()
     const card = await force(owner, '15')
     const at = await refuseForGood(owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 5 + 15'])
-    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 5 + 15'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
     const [settlement] = await readSettlements(owner)
     expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
       { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
@@ -223,17 +223,17 @@ onBothEngines('a card debt', (database) => {
     // Cash pays it, and releases the same amount of its hold.
     await fund(database(), owner, { USD: '6' })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 900'])
-    expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
+    expect(await listOwed(owner)).toEqual(['USD 900'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 11 + 9'])
     // A pending attempt may pay it: no other money is used meanwhile, and what it settles counts as paid.
     const next = (await readSettlements(owner))[0]?.next_try_at ?? at
     await retrySettlements(cardDependencies(database()), next)
     await fund(database(), owner, { USD: '9' })
     await collect()
-    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 9000000'])
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 0'])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 0'])
     expect(await receivables()).toBe(before)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -269,16 +269,16 @@ onBothEngines('a card debt', (database) => {
     const later = new Date(at.getTime() + 86_400_000)
     await retrySettlements(cardDependencies(database()), later)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwed(owner)).toEqual([])
     await lose(owner)
     await retrySettlements(cardDependencies(database()), later)
     await refuse(owner, later)
-    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
     expect((await receivables()) - before).toBe(-1500n)
     await fund(database(), owner, { USD: '15' })
     await collect()
-    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 20 + 0'])
+    expect(await listOwed(owner)).toEqual([])
     expect(await receivables()).toBe(before)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -296,7 +296,7 @@ onBothEngines('a card debt', (database) => {
     expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['refused'])
     await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
-    expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 5 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -306,8 +306,8 @@ onBothEngines('a card debt', (database) => {
     await refuseForGood(owner)
     await fund(database(), owner, { USD: '25' })
     await collect()
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
     await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 86_400_000))
     expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['freed'])
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -334,8 +334,8 @@ onBothEngines('a card debt', (database) => {
       await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 60_000))
       await settleAll(database(), owner)
       await collect()
-      expect(await owed(owner)).toEqual([])
-      expect(await owned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
+      expect(await listOwed(owner)).toEqual([])
+      expect(await listOwned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
     }
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -343,7 +343,7 @@ onBothEngines('a card debt', (database) => {
   it('blocks spending of the owed amount, and allows selling shares to pay it', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     await force(owner, '50')
-    expect(await owed(owner)).toEqual(['USD 4000'])
+    expect(await listOwed(owner)).toEqual(['USD 4000'])
     await fund(database(), owner, { USDC: '25' })
     const spend = (asset: Value['asset'], place: string) =>
       reserveSpend(
@@ -370,7 +370,7 @@ onBothEngines('a card debt', (database) => {
     })
     expect(await spend('equity:VTI', 'broker')).toMatchObject({ verdict: 'allow' })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
     await fund(database(), owner, { USDC: '17' })
     await collect()
     expect(await spend('USDC', 'base-sepolia')).toMatchObject({ verdict: 'allow' })

@@ -8,9 +8,9 @@ import {
   cardDependencies,
   decide,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
-  owned,
   settleAll,
 } from './scene.ts'
 
@@ -29,7 +29,7 @@ onBothEngines('a purchase that is returned', (database) => {
       ['refund', '3'],
     ])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USD 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 5 + 0'])
   })
 
   it('counts once when its return is reversed, and debits the refunded cash', async () => {
@@ -45,9 +45,9 @@ onBothEngines('a purchase that is returned', (database) => {
     ] as const
     for (let times = 0; times < 2; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'pending', partly)
-    expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 160 + 40'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [...partly, ['clearing', '10']])
-    expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 160 + 40'])
     const forced = buildPurchase(card, '0')
     const events = [
       ['clearing', '9'],
@@ -67,7 +67,7 @@ onBothEngines('a purchase that is returned', (database) => {
       { cleared: 1000n, refunded: 0n, shortfall: 0n },
     ])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 150 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 150 + 0'])
     expect(await decide(cardDependencies(database()), buildPurchase(card, '50.01'))).toMatchObject({
       reason: 'daily_limit',
     })

@@ -328,7 +328,7 @@ export function applyCardEvents(
 }
 
 /** An owner's balances, as `USDC 87.5 + 12.5` (available + held). */
-export async function owned(database: Database, accountId: string): Promise<readonly string[]> {
+export async function listOwned(database: Database, accountId: string): Promise<readonly string[]> {
   const rows = await balances(database, accountId)
   return rows
     .filter(({ available, held }) => available + held > 0n)

@@ -111,7 +111,7 @@ onBothEngines('the authenticity of decisions', (database) => {
   it('is awaited, and reported missing after five minutes', async () => {
     const accountId = await openAccount(database(), 1_000_000n)
     const keyId = await openKey(database(), accountId)
-    const killed = async () => {
+    const insertKilled = async () => {
       // A process that died between its reserve and the MAC of a denial by a counter.
       const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
       const request = spendOf({ accountId, keyId, limits }, 1n)
@@ -119,7 +119,7 @@ onBothEngines('the authenticity of decisions', (database) => {
       expect(decided.verdict).toBe('deny')
       return request.decisionId
     }
-    const [late, lost] = [await killed(), await killed()]
+    const [late, lost] = [await insertKilled(), await insertKilled()]
     let now = after(1_000)
     const round = createSealRound(sealingDependencies(database(), () => now))
     await round(never)

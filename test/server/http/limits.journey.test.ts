@@ -51,15 +51,17 @@ describe('the limit of mutations', () => {
       return (await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers: sent, body }))
         .status
     }
-    const signed = (id: string, secret: string, at = new Date()) => ({
+    const signHeaders = (id: string, secret: string, at = new Date()) => ({
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
       'webhook-signature': new Webhook(secret).sign(id, at, body),
     })
     expect(await readStatus({})).toBe(429)
-    expect(await readStatus(signed('msg_1', `whsec_${Buffer.alloc(24, 7).toString('base64')}`))).toBe(429)
+    expect(await readStatus(signHeaders('msg_1', `whsec_${Buffer.alloc(24, 7).toString('base64')}`))).toBe(
+      429,
+    )
     for (let count = 0; count < 5; count += 1)
-      expect(await readStatus(signed(`msg_signed_${count}`, lithicWebhookSecret))).toBe(200)
+      expect(await readStatus(signHeaders(`msg_signed_${count}`, lithicWebhookSecret))).toBe(200)
   })
 
   it('does not apply to unpaid requests for a price', async () => {

@@ -255,7 +255,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     const { account, spent } = await newPayer()
     const fetchPublic = createPublicFetch()
     let answer: Awaited<ReturnType<typeof fetchPublic>> | undefined
-    const limited: typeof fetch = async (input, init) => {
+    const fetchLimited: typeof fetch = async (input, init) => {
       const request = new Request(input, init)
       answer = await fetchPublic({
         url: request.url,
@@ -269,7 +269,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
       return new Response(answer.body, { status: answer.status, headers })
     }
     await wrapFetchV2(
-      limited,
+      fetchLimited,
       new x402Client().register('eip155:*', new ExactEvmScheme(account)),
     )(buildUrl('endless'))
     expect(answer).toMatchObject({ status: 200, truncated: true, bytes: 256 * 1024 })

@@ -28,7 +28,7 @@ onBothEngines('a name on the sanctions list', (database) => {
   let person: SignedIn
   let id: string
   const readLevel = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
-  const listed = async () => JSON.stringify((await admin.call(list, {})).body)
+  const listApplications = async () => JSON.stringify((await admin.call(list, {})).body)
   const apply = async (caller: SignedIn, input: object) => (await caller.call(kyc, input)).body
   const decideOn = async (decision: string, caller = admin) =>
     (await caller.call(decide, { id, decision, reason })).body
@@ -63,7 +63,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     ])
     expect(await decideOn('approve')).toEqual({ id, status: 'approved' })
     expect(await readLevel(person)).toBe('basic')
-    expect(await listed()).not.toContain(id)
+    expect(await listApplications()).not.toContain(id)
     expect(
       await database()
         .kysely.selectFrom('kyc_decision')
@@ -162,14 +162,14 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(hit.id).not.toBe(approvedId)
     expect(await readLevel(person)).toBe('none')
     id = String(hit.id)
-    expect(await listed()).toContain(id)
+    expect(await listApplications()).toContain(id)
     await decideOn(decision)
     expect(await readLevel(person)).toBe(level)
   })
 
   it('can be resubmitted after erasure and clearance; its clearance covers no other name', async () => {
     await person.call(erase, {})
-    expect(await listed()).toContain(
+    expect(await listApplications()).toContain(
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
     )
     expect(await decideOn('approve')).toEqual({ id, status: 'retry' })

@@ -371,15 +371,15 @@ onBothEngines('an exception', (database) => {
   })
 
   it('is finished by a job, however many others cannot be', async () => {
-    const approved = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
+    const approveCall = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
       const { approvalId: id } = await ask(call(amount))
       const set = { status: 'approved' as const, decided_at: noon, ...changes }
       await database().kysely.updateTable('approval').set(set).where('id', '=', id).execute()
       return id
     }
     for (let count = 0; count < 55; count += 1)
-      await approved(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
-    const id = await approved('60')
+      await approveCall(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
+    const id = await approveCall('60')
     const later = { ...services, clock: () => after(10) }
     await finishApprovals(later, findIssuedKey, new AbortController().signal)
     expect((await asKey(get, { id })).body).toMatchObject({ answer: { amount: '60' } })
@@ -407,12 +407,12 @@ onBothEngines('an exception', (database) => {
       const scopes = { scopes: ['wallets:read'] }
       await database().kysely.updateTable('access_key').set(scopes).where('id', '=', keyId).execute()
     }
-    const revoked = () => owner.call(remove, { id: keyId })
-    const expired = async () => {
+    const revoke = () => owner.call(remove, { id: keyId })
+    const expire = async () => {
       const set = { expires_at: after(1) }
       await database().kysely.updateTable('access_key').set(set).where('id', '=', keyId).execute()
     }
-    for (const change of [withoutScope, revoked, expired]) {
+    for (const change of [withoutScope, revoke, expire]) {
       keyId = await register()
       const { approvalId: id } = await ask(call('60'))
       const { answer } = (await approve(id)).body

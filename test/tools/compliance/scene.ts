@@ -75,7 +75,7 @@ export async function newPayer(services: Services, isVerified = true): Promise<P
 }
 
 /** The same services with other AML limits. */
-export function limitedBy(services: Services, aml: Partial<AmlLimits>): Services {
+export function withLimits(services: Services, aml: Partial<AmlLimits>): Services {
   return { ...services, settings: { ...services.settings, aml: { ...services.settings.aml, ...aml } } }
 }
 

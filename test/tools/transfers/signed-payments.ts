@@ -91,7 +91,7 @@ export async function signPermit(
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
 /** The malleable twin of a signature, which tokens reject: `s` in the upper half of the curve's order. */
-export function mirrored(signature: Hex): Hex {
+export function mirror(signature: Hex): Hex {
   const s = ORDER - BigInt(`0x${signature.slice(66, 130)}`)
   const v = signature.endsWith('1b') ? '1c' : '1b'
   return `0x${signature.slice(2, 66)}${s.toString(16).padStart(64, '0')}${v}`

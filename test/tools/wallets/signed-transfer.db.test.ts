@@ -156,7 +156,7 @@ onBothEngines('a signed transfer', (database) => {
     beforeAll(async () => {
       ;({ as, sign, authorization } = await make())
     })
-    const signed = async (changes: object = {}, at = noon): Promise<[Intent, string]> => {
+    const signIntent = async (changes: object = {}, at = noon): Promise<[Intent, string]> => {
       const intent = await scene.requestIntent(as, { ...one, ...changes }, { now: at })
       return [intent, await sign(intent)]
     }
@@ -167,7 +167,7 @@ onBothEngines('a signed transfer', (database) => {
 
     it('moves the money once, and a repeated call returns the same answer', async () => {
       const before = await scene.readBooks(findAccountId(as))
-      const [{ intentId }, signature] = await signed()
+      const [{ intentId }, signature] = await signIntent()
       const call = () => pay(as, { intentId, signature }, { idempotencyKey: intentId })
       const first = await call()
       expect(first).toMatchObject({ status: 'confirmed', authorization })
@@ -193,13 +193,13 @@ onBothEngines('a signed transfer', (database) => {
     })
 
     it('uses the newest open intent by default', async () => {
-      const [, signature] = await signed({ amount: '2' })
+      const [, signature] = await signIntent({ amount: '2' })
       expect(await pay(as, { amount: '2', signature })).toMatchObject({ status: 'confirmed', authorization })
     })
 
     it('is rejected with any member changed, and nothing is reserved or sent', async () => {
-      const [{ intentId }, signature] = await signed()
-      const [, other] = await signed({ amount: '3' })
+      const [{ intentId }, signature] = await signIntent()
+      const [, other] = await signIntent({ amount: '3' })
       const before = await state()
       const attempts = [
         { intentId, signature, amount: '1.000001' },
@@ -223,7 +223,7 @@ onBothEngines('a signed transfer', (database) => {
 
     it('is resumed by the job, with the same signature, when the chain did not answer', async () => {
       const before = await scene.readBooks(findAccountId(as))
-      const [{ intentId }, signature] = await signed()
+      const [{ intentId }, signature] = await signIntent()
       const dead: Chain = {
         ...services.chain,
         submit: () => Promise.reject(new Error('there is no connection')),
@@ -241,7 +241,7 @@ onBothEngines('a signed transfer', (database) => {
 
     it('is used by one of two concurrent calls, and the other’s hold is released', async () => {
       const before = await scene.readBooks(findAccountId(as))
-      const [{ intentId }, signature] = await signed()
+      const [{ intentId }, signature] = await signIntent()
       const calls = ['a', 'b'].map((key) =>
         pay(as, { intentId, signature }, { idempotencyKey: `${intentId} ${key}` }),
       )

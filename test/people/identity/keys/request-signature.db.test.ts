@@ -249,7 +249,7 @@ onBothEngines('a signed request', (database) => {
 
   it('is rejected after any change', async () => {
     const headers = await signPost()
-    const changed = (name: string, change: (value: string) => string) =>
+    const changeHeader = (name: string, change: (value: string) => string) =>
       authenticate(buildRaw({ ...headers, [name]: change(headers[name] ?? '') }, post))
     const tampered: [name: string, change: (value: string) => string][] = [
       [
@@ -275,7 +275,7 @@ onBothEngines('a signed request', (database) => {
       ['signature-input', () => '\u00e9'],
     ]
     for (const [name, change] of tampered)
-      await expect(changed(name, change), `${name}: ${change('x')}`).rejects.toMatchObject({
+      await expect(changeHeader(name, change), `${name}: ${change('x')}`).rejects.toMatchObject({
         code: 'signature_invalid',
       })
     await expect(authenticate(buildRaw(headers, post))).resolves.toMatchObject({ kind: 'key' })

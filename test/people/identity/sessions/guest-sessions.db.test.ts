@@ -41,7 +41,7 @@ onBothEngines('a guest’s session', (database) => {
   }
   const present = (given: string, now: Date, through = services) =>
     authenticateSession(through, { token: given, tokenHolder: 'browser' }, now)
-  const refused = (given: string, now: Date) =>
+  const expectRefusal = (given: string, now: Date) =>
     expect(present(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
   const addPasskey = async (now: Date) => {
     const principal = {
@@ -62,7 +62,7 @@ onBothEngines('a guest’s session', (database) => {
 
   it('has a token of 15 minutes, renewed by use as a person’s', async () => {
     await expect(present(token, new Date(noon.getTime() + 899_000))).resolves.toBeDefined()
-    await refused(token, new Date(noon.getTime() + 900_000))
+    await expectRefusal(token, new Date(noon.getTime() + 900_000))
     const { renewed } = await present(token, new Date(noon.getTime() + 600_000))
     expect(renewed?.expiresAt).toEqual(new Date(noon.getTime() + 1_500_000))
   })
@@ -91,7 +91,7 @@ onBothEngines('a guest’s session', (database) => {
 
   it('has a renewal that is no session token, and a session token that is no renewal', async () => {
     const renewal = await issueToken()
-    await refused(renewal, noon)
+    await expectRefusal(renewal, noon)
     await notRenewed(token, noon)
     for (const given of ['', 'x', `${renewal}x`, renewal.slice(0, -4)]) await notRenewed(given, noon)
     const elsewhere = { ...services, settings: { ...services.settings, origin: 'https://other.example' } }
@@ -119,7 +119,7 @@ onBothEngines('a guest’s session', (database) => {
     await lockAccount(database(), { accountId, reason: 'person', at: noon })
     await notRenewed(renewal, inDays(1), 'account_locked')
     await unlockAccount(database(), { accountId, at: noon })
-    await refused(token, noon)
+    await expectRefusal(token, noon)
     await notRenewed(renewal, inDays(1))
   })
 
@@ -136,7 +136,7 @@ onBothEngines('a guest’s session', (database) => {
     const { account, sessionToken } = await addPasskey(inDays(3))
     expect(account).toEqual(expect.objectContaining({ guest: false, displayName: 'Ada' }))
     const after = (hours: number) => new Date(inDays(3).getTime() + hours * 3_600_000)
-    await refused(sessionToken, after(0.25))
+    await expectRefusal(sessionToken, after(0.25))
     await notRenewed(renewal, after(0.1))
     const { principal } = await present(token, after(0.1))
     expect(principal).toMatchObject({ account: { id: accountId, guest: false } })

@@ -52,7 +52,7 @@ onBothEngines('payments', (database) => {
     expect(await insertPayment(database(), payment, at)).toBe(true)
     return payment
   }
-  const metered = async (id: string) =>
+  const readMetered = async (id: string) =>
     (await database().kysely.selectFrom('metering').selectAll().where('payment_id', '=', id).execute()).length
 
   it('begin once per authorization, under concurrent attempts', async () => {
@@ -91,7 +91,7 @@ onBothEngines('payments', (database) => {
       transaction_hash: hash,
     })
     expect(JSON.stringify((await findPayment(database(), id))?.answer)).toBe(JSON.stringify(answer))
-    expect(await metered(id)).toBe(1)
+    expect(await readMetered(id)).toBe(1)
     expect(await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')).toBe(before + 10_000n)
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })

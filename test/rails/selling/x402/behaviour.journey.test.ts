@@ -88,19 +88,19 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       { database, chain: world.chain, clock, log: silentLog, settings: { dataKey } },
       new AbortController().signal,
     )
-  const booked = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
+  const readRevenue = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
 
   describe.each(generations)('of a %s client', (generation) => {
     it('are metered and booked once each', async () => {
       const [sold, books, income] = [
         await shop.sold(),
-        await booked(),
+        await readRevenue(),
         await world.chain.readBalance('USDC', payTo),
       ]
       const buyer = await newBuyer(generation)
       expect(await readCode(await buyer.buy())).toMatchObject(paid)
       expect(await shop.sold()).toBe(sold + 1)
-      expect(await booked()).toBe(books + PRICE)
+      expect(await readRevenue()).toBe(books + PRICE)
       expect(await world.chain.readBalance('USDC', payTo)).toBe(income + PRICE)
       expect(await balanceOfSystem(database, external('base-sepolia'), 'USDC')).toBe(-(books + PRICE))
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
@@ -165,25 +165,25 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     it('are accepted once per idempotency key, whichever is sent', async () => {
       const [one, two] = [await newBuyer(generation), await newBuyer(generation)]
       await Promise.all([one.sign(), two.sign()])
-      const named =
+      const nameFetch =
         (key: string): typeof fetch =>
         (url, init) =>
           fetch(url, { ...init, headers: { ...init?.headers, 'idempotency-key': key } })
       const [sold, key] = [await shop.sold(), `once-${generation}`]
       shop.deliver = async () => ({ quoteId: 'quote_1', made: performance.now() })
-      const sent = await Promise.all([one, two, one, two].map(({ send }) => send(shop.url, named(key))))
+      const sent = await Promise.all([one, two, one, two].map(({ send }) => send(shop.url, nameFetch(key))))
       const answers = await Promise.all(sent.map(readCode))
       expect(answers[0]).toMatchObject(paid)
       for (const answer of answers) expect(answer).toEqual(answers[0])
-      expect(await readCode(await named(key)(shop.url))).toEqual(answers[0])
+      expect(await readCode(await nameFetch(key)(shop.url))).toEqual(answers[0])
       expect(await shop.sold()).toBe(sold + 1)
       expect((await one.spent()) + (await two.spent())).toBe(PRICE)
-      const other = await two.send(`${shop.url}&more=1`, named(key))
+      const other = await two.send(`${shop.url}&more=1`, nameFetch(key))
       expect(await readCode(other)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
       // A payment accepted earlier is bound to the new key too, and no other payment is accepted under that key.
       const [taken, free] = (await one.spent()) === PRICE ? [one, two] : [two, one]
-      expect(await readCode(await taken.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
-      expect(await readCode(await free.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
+      expect(await readCode(await taken.send(shop.url, nameFetch(`${key}-2`)))).toEqual(answers[0])
+      expect(await readCode(await free.send(shop.url, nameFetch(`${key}-2`)))).toEqual(answers[0])
       expect(await free.spent()).toBe(0n)
     })
 
@@ -191,18 +191,18 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const [poor, buyer] = [await newBuyer(generation, 0n), await newBuyer(generation)]
       await Promise.all([poor.sign(), buyer.sign()])
       const key = { 'idempotency-key': `freed-${generation}` }
-      const named: typeof fetch = (url, init) =>
+      const nameFetch: typeof fetch = (url, init) =>
         fetch(url, { ...init, headers: { ...init?.headers, ...key } })
-      expect((await poor.send(shop.url, named)).status).toBe(402)
-      expect((await named(shop.url)).status).toBe(402)
+      expect((await poor.send(shop.url, nameFetch)).status).toBe(402)
+      expect((await nameFetch(shop.url)).status).toBe(402)
       await world.pause()
-      const late = await buyer.send(shop.url, named)
+      const late = await buyer.send(shop.url, nameFetch)
       expect(late.status).toBe(503)
       // Requests with another payment or with none are held until the outcome is known.
-      for (const again of [await poor.send(shop.url, named), await named(shop.url)])
+      for (const again of [await poor.send(shop.url, nameFetch), await nameFetch(shop.url)])
         expect([again.status, findPendingId(again)]).toEqual([503, findPendingId(late)])
       await world.resume()
-      expect(await readCode(await named(shop.url))).toMatchObject(paid)
+      expect(await readCode(await nameFetch(shop.url))).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
     })
 

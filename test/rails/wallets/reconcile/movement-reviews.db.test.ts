@@ -70,7 +70,7 @@ onBothEngines('deposits that AML stops', (database) => {
     )
   }
   /** A wallet with the demo money that got a deposit of 25 units, with this verdict on its sender. */
-  const paid = async (given: Screening | undefined) => {
+  const payIn = async (given: Screening | undefined) => {
     verdict = given
     const wallet = await open()
     await pay(wallet.address, 25n)
@@ -103,7 +103,7 @@ onBothEngines('deposits that AML stops', (database) => {
   }
 
   it('are kept without being booked, and are no difference of books and chain', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     expect(await spendable(wallet)).toBe(full)
     expect(await findReview(wallet, 'open')).toMatchObject({
       money: { asset: 'USDC', units: 25n },
@@ -128,7 +128,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are credited once when released, and never after that', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const verdicts = await Promise.allSettled([
       decide(id, 'released'),
@@ -147,7 +147,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are never released by their receiver, or once the chain has lost them', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const decision = { id, status: 'released', reason: 'Mine.', at: systemClock() } as const
     const parts = { ...sending, chains: { of: () => chain } }
@@ -165,14 +165,14 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are blocked at once by a list, without a person', async () => {
-    const wallet = await paid({ result: 'blocked', lists: ['sandbox_sanctions'] })
+    const wallet = await payIn({ result: 'blocked', lists: ['sandbox_sanctions'] })
     expect(await findReview(wallet, 'blocked')).toMatchObject({ decidedBy: null })
     await compareFor(wallet)
     expect(await spendable(wallet)).toBe(full)
   })
 
   it('wait for a screening that does not answer, and follow its verdict', async () => {
-    const [later, bad] = [await paid(undefined), await paid(undefined)]
+    const [later, bad] = [await payIn(undefined), await payIn(undefined)]
     expect(await findReview(later, 'open')).toMatchObject({ lists: ['screening_unavailable'] })
     expect(await screenKeptDeposits(sending, running)).toBe(2)
     expect(await spendable(later)).toBe(full)
@@ -187,8 +187,8 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are not credited after the owner moved the tokens away, by an administrator or by the screening', async () => {
-    const reviewed = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const unscreened = await paid(undefined)
+    const reviewed = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const unscreened = await payIn(undefined)
     for (const { accountId } of [reviewed, unscreened]) {
       // Everything that is booked is promised, so that the withdrawal finds nothing that it could be booked from.
       await reserveOrder(sending, { accountId, units: full })
@@ -205,7 +205,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are credited only as far as the chain has their tokens, however many are released at once', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     for (const given of [{ result: 'review', lists: ['sandbox_review'] } as const, undefined, undefined]) {
       verdict = given
       await pay(wallet.address, 25n)
@@ -236,7 +236,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are credited all at once while the chain has the tokens of all', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     await pay(wallet.address, 25n)
     await watch(running)
     const page = { limit: 100, after: null }
@@ -248,7 +248,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are covered neither by blocked deposits nor by ones that are not booked yet', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     await reserveOrder(sending, { accountId: wallet.accountId, units: full })
     await chain.submit(buildTransfer(wallet.accountId, outsideAddress, 25n))
@@ -264,7 +264,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are not credited by the screening once a reorganization has removed them', async () => {
-    const wallet = await paid(undefined)
+    const wallet = await payIn(undefined)
     verdict = { result: 'clear', lists: [] }
     const forgetful = { ...sending, chain: { ...chain, transaction: async () => undefined } }
     expect(await screenKeptDeposits(forgetful, running)).toBe(0)
@@ -276,7 +276,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('can be blocked without their chain', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const of = () => {
       throw new Error('the deployment is no longer on this chain')
@@ -320,7 +320,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('do not bring back money that was missing', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const place = { accountId: wallet.accountId, token: 'USDC', place: chain.name } as const
     await freeze(sending, place, { onChain: full - 25n, leaving: 0n, units: 25n, at: systemClock() })
     expect(await spendable(wallet)).toBe(full - 25n)

@@ -28,7 +28,7 @@ onBothEngines('a relay that the chain lost', (database) => {
   })
 
   /** Relays a payment that is valid for a time. @returns the number of those missing, some minutes later. */
-  const relayed = async (validMs: number) => {
+  const submitRelay = async (validMs: number) => {
     const at = systemClock()
     const validBefore = BigInt(Math.floor((at.getTime() + validMs) / 1_000))
     const signed = await signAuthorization(chain, payer, { to: outsideAddress, value: 9n, validBefore })
@@ -68,13 +68,13 @@ onBothEngines('a relay that the chain lost', (database) => {
   }
 
   it('is resent until its signature has expired', async () => {
-    const missingAfter = await relayed(3 * MINUTE_MS)
+    const missingAfter = await submitRelay(3 * MINUTE_MS)
     expect([await missingAfter(1), sent]).toEqual([1, 1])
     expect([await missingAfter(4), sent]).toEqual([0, 0])
   })
 
   it('is given up after minutes, although its signature is valid for years', async () => {
-    const missingAfter = await relayed(10 * 365 * 24 * 60 * MINUTE_MS)
+    const missingAfter = await submitRelay(10 * 365 * 24 * 60 * MINUTE_MS)
     expect([await missingAfter(7), sent]).toEqual([1, 1])
     expect([await missingAfter(9), sent]).toEqual([0, 0])
   })

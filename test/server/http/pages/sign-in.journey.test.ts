@@ -81,15 +81,15 @@ describe('the sign-in page', () => {
       body: '{}',
     })
     const [cookie = ''] = (guest.headers.get('set-cookie') ?? '').split(';')
-    const ledTo = async (search: string) => {
+    const follow = async (search: string) => {
       const { status, headers } = await get(`/sign-in${search}`, { headers: { cookie } })
       return [status, headers.get('location')]
     }
-    expect(await ledTo('')).toEqual([302, '/'])
+    expect(await follow('')).toEqual([302, '/'])
     const own = '/activity?kind=card&agentId=key_1'
-    expect(await ledTo(`?next=${encodeURIComponent(own)}`)).toEqual([302, own])
+    expect(await follow(`?next=${encodeURIComponent(own)}`)).toEqual([302, own])
     for (const evil of ['//evil.example', '/\\evil.example', 'https://evil.example', '/%5Cevil.example'])
-      expect([evil, ...(await ledTo(`?next=${encodeURIComponent(evil)}`))]).toEqual([evil, 302, '/'])
+      expect([evil, ...(await follow(`?next=${encodeURIComponent(evil)}`))]).toEqual([evil, 302, '/'])
     expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
   })
 
