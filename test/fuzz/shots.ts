@@ -194,12 +194,12 @@ export function plansFor(
       const memory = memories.of(drawn.caller)
       const places = drawn.damage.length > 0 && body === null ? damagedAll(drawn, drawn.damage) : drawn
       const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-        escape(writePart(readMember(places.path, name), memory)),
+        escapeText(writePart(readMember(places.path, name), memory)),
       )
       const query = [
         ...Object.entries(isObject(places.query) ? places.query : {}),
         ...(drawn.strangeQuery === null ? [] : [drawn.strangeQuery]),
-      ].map(([name, value]) => `${escape(name)}=${escape(writePart(value, memory))}`)
+      ].map(([name, value]) => `${escapeText(name)}=${escapeText(writePart(value, memory))}`)
       const sent = drawn.body === null ? null : drawn.damage.reduce<Part>(applyDamage, drawn.body)
       const text = sent === null || method === 'GET' ? null : drawn.textDamage(write(sent, memory))
       return {
@@ -230,7 +230,7 @@ function readMember(value: Part, name: string): Part {
 }
 
 /** A text for a URL. A lone surrogate has no encoding, so its bytes are sent verbatim. */
-function escape(text: string): string {
+function escapeText(text: string): string {
   return [...text.slice(0, 4_000)]
     .map((character) => (/\p{Surrogate}/u.test(character) ? '%ED%A0%80' : encodeURIComponent(character)))
     .join('')

@@ -26,10 +26,10 @@ onBothEngines('signing in with a passkey', (database) => {
   let register: PasskeyScene['register']
   let login: PasskeyScene['login']
   let asPerson: PasskeyScene['asPerson']
-  let locatePasskeys: PasskeyScene['readPasskeys']
+  let readPasskeys: PasskeyScene['readPasskeys']
   beforeEach(async () => {
     services = await servicesOn(database())
-    ;({ device, call, begin, register, login, asPerson, locatePasskeys } = passkeyScene(services))
+    ;({ device, call, begin, register, login, asPerson, readPasskeys } = passkeyScene(services))
   })
 
   it('needs no name: the passkey identifies its account', async () => {
@@ -39,7 +39,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect(publicKey.allowCredentials ?? []).toEqual([])
     const later = await login(inMinutes(3))
     expect(later.account).toEqual(account)
-    const { passkeys } = await locatePasskeys(await asPerson((await login()).sessionToken))
+    const { passkeys } = await readPasskeys(await asPerson((await login()).sessionToken))
     expect(passkeys).toMatchObject([{ lastUsedAt: noon.toISOString() }])
   })
 
