@@ -5,7 +5,6 @@
 import { execFile, spawn } from 'node:child_process'
 import {
   chmodSync,
-  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -97,7 +96,7 @@ const parts = {
     const options = { bundle: true, format: 'esm', target: 'es2022', minify: true, logLevel: 'warning' }
     await Promise.all([
       typescript('src/client'),
-      build({ ...options, entryPoints: ['src/client/index.ts'], outfile: '.build/client/index.js' }),
+      build({ ...options, entryPoints: ['src/client/index.ts'], outfile: 'src/client/.build/index.js' }),
     ])
     await packClient()
   },
@@ -118,17 +117,11 @@ const parts = {
 
 /** Packs the client by itself: the gateway serves the package, which depends on nothing. */
 async function packClient() {
-  const { version, license, engines } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const entry = { types: './index.d.ts', default: './index.js' }
-  const description = 'The client of a Bursar gateway: wallets, payouts, cards, orders and purchases, with types.'
-  const manifest = { name: 'bursar-client', version, description, license, type: 'module', engines, exports: entry }
-  writeFileSync('.build/client/package.json', JSON.stringify({ ...manifest, files: ['*.js', '*.d.ts'] }))
-  copyFileSync('LICENSE', '.build/client/LICENSE')
-  copyFileSync('docs/client.md', '.build/client/README.md')
   // Packing is wanted even where the build runs within a trial of packing.
-  const packing = ['pack', '--silent', '--ignore-scripts', '--dry-run=false', '--pack-destination=..']
-  await run('npm', packing, { cwd: '.build/client' })
-  renameSync(`.build/bursar-client-${version}.tgz`, '.build/bursar-client.tgz')
+  const packing = ['pack', '--json', '--ignore-scripts', '--dry-run=false', '--pack-destination=../../.build']
+  const { stdout } = await run('npm', packing, { cwd: 'src/client' })
+  const [{ filename }] = JSON.parse(stdout)
+  renameSync(`.build/${filename}`, '.build/bursar-client.tgz')
 }
 
 /**

@@ -7,6 +7,8 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /bursar
 COPY package.json package-lock.json .npmrc ./
+COPY src/client/package.json src/client/
+COPY src/console/package.json src/console/
 RUN npm ci --ignore-scripts && npm rebuild esbuild
 COPY . .
 ARG OMIT
@@ -16,6 +18,8 @@ FROM node:22-bookworm-slim
 WORKDIR /bursar
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/var/lib/bursar
 COPY package.json package-lock.json .npmrc LICENSE NOTICE ./
+COPY src/client/package.json src/client/
+COPY src/console/package.json src/console/
 ARG OMIT
 RUN npm ci --omit=dev $OMIT --ignore-scripts && npm cache clean --force \
   && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"

@@ -15,5 +15,6 @@ export function setup(): void {
 function newest(path: string): number {
   const { mtimeMs } = statSync(path)
   if (!statSync(path).isDirectory()) return mtimeMs
-  return Math.max(...readdirSync(path).map((name) => newest(join(path, name))))
+  const names = readdirSync(path).filter((name) => name !== '.build')
+  return Math.max(...names.map((name) => newest(join(path, name))))
 }

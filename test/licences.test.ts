@@ -16,13 +16,14 @@ const lock = z
         license: z.string().optional(),
         dev: z.boolean().optional(),
         optional: z.boolean().optional(),
+        link: z.boolean().optional(),
       }),
     ),
   })
   .parse(JSON.parse(readFileSync('package-lock.json', 'utf8')))
 const notice = readFileSync('NOTICE', 'utf8')
 const shipped = Object.entries(lock.packages)
-  .filter(([path, { dev }]) => path !== '' && dev !== true)
+  .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && dev !== true && link !== true)
   .map(([path, rest]) => ({ name: path.replace(/^.*node_modules\//, ''), ...rest }))
 
 it('names every package that is shipped under another licence', () => {

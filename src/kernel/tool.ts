@@ -88,14 +88,6 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** Continues the description for readers of the REST API, who have time. */
   readonly restDescription?: string
   readonly route: Route
-  /**
-   * `public`: no authentication. `person`: a session. `admin`: an administrator's session. `account`: a session, or a
-   * key with the scopes.
-   */
-  readonly who: 'public' | 'person' | 'admin' | 'account'
-  readonly scopes: readonly Scope[]
-  /** True if the tool is served over MCP. */
-  readonly mcp: boolean
   /** Input members of no use to a key. The MCP tool does not list them. */
   readonly restOnly?: readonly string[]
   /** Optional input members that every key needs. */
@@ -138,12 +130,23 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly example?: z.input<Input>
 }
 
+/**
+ * Who may call a tool. `person`: a session. `admin`: an administrator's session. `account`: a session, or a key with the scopes.
+ * `public`: no authentication; its scopes are those that a key needs. Keys, and therefore MCP, reach the last two only.
+ * @property mcp true if the tool is served over MCP.
+ */
+type Access =
+  | { readonly who: 'person' | 'admin'; readonly scopes?: never; readonly mcp?: never }
+  | { readonly who: 'account'; readonly scopes: readonly Scope[]; readonly mcp: boolean }
+  | { readonly who: 'public'; readonly scopes?: readonly Scope[]; readonly mcp?: true }
+
 interface Runs<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
   readonly run: (context: Context, input: z.output<Input>) => Promise<z.input<Output>>
 }
 
 /** A tool that moves no money. One that writes declares its proof, because it may promise or release money. */
 export type PlainTool<Input extends z.ZodType, Output extends z.ZodType> = Runs<Input, Output> &
+  Access &
   (
     | { readonly effect: 'read'; readonly proof?: Proof }
     | { readonly effect: 'write'; readonly proof: Exclude<Proof, 'loosening'> }
@@ -195,6 +198,7 @@ export type SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> 
   Output,
   Facts
 > &
+  Access &
   (
     | { readonly proof: 'step-up' | 'payer'; readonly spend: PlanSpend<Input, SpendPlan<Facts>> }
     | { readonly proof: 'signature'; readonly spend: PlanSpend<Input, SignedSpendPlan<Facts>> }
@@ -219,6 +223,9 @@ export interface Call {
 }
 
 export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
+  readonly who: Access['who']
+  readonly scopes: readonly Scope[]
+  readonly mcp: boolean
   readonly effect: Effect
   readonly proof: Proof | 'payer'
   /** Declared directions by member; null: no member of it loosens by itself. */
@@ -241,6 +248,8 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   const encode = (result: unknown) => asObject(definition.output.parse(result))
   return {
     ...definition,
+    scopes: definition.scopes ?? [],
+    mcp: definition.mcp ?? false,
     proof: definition.proof ?? 'none',
     loosens: 'loosens' in definition ? definition.loosens : null,
     isSold: definition.effect === 'spend' && definition.sale !== undefined,

@@ -22,7 +22,7 @@ describe.skipIf(executable === undefined)('the client in Chromium', () => {
       page.route(path, (route) =>
         route.fulfill({ body: readFileSync(file, 'utf8'), contentType: 'text/javascript' }),
       )
-    await serve('**/assets/client.js', '.build/client/index.js')
+    await serve('**/assets/client.js', 'src/client/.build/index.js')
     await serve('**/assets/in-browser.js?*', 'test/client/in-browser.js')
     await page.goto('/sign-in')
     const { keyId, publicKey, privateKey } = newKey()

@@ -30,7 +30,7 @@ describe('the package of the client', () => {
     await run('npm', ['install', ...quietly, `${origin}/bursar-client.tgz`], { cwd: folder })
     const modules = join(folder, 'node_modules')
     expect(readdirSync(modules).filter((name) => !name.startsWith('.'))).toEqual(['bursar-client'])
-    const files = readdirSync(join(modules, 'bursar-client'))
+    const files = readdirSync(join(modules, 'bursar-client'), { recursive: true, encoding: 'utf8' })
     const bytes = files.reduce((sum, name) => sum + statSync(join(modules, 'bursar-client', name)).size, 0)
     expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
     const { version } = z

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { parseAbi, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { signedPaymentTypes } from '../../src/core/base/signed-payment-types.ts'
 import { type Address, type Chain, type Hex, tokenAddress } from '../../src/providers/chain/port.ts'
 
 const authorizationAbi = parseAbi([
@@ -15,27 +16,6 @@ const authorizationAbi = parseAbi([
   'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
   'function transferFrom(address from, address to, uint256 value) returns (bool)',
 ])
-
-const permitTypes = {
-  Permit: [
-    { name: 'owner', type: 'address' },
-    { name: 'spender', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-  ],
-} as const
-
-const authorizationTypes = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 
 /** Declares this part of the suite. @param chain returns the chain once the suite has opened it. */
 export function testAuthorizations(chain: () => Chain): void {
@@ -95,7 +75,7 @@ export function testAuthorizations(chain: () => Chain): void {
       }
       const typedData = {
         domain: domain(),
-        types: authorizationTypes,
+        types: signedPaymentTypes,
         primaryType: 'TransferWithAuthorization',
         message,
       } as const
@@ -185,7 +165,7 @@ export function testAuthorizations(chain: () => Chain): void {
       const before = await readBalance(to)
       const signature = await payer.signTypedData({
         domain: domain(),
-        types: permitTypes,
+        types: signedPaymentTypes,
         primaryType: 'Permit',
         message: {
           owner: payer.address,

@@ -39,7 +39,7 @@ async function main(): Promise<number> {
       .looseObject({ demoApiKey: z.string() })
       .parse(await (await fetch(`${gateway.origin}/sandbox/credentials`)).json())
     say(`The document has ${(document.length / 1000).toFixed(0)} KB.`)
-    const client = gzipSync(readFileSync('.build/client/index.js'), { level: 9 }).length
+    const client = gzipSync(readFileSync('src/client/.build/index.js'), { level: 9 }).length
     say(`The published client has ${(client / 1000).toFixed(1)} KB, compressed, of at most ${MAX_CLIENT_KB}.`)
     if (client > MAX_CLIENT_KB * 1000) return 1
     prepare(document)

@@ -17,6 +17,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { signedPaymentTypes } from '../../src/core/base/signed-payment-types.ts'
 import { type Address, type Hex, MINT_MARK } from '../../src/providers/chain/port.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
@@ -45,16 +46,6 @@ const entryPointAbi = parseAbi([
   'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',
   'function handleOps(PackedUserOperation[] ops, address beneficiary)',
 ])
-const transferTypes = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 const usdc = { name: 'USDC', version: '2', chainId: 84532 }
 const quote = '/api/x402/fx?from=USD&to=EUR&amount=100'
 const newKey = () => privateKeyToAccount(generatePrivateKey())
@@ -120,7 +111,7 @@ describe('the books of a gateway under attack', () => {
     const message = { from: key.address, to, value, validAfter: 0n, validBefore: 4_000_000_000n, nonce }
     const domain = { ...usdc, verifyingContract: token }
     const primaryType = 'TransferWithAuthorization'
-    const signature = await key.signTypedData({ domain, types: transferTypes, primaryType, message })
+    const signature = await key.signTypedData({ domain, types: signedPaymentTypes, primaryType, message })
     const text = { value: `${value}`, validAfter: '0', validBefore: '4000000000' }
     return { message, signature, authorization: { ...message, ...text } }
   }

@@ -13,6 +13,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { baseSepolia } from 'viem/chains'
 import { z } from 'zod'
 import { sandboxTokens } from '../../src/chain/rpc/networks.ts'
+import { signedPaymentTypes } from '../../src/core/base/signed-payment-types.ts'
 import type { Address, Hex } from '../../src/providers/chain/port.ts'
 import { type Person, requestJson, signInByEmail } from './people.ts'
 
@@ -50,16 +51,6 @@ const entryPointAbi = parseAbi([
   'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',
   'function handleOps(PackedUserOperation[] ops, address beneficiary)',
 ])
-const transferTypes = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 const quote = '/api/x402/fx?from=USD&to=EUR&amount=100'
 /** High fees, to be mined ahead of all pending transactions. */
 const fees = { maxFeePerGas: 10n ** 15n, maxPriorityFeePerGas: 10n ** 15n }
@@ -223,7 +214,7 @@ export async function newOutsider(origin: string, rpcUrl: string): Promise<Outsi
     const validBefore = BigInt(Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000) + VALID_S)
     const message = { from: address, to, value, validAfter: 0n, validBefore, nonce }
     const primaryType = 'TransferWithAuthorization'
-    const signature = await key.signTypedData({ domain, types: transferTypes, primaryType, message })
+    const signature = await key.signTypedData({ domain, types: signedPaymentTypes, primaryType, message })
     const authorization = { ...message, value: `${value}`, validAfter: '0', validBefore: `${validBefore}` }
     return { message, signature, shown: authorization }
   }

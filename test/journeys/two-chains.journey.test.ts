@@ -17,6 +17,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createSigner, wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
+import { signedPaymentTypes } from '../../src/core/base/signed-payment-types.ts'
 import { chainFacts } from '../../src/core/money/chains.ts'
 import type { Address, Hex } from '../../src/providers/chain/port.ts'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
@@ -145,16 +146,7 @@ describe.each([
       const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
       const signature = await payer.signTypedData({
         domain: { name: tokenName, version, chainId: findChainId(name), verifyingContract },
-        types: {
-          TransferWithAuthorization: [
-            { name: 'from', type: 'address' },
-            { name: 'to', type: 'address' },
-            { name: 'value', type: 'uint256' },
-            { name: 'validAfter', type: 'uint256' },
-            { name: 'validBefore', type: 'uint256' },
-            { name: 'nonce', type: 'bytes32' },
-          ],
-        },
+        types: signedPaymentTypes,
         primaryType: 'TransferWithAuthorization',
         message: { from: payer.address, to, value, validAfter: 0n, validBefore: 4_000_000_000n, nonce },
       })

@@ -23,10 +23,8 @@ export default defineTool({
   description: `Spends that failed or came back are not counted. Volume and refusals count the newest ${MAX_COUNTED_DECISIONS.toLocaleString('en')} decisions at most.`,
   route: 'GET /api/admin/figures',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     asOf: z.string().describe('Time of the figures, ISO 8601 UTC.'),

@@ -10,9 +10,7 @@ export default defineTool({
   description: 'Use it to show why a spend was allowed. `used` leaves out spends that came back since.',
   route: 'GET /api/agents/decisions/{id}/rules',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({ id: z.string().max(64).describe('Decision: `dec_…`.') }),
   output: z.strictObject({
     decisionId: z.string().describe('`dec_…`.'),

@@ -13,9 +13,7 @@ export default defineTool({
     'Each has the call that waits, the rules that it broke, and until when it can be decided. Continue with `cursor`.',
   route: 'GET /api/approvals',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({ ...pageMembers, status: approvalStatus.optional().describe('Filter by status.') }),
   output: z.strictObject({
     approvals: z.array(approvalView).describe('Approvals of this page, newest first.'),

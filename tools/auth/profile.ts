@@ -12,10 +12,8 @@ export default defineTool({
   description: 'Cards that were issued keep their holder’s name; a verified identity stays.',
   route: 'PATCH /api/auth/profile',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'loosening',
-  mcp: false,
   loosens: { displayName: 'never' },
   input: z.strictObject({
     displayName: displayNameInput.describe('New display name, 1 to 80 characters.'),

@@ -12,10 +12,8 @@ export default defineTool({
     'For a review that is `pending` because its level asks for documents: the owner opens `url` before `expiresAt`. The review goes on by itself once they are there. The sandbox needs none, and answers null.',
   route: 'POST /api/compliance/kyc/page',
   who: 'person',
-  scopes: [],
   // Nothing of ours changes, and the link, which opens the person's own review, is stored nowhere.
   effect: 'read',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     url: z.string().nullable().describe('Page of the reviewer, for its owner only; null: none is needed.'),

@@ -9,10 +9,8 @@ export default defineTool({
   description: '404 `not_found` for a page that does not exist. The answer has the counts of the page.',
   route: 'POST /api/docs/feedback',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   rate: 'feedback',
   input: z.strictObject({
     page: z

@@ -26,11 +26,9 @@ export default defineTool({
     'The seller is asked for its price first. Sign `challenge` with a passkey or `typedData` with a registered EVM key, then send the signature to POST /api/purchases with the same members and `intentId`. Nothing is reserved until then. The signature pays this price to this payee, or nothing: if the seller then asks for something else, get a new intent.',
   route: 'POST /api/purchases/intent',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
   ownTransactions: true,
-  mcp: false,
   rail: 'x402-purchases',
   input: z.strictObject(purchaseMembers).superRefine(refinePurchase),
   output: intentView.extend({

@@ -43,7 +43,6 @@ export default defineTool({
     'Use it after `rail_disabled`, or for fees. Nothing moves on a rail that is `disabled` or `unknown`.',
   route: 'GET /api/rails',
   who: 'public',
-  scopes: [],
   effect: 'read',
   mcp: true,
   rate: 'rails',

@@ -18,9 +18,7 @@ export default defineTool({
   description: 'Everything here is worth nothing and exists in the sandbox only.',
   route: 'GET /sandbox/credentials',
   who: 'public',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   only: 'sandbox',
   input: z.strictObject({}),
   output: z.strictObject({

@@ -15,10 +15,8 @@ export default defineTool({
     'The deposit arrives in the states that the provider sends, and is screened: `from` names the sender.',
   route: 'POST /sandbox/deposits',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   only: 'sandbox',
   ownTransactions: true,
   input: z.strictObject({

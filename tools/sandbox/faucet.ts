@@ -29,10 +29,8 @@ export default defineTool({
     'Send `address` and `amount`; or, with a session, an empty object, which funds your own wallet like a guest’s, once an hour.',
   route: 'POST /sandbox/faucet',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   only: 'sandbox',
   ownTransactions: true,
   input: z

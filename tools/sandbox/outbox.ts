@@ -12,9 +12,7 @@ export default defineTool({
   description: `At most ${MAX_MESSAGES} messages of the last day. Channels with a configured provider are not included.`,
   route: 'GET /sandbox/outbox',
   who: 'public',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   only: 'sandbox',
   input: z.strictObject({}),
   output: z.strictObject({

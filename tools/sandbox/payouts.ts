@@ -15,10 +15,8 @@ export default defineTool({
     'A paid payout may still be returned. Payouts to an account number that ends in 0000 wait for this; others are paid by themselves within five seconds.',
   route: 'POST /sandbox/payouts',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   only: 'sandbox',
   ownTransactions: true,
   input: z.strictObject({

@@ -13,10 +13,8 @@ export default defineTool({
     'Below 0.98 of its currency the token is not counted at par and nothing is paid with it; at 0.98 or more it is again, within a second.',
   route: 'POST /sandbox/prices',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   only: 'sandbox',
   ownTransactions: true,
   input: z

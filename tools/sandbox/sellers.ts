@@ -11,9 +11,7 @@ export default defineTool({
     'Buy from them with POST /api/purchases, or with any x402 or MPP client. `honest: false` breaks the promise that `about` names.',
   route: 'GET /sandbox/sellers',
   who: 'public',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   only: 'sandbox',
   input: z.strictObject({}),
   output: z.strictObject({

@@ -16,10 +16,8 @@ export default defineTool({
     'Use it when a device or a key is lost: it needs no second factor. Recovery (POST /api/auth/recovery/start) opens the account again.',
   route: 'POST /api/security/lock',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   stops: true,
   input: z.strictObject({}),
   output: z.strictObject({

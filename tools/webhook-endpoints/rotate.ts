@@ -17,10 +17,8 @@ export default defineTool({
     'Only the current and the new secret sign: a second rotation within the day ends the oldest at once.',
   route: 'POST /api/webhook-endpoints/{id}/rotate',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   shownOnce: ['secret'],
   input: z.strictObject({ id: endpointId }),
   output: z.strictObject({

@@ -20,10 +20,8 @@ export default defineTool({
     'Disabling ends its open deliveries. What happens while it is disabled is not delivered later: read GET /api/events.',
   route: 'PATCH /api/webhook-endpoints/{id}',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({
     id: endpointId,
     ...endpointMembers,

@@ -2,28 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { parseAbi } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { signedPaymentTypes as types } from '../../../src/core/base/signed-payment-types.ts'
 import type { Address, Chain, Hex } from '../../../src/providers/chain/port.ts'
 
 const FOREVER = 4_000_000_000n
 const noncesAbi = parseAbi(['function nonces(address owner) view returns (uint256)'])
-
-const types = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-  Permit: [
-    { name: 'owner', type: 'address' },
-    { name: 'spender', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-  ],
-} as const
 
 /** Overrides of USDC's signing domain. */
 interface OtherDomain {

@@ -11,10 +11,8 @@ export default defineTool({
     'For support: it shows ids, names and states, never an address or a document. Continue with `cursor`.',
   route: 'GET /api/admin/accounts',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({
     ...pageMembers,
     search: z

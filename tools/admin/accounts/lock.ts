@@ -12,10 +12,8 @@ export default defineTool({
   description: 'Use it when an account is in wrong hands. Its money stays where it is.',
   route: 'POST /api/admin/accounts/{id}/lock',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   stops: true,
   input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
   output: z.strictObject({

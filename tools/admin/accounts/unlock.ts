@@ -13,10 +13,8 @@ export default defineTool({
   description: 'The owner signs in again. Keys that were revoked stay revoked.',
   route: 'POST /api/admin/accounts/{id}/unlock',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
   output: z.strictObject({
     id: z.string().describe('`acct_…`'),

@@ -10,10 +10,8 @@ export default defineTool({
     'For example, a broker reports more shares than were ordered, a deposit belongs to another customer, or a decision fails authentication. Nothing is booked, and the object of the alarm stops, with its money held, until the alarm is resolved. Returns the 200 oldest.',
   route: 'GET /api/admin/alarms',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     alarms: z

@@ -14,10 +14,8 @@ export default defineTool({
     'The next report about the object is checked as usual and may raise the alarm again. Resolving books nothing. The note and the administrator are recorded.',
   route: 'POST /api/admin/alarms/resolve',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),
     objectId: z.string().max(200).describe('Object of the alarm.'),

@@ -13,10 +13,8 @@ export default defineTool({
     'Debts are collected automatically from whatever their account has or receives. A debt of kind `settlement` stands for stablecoins spent by a card whose transfer to the treasury the chain keeps refusing: they stay held, and the transfer is retried at `nextTryAt`. Returns the 200 oldest.',
   route: 'GET /api/admin/debts',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     debts: z

@@ -12,10 +12,8 @@ export default defineTool({
     'Wallets are compared in turn; pending transfers explain a difference up to their amounts. Deposits are credited from their logs within seconds. Money missing on the chain is frozen and listed under `shortfalls` until the chain holds it again. Returns the 200 latest of each.',
   route: 'GET /api/admin/drift',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     drifts: z

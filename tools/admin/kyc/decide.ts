@@ -13,11 +13,9 @@ export default defineTool({
     '`approve`: the applicant is a different person, and the application goes to the identity reviewer; erased data may be submitted again. `reject`: permanent, for every level. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/kyc/{id}',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`kyc_…`'),
     decision: z.enum(['approve', 'reject']).describe('`approve`: the applicant is a different person.'),

@@ -14,10 +14,8 @@ export default defineTool({
     'Shows the applicant’s data beside the list’s entries. It is personal data, for this decision only.',
   route: 'GET /api/admin/kyc',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     applications: z

@@ -22,11 +22,9 @@ export default defineTool({
     '`release`: that spend passes once when it is sent again within 24 hours, under every other rule; a deposit is credited at once; a recovery unlocks its account with paused keys and ended sessions. `block`: never. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/reviews/{id}',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`rev_…`'),
     decision: z

@@ -37,10 +37,8 @@ export default defineTool({
     'A spend was denied with `aml_blocked` and `screening.result: review`; a deposit was not credited. The person of a recovery has proved to be the owner, and the account stays locked until the decision. Deposits from a blocked address are listed as `blocked`, without a decision; those with the list `screening_unavailable` are screened again, and released or blocked by the answer. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
   route: 'GET /api/admin/reviews',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({
     ...pageMembers,
     status: z.enum(statuses).optional().describe('Filter by status; `open` by default.'),

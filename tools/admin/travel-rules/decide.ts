@@ -13,10 +13,8 @@ export default defineTool({
     '`approve`: it is a different party; the account may pay the destination again and submit the same names for it. `reject`: the account can never pay the destination. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/travel-rules/{id}',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`tr_…`'),
     decision: z.enum(['approve', 'reject']).describe('`approve`: it is a different party.'),

@@ -13,10 +13,8 @@ export default defineTool({
     'Shows all names in the data beside the list’s entries. It is personal data, for this decision only.',
   route: 'GET /api/admin/travel-rules',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     records: z

@@ -11,10 +11,8 @@ export default defineTool({
     'Sign its bytes with the new key and send the signature with POST /api/agents/keys. A challenge is used once.',
   route: 'POST /api/agents/keys/challenge',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     challenge: z.string().describe('Text to sign with Ed25519, unchanged; the signature is `proof`.'),

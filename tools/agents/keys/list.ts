@@ -19,9 +19,7 @@ export default defineTool({
     'Grants of MCP clients are agents too. `include: api_keys` adds API keys, which spend under a policy as well. Continue with `cursor`.',
   route: 'GET /api/agents/keys',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({
     ...pageMembers,
     status: keyStatusFilter,

@@ -21,9 +21,7 @@ export default defineTool({
     'Reserved money counts as used until its outcome is known. `resetsAt` says when each window ends.',
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: z.strictObject({
     agentId: z.string().describe('`key_…`'),

@@ -13,9 +13,7 @@ export default defineTool({
     'Approve it with POST /api/agents/keys {registration, publicKey, name, scopes, policy}. Whoever approves becomes the owner, so compare `userCode` with what the agent shows.',
   route: 'GET /api/agents/registrations/{code}',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the registration.') }),
   output: z.strictObject({

@@ -12,9 +12,7 @@ export default defineTool({
     'Poll it while `pending`. Once approved, `key` has the `agentId` and its scopes. A registration is decided once, within 15 minutes.',
   route: 'POST /api/agents/registrations/{code}/outcome',
   who: 'public',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({
     code: z.string().max(64).describe('Code of the registration.'),
     secret: z.string().max(64).describe('Secret from the start of the registration.'),

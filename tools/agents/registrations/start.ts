@@ -16,10 +16,8 @@ export default defineTool({
     'For agents: "bursar agent register" does all of it. Show `connectUrl` and `userCode` to the owner, then send `secret` to POST /api/agents/registrations/{code}/outcome every `intervalSeconds` until it is decided. The code grants nothing; the private key never leaves the agent.',
   route: 'POST /api/agents/registrations',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   rate: 'registrations',
   input: z.strictObject({
     name: grantMembers.name

@@ -15,10 +15,8 @@ export default defineTool({
     'The session is among GET /api/auth/sessions, with the method `device`, and can be ended there. A session that was made this way cannot allow others.',
   route: 'POST /api/auth/devices/{code}/allow',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'recent',
-  mcp: false,
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the sign-in.') }),
   output: z.strictObject({

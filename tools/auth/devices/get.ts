@@ -12,9 +12,7 @@ export default defineTool({
     'Whoever allows it gives the program a session of their own account, so compare `userCode` with what the program shows.',
   route: 'GET /api/auth/devices/{code}',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the sign-in.') }),
   output: z.strictObject({

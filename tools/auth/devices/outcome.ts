@@ -14,10 +14,8 @@ export default defineTool({
     'Poll it while `pending`. The session is handed out once, to the program that started the sign-in, which is decided within ten minutes.',
   route: 'POST /api/auth/devices/{code}/outcome',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   opensSession: true,
   input: z.strictObject({
     code: z.string().max(64).describe('Code of the sign-in.'),

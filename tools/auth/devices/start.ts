@@ -12,10 +12,8 @@ export default defineTool({
     '"bursar login" does all of it. Show `deviceUrl` and `userCode` to the person, then send `secret` to POST /api/auth/devices/{code}/outcome every `intervalSeconds` until it is decided. The code grants nothing.',
   route: 'POST /api/auth/devices',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   rate: 'devices',
   input: z.strictObject({
     name: z

@@ -16,10 +16,8 @@ export default defineTool({
     'A wrong, used, expired or unknown code always gives the same 401. A wrong code counts against the code, never against the account. With "link" the destination is added to the signed-in account, which needs a fresh second factor if one is enrolled.',
   route: 'POST /api/auth/otp/verify',
   who: 'public',
-  scopes: [],
   effect: 'write',
   proof: 'conditional',
-  mcp: false,
   stops: true,
   opensSession: true,
   input: codeVerification.extend({

@@ -12,9 +12,7 @@ export default defineTool({
   description: '`current` marks the one that asks. DELETE /api/auth/sessions/{id} ends another.',
   route: 'GET /api/auth/sessions',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     sessions: z

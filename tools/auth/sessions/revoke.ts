@@ -17,10 +17,8 @@ export default defineTool({
     'Push messages to the browsers of these sessions end with them, and the owner is told by mail.',
   route: 'DELETE /api/auth/sessions/{id}',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   stops: true,
   input: z.strictObject({
     id: z.string().max(64).describe('`sess_…`; `others`: every session except the caller’s.'),

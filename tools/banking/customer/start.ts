@@ -20,11 +20,9 @@ export default defineTool({
     'Bank accounts can be opened once it is `approved`: the owner proves the identity on one page and accepts the terms on the other. Name and e-mail address are those that were verified by POST /api/compliance/kyc. Called again, it answers the same verification. Nothing has to be done in the sandbox.',
   route: 'POST /api/banking/customer',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
   ownTransactions: true,
-  mcp: false,
   rail: 'bank-deposit',
   // Links of the person: stored nowhere.
   shownOnce: ['kycUrl', 'termsUrl'],

@@ -27,11 +27,9 @@ export default defineTool({
     'The banking provider is asked for the payout first, because only its answer names the address that the money goes to. Sign `challenge` with a passkey or `typedData` with a registered EVM key, then send the signature to POST /api/banking/payouts with the same members and `intentId`. Nothing is reserved until then, and a payout that is not signed is canceled at the provider. A later intent for the same payout replaces this one. `conflict`: another payout of this amount waits to be signed.',
   route: 'POST /api/banking/payouts/intent',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   rail: 'bank-payout',
   input: z
     .strictObject({

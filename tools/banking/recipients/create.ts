@@ -26,11 +26,9 @@ export default defineTool({
     'The number must have valid check digits; the bank may still not know it. It is stored sealed, and only its last four characters are shown. `pending`: the banking provider has not confirmed it yet; the first payout tries again. `payout_rejected`: the provider does not accept it, and nothing is stored. Sandbox: payouts to an account number that ends in 0000 wait for POST /sandbox/payouts, and one that ends in 0001 is not accepted.',
   route: 'POST /api/banking/recipients',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   rail: 'bank-payout',
   // Personal data is stored sealed in one place only, and not with the idempotent answers.
   shownOnce: ['name'],

@@ -10,9 +10,7 @@ export default defineTool({
   description: 'They are the account’s own list, beside the sanctions lists that hold for everyone.',
   route: 'GET /api/compliance/blocked-addresses',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     addresses: z.array(z.string()).describe('All blocked EVM addresses, in lower case, sorted.'),

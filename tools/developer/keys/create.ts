@@ -15,10 +15,8 @@ export default defineTool({
     'Only a hash of the secret is kept. An API key has no access to operations for signed-in persons, and never switches a rail on.',
   route: 'POST /api/developer/keys',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
-  mcp: false,
   shownOnce: ['key'],
   input: z.strictObject(grantMembers).superRefine(refineGrant),
   output: developerKeyView.extend({

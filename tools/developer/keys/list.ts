@@ -14,9 +14,7 @@ export default defineTool({
     'The secret was shown when the key was made and is stored as a hash only. Continue with `cursor`.',
   route: 'GET /api/developer/keys',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({
     ...pageMembers,
     status: keyStatusFilter,

@@ -23,11 +23,9 @@ export default defineTool({
     'Name, date of birth, address, e-mail and phone are those that were verified by POST /api/compliance/kyc; the rest is asked here and kept sealed only until the broker has answered. The broker reviews the application: follow it with GET /api/investing/account. Nothing has to be opened in the sandbox.',
   route: 'POST /api/investing/account',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   rail: 'investing',
   input: z.strictObject({
     taxId: z

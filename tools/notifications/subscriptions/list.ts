@@ -11,9 +11,7 @@ export default defineTool({
     'Web Push (RFC 8030) with the VAPID key of this deployment. A browser that refuses messages for good is removed by itself.',
   route: 'GET /api/notifications/subscriptions',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
     publicKey: z

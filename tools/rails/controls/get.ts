@@ -11,10 +11,8 @@ export default defineTool({
     'For administrators. `unknown` while the control plane does not answer; calls on the rail then answer 503 `controls_unavailable`.',
   route: 'GET /api/rails/{id}/controls',
   who: 'admin',
-  scopes: [],
   effect: 'read',
   proof: 'step-up',
-  mcp: false,
   input: z.strictObject({ id: z.enum(railIds).describe('Id of the rail.') }),
   output: z.strictObject({
     id: z.enum(railIds).describe('Id of the rail.'),

@@ -11,11 +11,9 @@ export default defineTool({
     'For administrators, with a fresh second factor. Calls on a rail that is off answer 403 `rail_disabled`; what is on its way is finished.',
   route: 'PUT /api/rails/{id}/controls',
   who: 'admin',
-  scopes: [],
   effect: 'write',
   proof: 'step-up',
   ownTransactions: true,
-  mcp: false,
   stops: true,
   input: z.strictObject({
     id: z.enum(railIds).describe('Id of the rail.'),

@@ -16,9 +16,7 @@ export default defineTool({
     'Entries are written together with the change, are immutable, and are chained by their hashes; `bursar audit verify` verifies the chain. They contain no secrets or personal data. Of a state over 1 KB an entry has what changed and the hash of the whole; after 1 MiB of a day, the hash alone. Administrators also see their own administrative actions.',
   route: 'GET /api/security/journal',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     entries: z

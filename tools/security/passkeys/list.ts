@@ -13,9 +13,7 @@ export default defineTool({
     'Continue with `cursor`. DELETE /api/security/passkeys/{id} removes one, but not the one that owns the wallet.',
   route: 'GET /api/security/passkeys',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     passkeys: z.array(passkeyView).describe('Passkeys of this page, newest first.'),

@@ -22,10 +22,8 @@ export default defineTool({
     'Valid for five minutes. The chain enforces the allowance even against a holder of the gateway’s keys; the spend policy applies in addition. Sign `challenge` with the passkey, or `typedData` with the EVM key, that owns the wallet, and send the signature to POST /api/wallets/allowances.',
   route: 'POST /api/wallets/allowances/intent',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'none',
-  mcp: false,
   stops: true,
   input: z.strictObject({
     agentId: z.string().max(64).describe('`key_…`: one of your keys; `cards`: all your cards combined.'),

@@ -20,9 +20,7 @@ export default defineTool({
     'The cards’ allowance (`agentId: "cards"`) comes first, then the keys, newest first. Empty if the gateway signs for the wallet; its keys are then limited only by their spend policies.',
   route: 'GET /api/wallets/allowances',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({
     ...pageMembers,
     chain: chainInput.optional().describe('Default: the first of this deployment.'),

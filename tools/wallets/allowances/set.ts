@@ -21,11 +21,9 @@ export default defineTool({
     'Waits up to three seconds for the chain; after `settlement_pending`, send the same request again. The chain executes an intent at most once.',
   route: 'POST /api/wallets/allowances',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'signature',
   ownTransactions: true,
-  mcp: false,
   stops: true,
   input: z.strictObject({
     intentId: z.string().max(64).describe('`int_…` from POST /api/wallets/allowances/intent.'),

@@ -27,10 +27,8 @@ export default defineTool({
     'The first signer of an account becomes the on-chain owner of its wallet: the gateway cannot move money without that key, so keep it safe. Later signers are verified by the gateway and spend within the owner’s allowances.',
   route: 'POST /api/wallets/signers',
   who: 'person',
-  scopes: [],
   effect: 'write',
   proof: 'recent',
-  mcp: false,
   input: z.strictObject({
     address: evmAddress.describe('EVM address of the key: an externally owned account, not a contract.'),
     signature: evmSignature.optional(),

@@ -15,9 +15,7 @@ export default defineTool({
     'A person’s transfers are signed by a passkey or an EVM key among them; agents sign by their own keys, within their allowance.',
   route: 'GET /api/wallets/signers',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
     signers: z.array(signerView).describe('Signers of this page, newest first.'),

@@ -16,9 +16,7 @@ export default defineTool({
   description: 'Each attempt has its time, status and duration. Continue with `cursor`.',
   route: 'GET /api/webhook-endpoints/{id}/deliveries',
   who: 'person',
-  scopes: [],
   effect: 'read',
-  mcp: false,
   input: z.strictObject({ id: endpointId, ...pageMembers }),
   output: z.strictObject({
     deliveries: z.array(deliveryView).describe('Deliveries of this page, newest first.'),

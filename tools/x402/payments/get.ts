@@ -13,7 +13,6 @@ export default defineTool({
     'Use it after `settlement_pending` named a `paymentId`. `pending`: poll again, do not sign a new payment. `settled`: `result` is what was bought. `failed`: nothing was charged.',
   route: 'GET /api/x402/payments/{id}',
   who: 'public',
-  scopes: [],
   effect: 'read',
   mcp: true,
   rate: 'fx',
