@@ -176,7 +176,7 @@ describe('a card', () => {
     expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
   })
 
-  it('of an agent is bounded by the agent’s daily budget, and the agent cannot loosen it', async () => {
+  it('a card of an agent is bounded by the agent’s daily budget, and the agent cannot loosen it', async () => {
     const guest = await newGuest(origin)
     const own = await readCard(guest)
     const agent = await newAgent()

@@ -86,7 +86,7 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
     resumed.close()
   })
 
-  it('of a key are its own, and its stream ends with it', async () => {
+  it('events of a key are its own, and its stream ends with it', async () => {
     const ada = await newGuest(first.origin)
     const blind = await createKey(ada, ['cards:read'])
     expect((await openStream(`${first.origin}/api/events`, blind.token)).response.status).toBe(403)

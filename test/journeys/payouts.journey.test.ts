@@ -126,7 +126,7 @@ overBothEngines('payouts', {}, (world) => {
     })
   })
 
-  it('to an account that waits have the outcome that is decided, once', async () => {
+  it('payouts to an account that waits have the outcome that is decided, once', async () => {
     const before = await cash()
     const to = await save(waiting)
     const { body } = await owner.send('POST', '/api/banking/payouts', { recipientId: to, amount: '20' })
@@ -136,7 +136,7 @@ overBothEngines('payouts', {}, (world) => {
     expect(await cash()).toBe(before)
   })
 
-  it('by a key need its scope, its category and a recipient on its list', async () => {
+  it('payouts by a key need its scope, its category and a recipient on its list', async () => {
     const ask = { recipientId, amount: '10' }
     const reader = await keyWith({}, ['banking:read', 'banking:write'])
     expect(await reader.send('POST', '/api/banking/payouts', ask)).toMatchObject({
@@ -164,7 +164,7 @@ overBothEngines('payouts', {}, (world) => {
     expect((await reader.send('POST', '/api/banking/recipients', american)).status).toBe(403)
   })
 
-  it('by a key happen once, within its budget, and are seen by it and its owner only', async () => {
+  it('payouts by a key happen once, within its budget, and are seen by it and its owner only', async () => {
     const key = await keyWith()
     const ask = { recipientId, amount: '40' }
     const first = await key.send('POST', '/api/banking/payouts', ask, 'rent')
@@ -210,7 +210,7 @@ overBothEngines('payouts', {}, (world) => {
     await expect.poll(() => readStatus(id), { timeout: 30_000 }).toBe('paid')
   })
 
-  it('of more than there is, of less than the bank pays, or to a stranger’s recipient are not sent', async () => {
+  it('payouts of more than there is, of less than the bank pays, or to a stranger’s recipient are not sent', async () => {
     const ask = (changes: object) =>
       owner.send('POST', '/api/banking/payouts', { recipientId, amount: '10', ...changes })
     expect(await ask({ amount: '5000' })).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })

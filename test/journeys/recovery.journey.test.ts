@@ -137,7 +137,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     return send('POST', '/api/auth/otp/verify', { challengeId, code })
   }
 
-  it('from an administrator’s lock waits for an administrator, and changes nothing until the release', async () => {
+  it('a recovery from an administrator’s lock waits for an administrator, and changes nothing until the release', async () => {
     const admin = await newAdmin('root')
     for (const isLockedBefore of [false, true]) {
       const { person, mailbox, key } = await lockedOut(admin, { isLockedBefore })
@@ -179,7 +179,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     }
   })
 
-  it('that an administrator refuses stays refused for that lock, and only for it', async () => {
+  it('a recovery that an administrator refuses stays refused for that lock, and only for it', async () => {
     const admin = await newAdmin('root')
     const { person, mailbox, path } = await lockedOut(admin)
     await recover(mailbox)
@@ -197,7 +197,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await recover(mailbox)).status).toBe(202)
   })
 
-  it('that waits ends with an administrator’s unlocking', async () => {
+  it('a recovery that waits ends with an administrator’s unlocking', async () => {
     const admin = await newAdmin('root')
     const { person, mailbox, path, key } = await lockedOut(admin)
     await recover(mailbox)
@@ -258,7 +258,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await back.send('GET', '/api/wallets')).status).toBe(200)
   })
 
-  it('of a guest whom an administrator locked waits too, and says that only an id was shown', async () => {
+  it('a recovery of a guest whom an administrator locked waits too, and says that only an id was shown', async () => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator')
     await admin.send('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})

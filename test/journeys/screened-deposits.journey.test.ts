@@ -50,13 +50,13 @@ overBothEngines('screened deposits', {}, (world) => {
       .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
       .reviews.filter((review) => review.accountId === owner.accountId)
 
-  it('from anybody else arrive', async () => {
+  it('deposits from anybody else arrive', async () => {
     await payIn()
     await payIn('Ada Lovelace')
     expect(await usdc()).toBe('1020')
   })
 
-  it('from a listed name or a suspicious address wait for an administrator', async () => {
+  it('deposits from a listed name or a suspicious address wait for an administrator', async () => {
     for (const [from, decision, after] of [
       ['LAZARUS GROUP', 'release', '1010'],
       [`0x${'1'.repeat(36)}8888`, 'block', '1010'],
@@ -75,7 +75,7 @@ overBothEngines('screened deposits', {}, (world) => {
     expect(await listReviews()).toEqual([])
   })
 
-  it('from a sanctioned address are blocked at once', async () => {
+  it('deposits from a sanctioned address are blocked at once', async () => {
     await payIn(`0x${'1'.repeat(36)}9999`)
     expect(await usdc()).toBe('1000')
     expect(await listReviews('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])

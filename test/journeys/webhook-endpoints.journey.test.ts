@@ -170,7 +170,7 @@ describe('webhook endpoints', () => {
     expect({ status, code: body.code }).toEqual({ status: 400, code: 'url_not_allowed' })
   })
 
-  it('that answer without an end do not keep others waiting', async () => {
+  it('endpoints that answer without an end do not keep others waiting', async () => {
     const bob = await newGuest(origin)
     // An endless body, and no answer at all.
     const trickle = createServer((_request, response) => {

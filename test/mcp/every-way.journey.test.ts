@@ -45,7 +45,7 @@ describe('an agent in the sandbox', () => {
   }, 120_000)
 
   it.each(everyWay)(
-    'of %s over %s with %s uses every kind of tool',
+    'an agent of %s over %s with %s uses every kind of tool',
     async (...way) => {
       await passEveryTool(way, mode)
     },
@@ -123,7 +123,7 @@ describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
   }, 60_000)
 
   it.each(everyWay)(
-    'of %s over %s with %s uses every kind of tool',
+    'an agent of %s over %s with %s uses every kind of tool',
     async (...way) => {
       await passEveryTool(way, mode)
     },

@@ -81,7 +81,7 @@ overBothEngines('an approval', {}, (world) => {
     expect(found.entries).toMatchObject([{ memo: 'Invoice 7', object: { kind: 'transfer' } }])
   })
 
-  it('that was asked for first is the one that the call gets', async () => {
+  it('an approval that was asked for first is the one that the call gets', async () => {
     const input = transfer('6.5')
     const asked = await ways.rest('approvals_request', {
       operation: 'wallets_transfer',
@@ -118,7 +118,7 @@ overBothEngines('an approval', {}, (world) => {
     await ways.rest('approvals_withdraw', { id: first?.body.approvalId })
   })
 
-  it('of a change that conflicts with what holds by now ends with the reason', async () => {
+  it('an approval of a change that conflicts with what holds by now ends with the reason', async () => {
     const before = z
       .looseObject({ policy: z.looseObject({}) })
       .parse((await owner.send('GET', `/api/agents/keys/${keyId}`)).body).policy
@@ -168,7 +168,7 @@ overBothEngines('an approval', {}, (world) => {
     expect(await pending()).toEqual([])
   })
 
-  it('that the policy requires is rejected with its note, too, and a new key asks anew', async () => {
+  it('an approval that the policy requires is rejected with its note, too, and a new key asks anew', async () => {
     const called = await ways.rest('wallets_transfer', transfer('8'), 'no')
     await decide(called.body.approvalId, { decision: 'reject', note: 'Wrong invoice.' })
     const same = await ways.everywhere(
@@ -195,7 +195,7 @@ overBothEngines('an approval', {}, (world) => {
     await ways.rest('approvals_withdraw', { id: anew.body.approvalId })
   })
 
-  it('of a change is made by the owner, once, as it was asked for', async () => {
+  it('an approval of a change is made by the owner, once, as it was asked for', async () => {
     const limits = { limits: { daily: '400' } }
     const own = await ways.rest('cards_update', { cardId, ...limits })
     expect(own.isError).toBe(true)
@@ -215,7 +215,7 @@ overBothEngines('an approval', {}, (world) => {
     )
   })
 
-  it('of another policy is for the asking key alone, and nothing but the policy', async () => {
+  it('an approval of another policy is for the asking key alone, and nothing but the policy', async () => {
     const policy = {
       perTransaction: { max: '45' },
       dailyBudget: { max: '70' },

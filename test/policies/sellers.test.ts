@@ -97,7 +97,7 @@ describe('the sellers of a policy', () => {
     expect(isDenied({ deny: ['http://localhost:1234'] }, 'http://localhost:1235')).toBe(false)
   })
 
-  it('of older policies are read in the same form; a name that no URL can have matches none', () => {
+  it('sellers of older policies are read in the same form; a name that no URL can have matches none', () => {
     const { sellers: _, ...rest } = policyWith()
     const old = {
       ...rest,

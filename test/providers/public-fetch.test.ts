@@ -102,7 +102,7 @@ describe('an answer', () => {
     expect(toText(await fetchPublic(request(url, { headers: {} })))).toBe('GET / undefined')
   })
 
-  it('to a body counts its bytes', async () => {
+  it('an answer to a body counts its bytes', async () => {
     const url = await serve((incoming, outgoing) => {
       incoming.pipe(outgoing.writeHead(200, { 'x-length': incoming.headers['content-length'] ?? 'none' }))
     })
@@ -152,12 +152,12 @@ describe('an answer', () => {
     expect(await closed).toBe(true)
   })
 
-  it('of exactly the limit is whole', async () => {
+  it('an answer of exactly the limit is whole', async () => {
     const url = await serve((_incoming, outgoing) => outgoing.end('x'.repeat(1_000)))
     expect(await fetchPublic(request(url))).toMatchObject({ truncated: false, bytes: 1_000 })
   })
 
-  it('without a length ends with the connection', async () => {
+  it('an answer without a length ends with the connection', async () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nto the end'))
     expect(toText(await fetchPublic(request(url)))).toBe('to the end')
   })
@@ -299,7 +299,7 @@ describe('names', () => {
     })
   })
 
-  it('with several addresses are reached at the next one while nothing was sent', async () => {
+  it('names with several addresses are reached at the next one while nothing was sent', async () => {
     const own = issueCertificate('silent-first.test')
     const port = await readPort(
       createSecureServer(own, (_incoming, outgoing) => outgoing.end('second')).listen(0, '127.0.0.2'),
@@ -326,14 +326,14 @@ describe('names', () => {
     },
   )
 
-  it('that are unknown are unreachable', async () => {
+  it('names that are unknown are unreachable', async () => {
     expect(await readProblem(fetchSeller(request('https://nowhere.test/')))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
   })
 
-  it('that are rebound after they were judged are reached where they were judged', async () => {
+  it('names that are rebound after they were judged are reached where they were judged', async () => {
     const port = await serveSecurely((_incoming, outgoing) => outgoing.end('judged'))
     await serveSecurely((_incoming, outgoing) => outgoing.end('rebound'), port, '127.0.0.1')
     const rebinding = await startNameServer({
@@ -350,7 +350,7 @@ describe('names', () => {
     expect(await readProblem(fetchRebound(rebound))).toEqual({ problem: 'refused-url', sent: false })
   })
 
-  it('of other users of a connection share nothing', async () => {
+  it('names of other users of a connection share nothing', async () => {
     const port = await serveSecurely((_incoming, outgoing) => outgoing.end('ok'))
     await fetchSeller(request(`https://seller.test:${port}/`))
     // The kept connection belongs to seller.test; other.test must not ride on it.

@@ -208,7 +208,7 @@ describe('loosening', () => {
     },
   )
 
-  it('of every member of a policy needs a second factor', { timeout: 60_000 }, async () => {
+  it('loosening of every member of a policy needs a second factor', { timeout: 60_000 }, async () => {
     const judged = [...listDirections({ ...policyDirections })].flatMap(([path, direction]) =>
       direction === 'never' ? [] : [path],
     )

@@ -126,31 +126,36 @@ const misfits: Readonly<Record<Field['type'], unknown>> = {
 }
 
 describe('the request', () => {
-  it.each(requestFields)('of section $section has $name', async ({ section, name, isRequired, ...field }) => {
-    const person = await newGuest(origin)
-    const full = (await samples[section]?.(person)) ?? {}
-    const [method = '', path = ''] = requestRoutes[section]?.split(' ') ?? []
-    const send = (body: Members) => person.send(method, path, body)
-    const expectRefusal = (at: string) => ({
-      status: 400,
-      body: {
-        code: 'invalid_request',
-        issues: expect.arrayContaining([
-          expect.objectContaining({ path: expect.stringMatching(`^${at}(\\.|$)`) }),
-        ]),
-      },
-    })
-    expect(await send(full)).toMatchObject({ status: 200 })
-    expect(await send(without(full, name))).toMatchObject(isRequired ? expectRefusal(name) : { status: 200 })
-    expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(expectRefusal(name))
-    for (const value of field.allowed ?? [])
-      expect([value, (await send({ ...full, [name]: value })).status]).toEqual([value, 200])
-    if (field.allowed !== undefined)
-      expect(await send({ ...full, [name]: 'other' })).toMatchObject(expectRefusal(name))
-  })
+  it.each(requestFields)(
+    'a request of section $section has $name',
+    async ({ section, name, isRequired, ...field }) => {
+      const person = await newGuest(origin)
+      const full = (await samples[section]?.(person)) ?? {}
+      const [method = '', path = ''] = requestRoutes[section]?.split(' ') ?? []
+      const send = (body: Members) => person.send(method, path, body)
+      const expectRefusal = (at: string) => ({
+        status: 400,
+        body: {
+          code: 'invalid_request',
+          issues: expect.arrayContaining([
+            expect.objectContaining({ path: expect.stringMatching(`^${at}(\\.|$)`) }),
+          ]),
+        },
+      })
+      expect(await send(full)).toMatchObject({ status: 200 })
+      expect(await send(without(full, name))).toMatchObject(
+        isRequired ? expectRefusal(name) : { status: 200 },
+      )
+      expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(expectRefusal(name))
+      for (const value of field.allowed ?? [])
+        expect([value, (await send({ ...full, [name]: value })).status]).toEqual([value, 200])
+      if (field.allowed !== undefined)
+        expect(await send({ ...full, [name]: 'other' })).toMatchObject(expectRefusal(name))
+    },
+  )
 
   it.each(Object.keys(requestRoutes))(
-    'of section %s needs nothing but its required members',
+    'a request of section %s needs nothing but its required members',
     async (section) => {
       const person = await newGuest(origin)
       const full = (await samples[section]?.(person)) ?? {}
@@ -161,7 +166,7 @@ describe('the request', () => {
     },
   )
 
-  it('for a card may have either limit alone, as a number', async () => {
+  it('a request for a card may have either limit alone, as a number', async () => {
     const person = await newGuest(origin)
     const { id: cardId } = await readCard(person)
     const set = (given: Members) => person.send('POST', '/api/cards/settings', { cardId, limits: given })
@@ -173,7 +178,7 @@ describe('the request', () => {
     })
   })
 
-  it('for a transfer may name each token', async () => {
+  it('a request for a transfer may name each token', async () => {
     const person = await newGuest(origin)
     for (const token of responseFields.find(({ allowed }) => allowed !== undefined)?.allowed ?? [])
       expect(
@@ -194,14 +199,17 @@ describe('the response', () => {
     'array of Balance': z.array(z.looseObject({})).min(1),
   }
 
-  it.each(responseFields)('of section $section has $name', async ({ section, name, type, allowed = [] }) => {
-    const person = await newGuest(origin)
-    const { body } = await person.send('GET', '/api/wallets')
-    const found = section === '2.1' ? [body] : z.array(z.looseObject({})).min(1).parse(body.balances)
-    for (const members of found) expect(is[type]?.safeParse(members[name]).success).toBe(true)
-    if (allowed.length > 0)
-      expect([...allowed].sort()).toEqual([...new Set(found.map((members) => members[name]))].sort())
-  })
+  it.each(responseFields)(
+    'a response of section $section has $name',
+    async ({ section, name, type, allowed = [] }) => {
+      const person = await newGuest(origin)
+      const { body } = await person.send('GET', '/api/wallets')
+      const found = section === '2.1' ? [body] : z.array(z.looseObject({})).min(1).parse(body.balances)
+      for (const members of found) expect(is[type]?.safeParse(members[name]).success).toBe(true)
+      if (allowed.length > 0)
+        expect([...allowed].sort()).toEqual([...new Set(found.map((members) => members[name]))].sort())
+    },
+  )
 })
 
 /** The path of a route here, where its own says only whose name stands in it. */

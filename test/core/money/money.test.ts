@@ -191,10 +191,13 @@ describe('an amount on the wire', () => {
 })
 
 describe('a rejected amount', () => {
-  it.each(['1e5', '-1', '0', 'x', '1000000000001'])('of %s is not checked further', (amount) => {
-    const seen: unknown[] = []
-    const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
-    expect(schema.safeParse({ amount }).success).toBe(false)
-    expect(seen).toEqual([])
-  })
+  it.each(['1e5', '-1', '0', 'x', '1000000000001'])(
+    'a rejected amount of %s is not checked further',
+    (amount) => {
+      const seen: unknown[] = []
+      const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
+      expect(schema.safeParse({ amount }).success).toBe(false)
+      expect(seen).toEqual([])
+    },
+  )
 })

@@ -194,7 +194,7 @@ onBothEngines('a virtual account', (database) => {
     expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
-  it('with another account’s id is booked nowhere, and raises an alarm', async () => {
+  it('an event with another account’s id is booked nowhere, and raises an alarm', async () => {
     const [owner, other] = [await newOwner(database(), {}), await newOwner(database(), {})]
     const [account, another] = [await open(database(), owner), await open(database(), other)]
     const objectId = `deposit-${account.id}`

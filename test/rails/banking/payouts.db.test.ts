@@ -163,7 +163,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('in another currency arrive at the rate of the answer, rounded down', async () => {
+  it('payouts in another currency arrive at the rate of the answer, rounded down', async () => {
     const body = await call(create, { recipientId: await recipient(german), amount: '100' })
     // 99.50 USD at 1 / 1.0705, less half a percent.
     expect(body).toMatchObject({
@@ -181,7 +181,7 @@ onBothEngines('payouts', (database) => {
     expect(Buffer.from(record.sealed ?? []).toString('latin1')).not.toContain('Noether')
   })
 
-  it('with a lost answer stay held, and are sent again under the same id', async () => {
+  it('payouts with a lost answer stay held, and are sent again under the same id', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     expect(await readState(id)).toBe('pending')
@@ -195,7 +195,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('that never reached the bank are sent once it is back', async () => {
+  it('payouts that never reached the bank are sent once it is back', async () => {
     line = 'down'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await later()
@@ -207,7 +207,7 @@ onBothEngines('payouts', (database) => {
     expect(await readState(id)).toBe('paid')
   })
 
-  it('without an answer for most of a day are not sent again: an administrator decides', async () => {
+  it('payouts without an answer for most of a day are not sent again: an administrator decides', async () => {
     line = 'down'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     line = 'up'
@@ -217,7 +217,7 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('that the bank refuses give their money back, and a repeat gets the same refusal', async () => {
+  it('payouts that the bank refuses give their money back, and a repeat gets the same refusal', async () => {
     const recipientId = await recipient()
     line = 'refusing'
     const refused = { code: 'payout_rejected', members: { reason: 'provider_refused' } }
@@ -229,7 +229,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('that the bank refuses after a silence stay held, because the first request may have been accepted', async () => {
+  it('payouts that the bank refuses after a silence stay held, because the first request may have been accepted', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     line = 'refusing'
@@ -238,7 +238,7 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('that come back before or after they were paid are in the account again, once', async () => {
+  it('payouts that come back before or after they were paid are in the account again, once', async () => {
     for (const states of [
       ['returned', 'payment_processed', 'returned'],
       ['payment_processed', 'refund_in_flight', 'returned', 'refunded', 'payment_processed'],
@@ -252,14 +252,14 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('that failed never left', async () => {
+  it('payouts that failed never left', async () => {
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await report(String(id), 'error')
     expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'error' })
     expect(await cash()).toBe('USD 500 + 0')
   })
 
-  it('whose reports contradict them stop, with their money held', async () => {
+  it('payouts whose reports contradict them stop, with their money held', async () => {
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await expect(report(String(id), 'returned', { amount: '1' })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -316,7 +316,7 @@ onBothEngines('payouts', (database) => {
     expect(sent).toEqual([])
   })
 
-  it('to a name on a sanctions list wait for a person, and pass once after a release', async () => {
+  it('payouts to a name on a sanctions list wait for a person, and pass once after a release', async () => {
     const [listed = ''] = (await services.sanctions.latest()).names
     const recipientId = await recipient({ ...american, name: listed })
     const asked = { recipientId, amount: '100' }
@@ -342,7 +342,7 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('to an embargoed country are blocked', async () => {
+  it('payouts to an embargoed country are blocked', async () => {
     const recipientId = await recipient({ ...american, country: 'KP' })
     await expect(call(create, { recipientId, amount: '100' })).rejects.toMatchObject({
       code: 'aml_blocked',
@@ -369,7 +369,7 @@ onBothEngines('payouts', (database) => {
     expect((await call(list, {})).payouts).toMatchObject([{ id, reference: null }])
   })
 
-  it('that may still have to be sent keep the data of their recipient', async () => {
+  it('payouts that may still have to be sent keep the data of their recipient', async () => {
     const recipientId = await recipient()
     line = 'down'
     await call(create, { recipientId, amount: '100' })
@@ -377,7 +377,7 @@ onBothEngines('payouts', (database) => {
     await expect(call(erase, {})).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('of USDC leave on the chain once the bank has accepted them, and come back there', async () => {
+  it('payouts of USDC leave on the chain once the bank has accepted them, and come back there', async () => {
     const body = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
     expect(body).toMatchObject({ asset: 'USDC', fee: '0.25', recipientAmount: '99.75', status: 'pending' })
     const id = String(body.id)
@@ -402,7 +402,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('of USDC that died before they were funded are given up, and never paid', async () => {
+  it('payouts of USDC that died before they were funded are given up, and never paid', async () => {
     const recipientId = await recipient()
     for (const statement of ['banking_insert_payout', 'wallets_insert_transfer']) {
       const broken = { ...services, database: failingAt(services.database, statement) }
@@ -422,7 +422,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('of USDC that the bank did not answer never reach the chain', async () => {
+  it('payouts of USDC that the bank did not answer never reach the chain', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
     line = 'up'

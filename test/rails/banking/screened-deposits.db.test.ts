@@ -69,7 +69,7 @@ onBothEngines('deposits that AML stops', (database) => {
     expect(await listOwned(database(), owner)).toEqual([])
   })
 
-  it('from a blocked address are never credited, and wait for no one', async () => {
+  it('deposits from a blocked address are never credited, and wait for no one', async () => {
     const { owner, account } = await newAccount()
     await applyDeposit(database(), account, 'payment_processed', { ...paidIn, sender: SANCTIONED })
     const [review] = await readReviews(owner, 'blocked')
@@ -78,7 +78,7 @@ onBothEngines('deposits that AML stops', (database) => {
     expect(await listOwned(database(), owner)).toEqual([])
   })
 
-  it('that the bank takes back while they are held cannot be released, and cost the owner nothing', async () => {
+  it('deposits that the bank takes back while they are held cannot be released, and cost the owner nothing', async () => {
     const { owner, account } = await newAccount()
     await applyDeposit(database(), account, 'payment_processed', paidIn)
     await applyDeposit(database(), account, 'refunded', paidIn)

@@ -209,7 +209,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await pay(intent, same)).toMatchObject({ status: 'pending' })
   })
 
-  it('that are never signed end at the bank, and can be asked for again', async () => {
+  it('payouts that are never signed end at the bank, and can be asked for again', async () => {
     const intent = await intentFor()
     clock.forward(6 * 60_000)
     await expect(pay(intent)).rejects.toMatchObject(rejected)
@@ -231,7 +231,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(atBank(fresh).state).toBe('awaiting_funds')
   })
 
-  it('that the bank has ended, or waits for elsewhere, are not sent', async () => {
+  it('payouts that the bank has ended, or waits for elsewhere, are not sent', async () => {
     let amount = 10
     for (const change of [
       (kept: ReturnType<typeof atBank>) => {
@@ -260,7 +260,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await books()).toEqual(untouched)
   })
 
-  it('that the bank refuses or does not answer hold nothing, and are asked for once', async () => {
+  it('payouts that the bank refuses or does not answer hold nothing, and are asked for once', async () => {
     bank.state.interrupt = ({ path }, response) => {
       if (path === '/v0/transfers') response.destroy()
       return path === '/v0/transfers'
@@ -285,7 +285,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await books()).toEqual({ available: 900_000_000n, held: 0n })
   })
 
-  it('whose answer was lost are learned and canceled by the job, or told to an administrator', async () => {
+  it('payouts whose answer was lost are learned and canceled by the job, or told to an administrator', async () => {
     bank.state.interrupt = ({ path }, response) => {
       if (path === '/v0/transfers') response.destroy()
       return path === '/v0/transfers'
@@ -328,7 +328,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('of one amount never wait twice at one address, where the bank could take the money for the wrong one', async () => {
+  it('payouts of one amount never wait twice at one address, where the bank could take the money for the wrong one', async () => {
     bank.state.depositTo = `0x${'e'.repeat(40)}`
     const other = await save({ name: 'Emmy Noether' })
     const intent = await intentFor()

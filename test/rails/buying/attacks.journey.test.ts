@@ -63,7 +63,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     })
   const url = (run: string, kind = 'honest') => `${sellers.origin}/${kind}/${run}`
 
-  it('by header fields and bodies send nothing', async () => {
+  it('attacks by header fields and bodies send nothing', async () => {
     const { buy } = await newBuyer()
     const before = await readSold()
     for (const headers of [
@@ -90,7 +90,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(await readSold()).toBe(before)
   })
 
-  it('by other URLs under the same idempotency key are refused', async () => {
+  it('other URLs under the same idempotency key are refused', async () => {
     const { buy } = await newBuyer()
     expect((await buy({ url: url('mine') }, 'one')).body).toMatchObject({ status: 'delivered' })
     const before = await readSold()
@@ -103,7 +103,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(await readSold()).toBe(before)
   })
 
-  it('with one idempotency key of two buyers are two purchases', async () => {
+  it('one idempotency key of two buyers makes two purchases', async () => {
     const [one, other] = [await newBuyer(), await newBuyer()]
     const [first, second] = await Promise.all([
       one.buy({ url: url('shared') }, 'shared'),
@@ -114,7 +114,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(first.body.transaction).not.toBe(second.body.transaction)
   })
 
-  it('of a key that is stopped while the seller is asked pay nothing', async () => {
+  it('purchases of a key that is stopped while the seller is asked pay nothing', async () => {
     const before = await readSold()
     const stops: Readonly<Record<string, (owner: Person, id: string) => Promise<unknown>>> = {
       pause: (owner, id) => owner.send('POST', `/api/agents/keys/${id}/pause`),
@@ -142,7 +142,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(await readSold()).toBe(before)
   })
 
-  it('of an account that is locked while it pays are paid once, and no more', async () => {
+  it('purchases of an account that is locked while it pays are paid once, and no more', async () => {
     const { owner, buy } = await newBuyer()
     const before = await readSold()
     sellers.interrupt('locked', 'paid', async () => {
@@ -160,7 +160,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect((await readSold()) - before).toBe(1_000n)
   })
 
-  it('of a key that is revoked while it pays are booked as the chain has them, and its purse is emptied', async () => {
+  it('purchases of a key that is revoked while it pays are booked as the chain has them, and its purse is emptied', async () => {
     const { owner, id, buy } = await newBuyer()
     const before = await readSold()
     sellers.interrupt('revoked', 'paid', async () => {
@@ -177,7 +177,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
       .toMatchObject([{ agentId: id, asset: 'USDC', amount: '0' }])
   }, 60_000)
 
-  it('from a seller with huge header fields are paid at most once', async () => {
+  it('purchases from a seller with huge header fields are paid at most once', async () => {
     const { buy, owner } = await newBuyer()
     const before = await readSold()
     const { body } = await buy({ url: url('huge', 'huge') }, 'huge')

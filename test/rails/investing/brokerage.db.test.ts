@@ -221,7 +221,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     expect(await ada.call(getAccount, {})).toMatchObject({ status: 'active' })
   })
 
-  it('of two people never mix, and the firm’s cash pays for each', async () => {
+  it('accounts of two people never mix, and the firm’s cash pays for each', async () => {
     const [ada, bob] = [await newInvestor('Ada'), await newInvestor('Bob')]
     for (const person of [ada, bob]) await person.call(openAccount, answers)
     const firm = server.firm.cash

@@ -134,7 +134,7 @@ onBothEngines('a broker’s reports', (database) => {
     ['another order', buy, fill('0.5', '100', { client_order_id: 'ord_other' }), 'another_order'],
     ['another symbol', buy, fill('0.5', '100', { symbol: 'AAPL' }), 'another_symbol'],
     ['another side', buy, fill('0.5', '100', { side: 'sell' }), 'another_side'],
-  ])('with %s stop the order', async (_what, input, told, reason) => {
+  ])('reports with %s stop the order', async (_what, input, told, reason) => {
     const before = await holdings()
     lies = told
     const { id } = await place(input)
@@ -158,7 +158,7 @@ onBothEngines('a broker’s reports', (database) => {
     ['a quantity that falls', { filled_qty: '0.1' }, 'quantity_fell'],
     ['a value that falls', { filled_avg_price: '40', filled_qty: '0.21' }, 'value_fell'],
   ])(
-    'that reverse with %s stop the order, which resumes when a person clears it',
+    'reports that reverse with %s stop the order, which resumes when a person clears it',
     async (_what, change, reason) => {
       lies = fill('0.2', '100', { status: 'partially_filled' })
       const { id } = await place(buy)
@@ -180,7 +180,7 @@ onBothEngines('a broker’s reports', (database) => {
     },
   )
 
-  it('that are valid are booked as usual', async () => {
+  it('reports that are valid are booked as usual', async () => {
     await place(buy)
     expect((await holdings()).slice(0, 1)).toEqual(['250'])
     await place(sell)

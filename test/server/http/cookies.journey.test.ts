@@ -115,7 +115,7 @@ describe('a change by cookie', () => {
     expect(response.status).toBe(200)
   })
 
-  it('that signs out is rejected from another site, and leaves the session and its cookie', async () => {
+  it('a change that signs out is rejected from another site, and leaves the session and its cookie', async () => {
     const cookie = await signIn()
     const response = await post('/api/auth/logout', { cookie })
     expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])

@@ -87,7 +87,7 @@ overSharedAndPostgres('a session token', ({ gateway }) => {
   }
 
   it.each(Object.keys(openings))(
-    'of %s is in the body for programs, and in the cookie only for browsers',
+    'a token of %s is in the body for programs, and in the cookie only for browsers',
     async (name) => {
       const program = await openings[name]?.(false)
       expect([program?.status, JSON.stringify(program?.body)]).toEqual([

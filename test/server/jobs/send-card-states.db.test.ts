@@ -138,7 +138,7 @@ onBothEngines('states of cards at the processor', (database) => {
     expect([states.get(card.id), patches]).toEqual(['CLOSED', ['CLOSED']])
   })
 
-  it('of a card that the processor does not know do not block the others', async () => {
+  it('states of a card that the processor does not know do not block the others', async () => {
     const [unknown, known] = [await newCard(), await newCard()]
     states.delete(unknown.id)
     await unknown.freeze(true)

@@ -124,19 +124,22 @@ onBothEngines('a signed request', (database) => {
   const signPost = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     sign({ method: 'POST', body: body.toString(), ...request }, parameters)
 
-  it.each(targets)('by an independent library is accepted: GET and POST %s', async (target) => {
-    const url = `${origin}${target}`
-    expect(await authenticate(buildRaw(await sign({ url }), { target }))).toMatchObject({
-      kind: 'key',
-      account: { id: person.account.id },
-      key: { thumbprint: agent.keyId, kind: 'agent' },
-    })
-    expect(
-      await authenticate(buildRaw(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
-    ).toMatchObject({ kind: 'key' })
-  })
+  it.each(targets)(
+    'a request signed by an independent library is accepted: GET and POST %s',
+    async (target) => {
+      const url = `${origin}${target}`
+      expect(await authenticate(buildRaw(await sign({ url }), { target }))).toMatchObject({
+        kind: 'key',
+        account: { id: person.account.id },
+        key: { thumbprint: agent.keyId, kind: 'agent' },
+      })
+      expect(
+        await authenticate(buildRaw(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
+      ).toMatchObject({ kind: 'key' })
+    },
+  )
 
-  it.each(targets)('by our client is accepted: %s', async (target) => {
+  it.each(targets)('a request signed by our client is accepted: %s', async (target) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const keyId = computeThumbprint(privateKey.export({ format: 'jwk' }).x ?? '')
     await register(privateKey.export({ format: 'jwk' }).x ?? '')

@@ -96,7 +96,7 @@ onBothEngines('payments', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('that are settled are never deleted, failed, retried or left open', async () => {
+  it('payments that are settled are never deleted, failed, retried or left open', async () => {
     const { id } = await beginNew()
     await settlePayment(database(), { id, transaction: null, receipt: 'receipt', at })
     const settled = await findPayment(database(), id)
@@ -108,7 +108,7 @@ onBothEngines('payments', (database) => {
     expect(await findPayment(database(), id)).toEqual(settled)
   })
 
-  it('that may have been paid are never deleted, and are resent by one process alone', async () => {
+  it('payments that may have been paid are never deleted, and are resent by one process alone', async () => {
     const { id } = await beginNew()
     await recordTransaction(database(), id, hash)
     await markPending(database(), { id, transaction: null, at: after(3_000) })

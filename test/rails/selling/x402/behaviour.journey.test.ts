@@ -326,7 +326,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('that are never resent are found by the job', async () => {
+    it('payments that are never resent are found by the job', async () => {
       const buyer = await newBuyer(generation)
       await world.pause()
       const id = findPendingId(await buyer.buy())
@@ -356,7 +356,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('that can no longer be mined have failed, and are then challenged afresh', async () => {
+    it('payments that can no longer be mined have failed, and are then challenged afresh', async () => {
       const writeContract = () => Promise.reject(Object.assign(new Error('lost'), { name: 'TimeoutError' }))
       await openAgain({ chain: { ...world.chain, signer: { ...world.chain.signer, writeContract } } })
       const buyer = await newBuyer(generation)
@@ -396,7 +396,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(0n)
     })
 
-    it('with a forged signature neither get the answer of a paid one nor block it', async () => {
+    it('payments with a forged signature neither get the answer of a paid one nor block it', async () => {
       const forging = tamperingFetch((payment) =>
         JSON.parse(JSON.stringify(payment).replace(/"signature":"0x..../, '"signature":"0xabcd')),
       )

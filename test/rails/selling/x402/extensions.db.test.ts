@@ -110,7 +110,7 @@ describe('an offer', () => {
   })
 
   it.each(['v1', 'v2'] as const)(
-    'that expired at another price is challenged afresh, uncharged (%s)',
+    'an offer that expired at another price is challenged afresh, uncharged (%s)',
     async (generation) => {
       const { status, body, spent } = await buySlowly(generation, async () => {
         aheadMs = 60_000

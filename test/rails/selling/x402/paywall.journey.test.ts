@@ -172,7 +172,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
   ]
   describe.each(generations)('a %s payment', (generation) => {
     it.each(wrong)(
-      'with the wrong %s gets a fresh challenge with the reason',
+      'a payment with the wrong %s gets a fresh challenge with the reason',
       async (_what, change, reasons) => {
         const reason = reasons[generation]
         const customer = await newCustomer(chain, 1_000_000n, misleadingFetch(change))
@@ -207,7 +207,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       expect(await chain.readBalance('USDC', customer.address)).toBe(0n)
     })
 
-    it('of a payer without money gets a fresh challenge', async () => {
+    it('a payment of a payer without money gets a fresh challenge', async () => {
       const customer = await newCustomer(chain, 9_999n)
       const response = await customer[generation](shop.url)
       expect(response.status).toBe(402)
