@@ -1,6 +1,6 @@
 /**
  * Leases of counts. A client that sends many requests a second takes several counts from the store at once and uses
- * them up in this process, so that most of its requests ask the store nothing. What is leased is already counted, so
+ * them up in this process, so that most of its requests ask the store nothing. Leased counts are already counted, so
  * no limit is exceeded. Only the first half of a window is leased, and unused counts go back after a second: the last
  * counts of a window are exact across all processes. While the store cannot be reached, what is leased can be used up.
  */
