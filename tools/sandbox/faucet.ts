@@ -78,8 +78,8 @@ export default defineTool({
   }),
   failures: ['unauthenticated', 'rate_limited', 'chain_not_supported', 'provider_unavailable'],
   example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },
-  run: async (given, { address, token = 'USDC', amount, chain }) => {
-    const context = onChain(given, chain)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { address, token = 'USDC', amount }) => {
     tokenAddress(context.chain, token)
     const funds =
       amount === undefined

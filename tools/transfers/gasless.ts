@@ -110,8 +110,8 @@ export default defineTool({
     },
   },
   facts,
-  spend: async (given, input) => {
-    const context = onChain(given, input.chain)
+  chain: (context, { chain }) => onChain(context, chain),
+  spend: async (context, input) => {
     const { chain, database, now } = context
     requireSponsor(context, input)
     const { from: payer, to: destination } = input
@@ -145,8 +145,7 @@ export default defineTool({
       },
     }
   },
-  run: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  run: async (context, input, decided) => {
     const { decisionId, facts: found } = decided
     const sent = await relayPayment(context, {
       accountId: requireCaller(context).account.id,
@@ -156,8 +155,7 @@ export default defineTool({
     })
     return toAnswer(context, sent, input, decided)
   },
-  recall: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  recall: async (context, input, decided) => {
     const sent = await findRepeatedRelay(context, decided.decisionId)
     return sent === null ? null : toAnswer(context, sent, input, decided)
   },

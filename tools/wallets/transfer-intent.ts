@@ -32,8 +32,8 @@ export default defineTool({
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
-  run: async (given, { money, destination, chain: named, safeAddress }) => {
-    const context = onChain(given, named)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { money, destination, safeAddress }) => {
     const chain = context.chain.name
     const caller = requireCaller(context)
     const accountId = caller.account.id

@@ -127,8 +127,8 @@ export default defineTool({
     token: 'USDC',
   },
   facts: transferFacts,
-  spend: async (given, input) => {
-    const context = onSignedChain(given, input)
+  chain: onSignedChain,
+  spend: async (context, input) => {
     const caller = requireCaller(context)
     const { money, destination, safeAddress } = input
     const chain = context.chain.name
@@ -188,8 +188,7 @@ export default defineTool({
       facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
-  run: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  run: async (context, input, decided) => {
     const { decisionId, transfer, written } = decided
     if (transfer === undefined) throw new Error('a transfer has no plan')
     const { authorized, travelRuleId } = decided.facts

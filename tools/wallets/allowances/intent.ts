@@ -41,11 +41,12 @@ export default defineTool({
   output: intentView,
   failures: ['not_found', 'wallet_busy', 'conflict', 'chain_not_supported'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
-  run: async (given, { agentId, dailyMax: requested, chain }) => {
-    const context = onChain(given, chain)
-    if (agentId === CARDS_AGENT && context.chain.name !== given.chain.name)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { agentId, dailyMax: requested }) => {
+    const [first] = context.chains.all
+    if (agentId === CARDS_AGENT && context.chain.name !== first.name)
       throw new Failure('chain_not_supported', `Cards do not spend on "${context.chain.name}".`, {
-        hint: `Use "${given.chain.name}".`,
+        hint: `Use "${first.name}".`,
       })
     const { database, now: at } = context
     const accountId = requirePerson(context).account.id

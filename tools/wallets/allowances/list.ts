@@ -31,8 +31,9 @@ export default defineTool({
   }),
   failures: ['chain_not_supported', 'provider_unavailable'],
   example: {},
+  chain: (context, { chain }) => onChain(context, chain),
   run: async (context, input) => {
-    const { database, chain } = onChain(context, input.chain)
+    const { database, chain } = context
     const accountId = requirePerson(context).account.id
     const page = toPage(input)
     const wallet = await findOwnedWallet(database, accountId)
