@@ -9,7 +9,7 @@ import { silentLog } from '../../src/core/base/log.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
 import { newCustomer } from '../rails/selling/x402/scene.ts'
-import { median, originOf, rpcUrlOf, startStock } from './x402.ts'
+import { median, readOrigin, readRpcUrl, startStock } from './x402.ts'
 
 const PURCHASES = 120
 const WARM_UP = 20
@@ -27,7 +27,7 @@ export async function benchPurchases(
   const host = await startGateway()
   const opened: (() => unknown)[] = [() => host.stop()]
   try {
-    const rpcUrl = await rpcUrlOf(host)
+    const rpcUrl = await readRpcUrl(host)
     const chain = await connectRpcChain({
       name: 'base-sepolia',
       url: rpcUrl,
@@ -43,7 +43,7 @@ export async function benchPurchases(
     opened.push(() => gateway.stop())
     const child = startStock(rpcUrl)
     opened.push(() => child.kill())
-    const url = `${await originOf(child)}/v2/fx`
+    const url = `${await readOrigin(child)}/v2/fx`
 
     const customer = await newCustomer(chain, 1_000_000_000n)
     const buy = await newBuyer(gateway.origin)
@@ -60,7 +60,7 @@ export async function benchPurchases(
       }
     }
     const [stock = [], ours = []] = times
-    return { stock: timesOf(stock), ours: timesOf(ours) }
+    return { stock: summarizeTimes(stock), ours: summarizeTimes(ours) }
   } finally {
     for (const close of opened.reverse()) await close()
   }
@@ -91,6 +91,6 @@ async function newBuyer(origin: string): Promise<(url: string, idempotencyKey: s
     })
 }
 
-function timesOf(values: readonly number[]): PurchaseTimes {
+function summarizeTimes(values: readonly number[]): PurchaseTimes {
   return { median: median(values), mean: values.reduce((sum, value) => sum + value, 0) / values.length }
 }

@@ -27,7 +27,7 @@ const functions = readdirSync(root).flatMap((room) =>
     text: readFileSync(`${root}/${room}/${file}`, 'utf8').replaceAll(/--[^\n]*/g, ''),
   })),
 )
-const layerOf = (room: string) => layers.findIndex((rooms) => rooms.includes(room))
+const findLayer = (room: string) => layers.findIndex((rooms) => rooms.includes(room))
 
 describe('the database functions', () => {
   it('are each in a room of a layer', () => {
@@ -39,7 +39,7 @@ describe('the database functions', () => {
       functions
         .filter(({ name, room }) => room !== caller.room && new RegExp(`\\b${name}\\s*\\(`).test(caller.text))
         .filter(({ room }) => {
-          const [from, to] = [layerOf(caller.room), layerOf(room)]
+          const [from, to] = [findLayer(caller.room), findLayer(room)]
           return to > from || (to === from && from !== books)
         })
         .map(({ name, room }) => `${caller.name} (${caller.room}) → ${name} (${room})`),

@@ -42,7 +42,7 @@ onBothEngines('an access token', (database) => {
   })
 
   /** A token signed as the authorization server does, with overridden members. */
-  const signed = ({
+  const signToken = ({
     claims = {},
     header = {},
     key = ownKey,
@@ -65,34 +65,34 @@ onBothEngines('an access token', (database) => {
       .sign(key)
   const authenticate = (token: string, at = noon) =>
     authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
-  const refused = (token: string, at = noon) =>
+  const expectRefusal = (token: string, at = noon) =>
     expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
 
   it('acts for its grant, with the intersection of their scopes, until it expires', async () => {
-    const token = await signed({})
+    const token = await signToken({})
     for (const at of [noon, minutesLater(9)])
       expect(await authenticate(token, at)).toMatchObject({
         kind: 'key',
         account: { id: accountId },
         key: { id: keyId, scopes: ['wallets:read'] },
       })
-    await refused(token, minutesLater(10))
+    await expectRefusal(token, minutesLater(10))
   })
 
   it('is rejected with another signer, whatever keys it embeds or names', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const jwk = publicKey.export({ format: 'jwk' })
     for (const header of [{}, { jwk }, { jku: 'https://evil.example/jwks' }, { kid: 'evil' }])
-      await refused(await signed({ key: privateKey, header }))
+      await expectRefusal(await signToken({ key: privateKey, header }))
   })
 
   it('is rejected with alg none, and with our public key as an HMAC secret', async () => {
-    const [, body = '', signature = ''] = (await signed({})).split('.')
+    const [, body = '', signature = ''] = (await signToken({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
-    for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await refused(token)
+    for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await expectRefusal(token)
     const { x } = await exportTokenJwk(dataKey)
     const secret = Buffer.from(String(x), 'base64url')
-    await refused(await signed({ key: secret, header: { alg: 'HS256' } }))
+    await expectRefusal(await signToken({ key: secret, header: { alg: 'HS256' } }))
   })
 
   it.each([
@@ -103,19 +103,19 @@ onBothEngines('an access token', (database) => {
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
     ['no client', { client_id: undefined }],
   ])('is rejected with %s', async (_name, claims) => {
-    await refused(await signed({ claims }))
+    await expectRefusal(await signToken({ claims }))
   })
 
   it.each(['JWT', 'id_token+jwt', 'bursar-session+jwt', undefined])(
     'is rejected with the type %s',
     async (typ) => {
-      await refused(await signed({ header: { typ } }))
+      await expectRefusal(await signToken({ header: { typ } }))
     },
   )
 
   it('is rejected if it names another account than its grant’s', async () => {
     const other = await newPerson(database())
-    await expect(authenticate(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
+    await expect(authenticate(await signToken({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
       code: 'unknown_key',
     })
   })
