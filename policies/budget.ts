@@ -10,34 +10,41 @@ export type BudgetPeriod = 'day' | 'week' | 'month'
 
 export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonly BudgetPeriod[]
 
+/** What a budget covers: a period, or the key's life, which never resets. */
+export type BudgetSpan = BudgetPeriod | 'life'
+
+export const budgetSpans = [...budgetPeriods, 'life'] as const satisfies readonly BudgetSpan[]
+
 /** Usage of one period, including holds. @property usedMicros millionths of a US dollar. @property count spends. */
 export interface Usage {
   readonly usedMicros: bigint
   readonly count: number
 }
 
-/** Usage of the periods that a moment lies in. */
-export type PeriodUsage = Readonly<Record<BudgetPeriod, Usage>>
+/** Usage of the periods that a moment lies in, and of the key's life. */
+export type PeriodUsage = Readonly<Record<BudgetSpan, Usage>>
 
 /** One rule of a budget. Exactly one of the limits is not null. @property maxMicros millionths of a US dollar. */
 export interface BudgetRule {
   readonly rule: RuleName
-  readonly period: BudgetPeriod
+  readonly period: BudgetSpan
   readonly maxMicros: bigint | null
   readonly maxCount: number | null
 }
 
 /** The counter rules of a policy, in the order of its violations. */
-export function budgetRules({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly BudgetRule[] {
+export function budgetRules(policy: Policy): readonly BudgetRule[] {
+  const { dailyBudget, weeklyBudget, monthlyBudget, totalBudget } = policy
   return [
     ...buildRules('day', ['daily_budget', 'daily_count'], dailyBudget),
     ...buildRules('week', ['weekly_budget', 'weekly_count'], weeklyBudget),
     ...buildRules('month', ['monthly_budget', 'monthly_count'], monthlyBudget),
+    ...buildRules('life', ['total_budget', 'total_count'], totalBudget),
   ]
 }
 
 function buildRules(
-  period: BudgetPeriod,
+  period: BudgetSpan,
   [value, number]: readonly [RuleName, RuleName],
   budget: Policy['weeklyBudget'],
 ): BudgetRule[] {
@@ -80,14 +87,18 @@ export function ownerViolations(
   })
 }
 
-/** First moments of the period that contains `now`, and of the next one. Both are invalid if `now` is. */
-export function periodOf(period: BudgetPeriod, now: Date): { readonly start: Date; readonly end: Date } {
+/**
+ * First moments of the period that contains `now`, and of the next one. Both are invalid if `now` is. A life is all days that
+ * a date can name.
+ */
+export function periodOf(period: BudgetSpan, now: Date): { readonly start: Date; readonly end: Date } {
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = day - ((now.getUTCDay() + 6) % 7)
   const bounds = {
     day: [utc(year, month, day), utc(year, month, day + 1)],
     week: [utc(year, month, monday), utc(year, month, monday + 7)],
     month: [utc(year, month, 1), utc(year, month + 1, 1)],
+    life: [utc(1970, 0, 1), utc(9999, 11, 31)],
   } as const
   const [start, end] = bounds[period]
   return { start, end }
@@ -120,7 +131,7 @@ function exceeding(
   { usedMicros, count }: Usage,
   now: Date,
 ): Violation | undefined {
-  const resetsAt = toIso(periodOf(period, now).end)
+  const resetsAt = period === 'life' ? null : toIso(periodOf(period, now).end)
   if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
     return buildViolation(rule, {
       limit: usdOfMicros(maxMicros),

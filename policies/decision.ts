@@ -12,6 +12,8 @@ export type RuleName =
   | 'weekly_count'
   | 'monthly_budget'
   | 'monthly_count'
+  | 'total_budget'
+  | 'total_count'
   | 'owner_budget'
   | 'category'
   | 'asset'

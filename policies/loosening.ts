@@ -16,6 +16,7 @@ export const policyDirections: Directions<Policy> = {
   dailyBudget: budget,
   weeklyBudget: budget,
   monthlyBudget: budget,
+  totalBudget: budget,
   categories: { allow: 'wider' },
   counterparties: { ...lists, newPayeeCooldownSec: 'lower' },
   sellers: lists,

@@ -74,7 +74,7 @@ function longerBudget(period: string, reset: string) {
         .describe(`Maximum number of spends in one ${period}. Absent: no limit.`),
     })
     .optional()
-    .describe(`Budget of one ${period}, beside that of the day; it resets ${reset}. Absent: none.`)
+    .describe(`Budget of one ${period}; it resets ${reset}. Absent: none.`)
 }
 
 const limits = {
@@ -94,6 +94,18 @@ const limits = {
     .describe('Budget of one UTC calendar day; it resets at 00:00 UTC.'),
   weeklyBudget: longerBudget('ISO week (UTC)', 'on Monday at 00:00 UTC'),
   monthlyBudget: longerBudget('UTC calendar month', 'on the first at 00:00 UTC'),
+  totalBudget: z
+    .strictObject({
+      max: policyAmount.describe('Maximum total value of all spends, in USD.'),
+      maxCount: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe('Maximum number of spends. Absent: no limit.'),
+    })
+    .optional()
+    .describe('Budget for good, which never resets. Absent: none.'),
 }
 
 function sellersSchema<Name extends z.ZodType<string>>(name: Name) {
@@ -218,7 +230,7 @@ export const storedPolicy = z
 export type Policy = z.output<typeof spendPolicy>
 
 function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Policy>): void {
-  for (const name of ['dailyBudget', 'weeklyBudget', 'monthlyBudget'] as const) {
+  for (const name of ['dailyBudget', 'weeklyBudget', 'monthlyBudget', 'totalBudget'] as const) {
     const budget = policy[name]
     if (budget !== undefined && usdMicrosOf(policy.perTransaction.max) > usdMicrosOf(budget.max))
       context.addIssue({

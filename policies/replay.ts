@@ -1,8 +1,8 @@
 /** Replays past spends under another policy: rules and counters, over the recorded facts. */
 import { needsApproval } from './approval.ts'
 import {
-  type BudgetPeriod,
-  budgetPeriods,
+  type BudgetSpan,
+  budgetSpans,
   budgetViolations,
   cooldownViolation,
   periodOf,
@@ -44,9 +44,14 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
   const usage = new Map<string, Usage>()
   const firstSeen = new Map<string, Date>()
   return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
-    const readUsage = (period: BudgetPeriod) =>
+    const readUsage = (period: BudgetSpan) =>
       usage.get(namePeriod(period, at)) ?? { usedMicros: 0n, count: 0 }
-    const used = { day: readUsage('day'), week: readUsage('week'), month: readUsage('month') }
+    const used = {
+      day: readUsage('day'),
+      week: readUsage('week'),
+      month: readUsage('month'),
+      life: readUsage('life'),
+    }
     const payee = spend.counterparty?.toLowerCase() ?? null
     const violations = [
       ...evaluate(policy, spend, at),
@@ -60,7 +65,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
     const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros, spend.seller ?? null)
     const now = verdictNow(was, needsOwner, violations)
     if (now === 'allow' && !isReturned)
-      for (const period of budgetPeriods) {
+      for (const period of budgetSpans) {
         const { usedMicros, count } = used[period]
         usage.set(namePeriod(period, at), {
           usedMicros: usedMicros + (spend.usdMicros ?? 0n),
@@ -71,7 +76,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
   })
 }
 
-function namePeriod(period: BudgetPeriod, at: Date): string {
+function namePeriod(period: BudgetSpan, at: Date): string {
   return `${period} ${periodOf(period, at).start.getTime()}`
 }
 

@@ -575,7 +575,7 @@ export type AgentsKeysUsageResponse = {
   categories: {
     /** Category of the policy. */
     category: string
-    /** USD spent or held, as a decimal string. */
+    /** USD spent or held. */
     used: string
     /** Number of spends. */
     count: number
@@ -584,7 +584,7 @@ export type AgentsKeysUsageResponse = {
   payees: {
     /** Seller, merchant, ticker or EVM address. */
     payee: string
-    /** USD spent or held, as a decimal string. */
+    /** USD spent or held. */
     used: string
     /** Number of spends. */
     count: number
@@ -1531,7 +1531,7 @@ export type CardsUpdateRequest = {
 export type CategoryUsage = {
   /** Category of the policy, such as `transfer`. */
   category: string
-  /** USD spent or held today, as a decimal string. */
+  /** USD spent or held today. */
   used: string
   /** Spends today. */
   count: number
@@ -1709,9 +1709,9 @@ export type ContextResponse = {
   usage: {
     /** UTC calendar day, YYYY-MM-DD. */
     day: string
-    /** USD spent or held today, as a decimal string. */
+    /** USD spent or held today. */
     used: string
-    /** USD left of the budget today, as a decimal string; null without one. */
+    /** USD left today; null without a budget. */
     remaining: string | null
     /** Spends today. */
     count: number
@@ -1719,9 +1719,9 @@ export type ContextResponse = {
     resetsAt: string
     /** The week, from Monday UTC. */
     week: {
-      /** USD spent or held this week, as a decimal string. */
+      /** USD spent or held this week. */
       used: string
-      /** USD left of the budget this week, as a decimal string; null without one. */
+      /** USD left this week; null without a budget. */
       remaining: string | null
       /** Spends this week. */
       count: number
@@ -1730,14 +1730,23 @@ export type ContextResponse = {
     }
     /** The calendar month, UTC. */
     month: {
-      /** USD spent or held this month, as a decimal string. */
+      /** USD spent or held this month. */
       used: string
-      /** USD left of the budget this month, as a decimal string; null without one. */
+      /** USD left this month; null without a budget. */
       remaining: string | null
       /** Spends this month. */
       count: number
       /** When the budget resets, ISO 8601 UTC. */
       resetsAt: string
+    }
+    /** Since the key began. */
+    total: {
+      /** USD spent or held in all. */
+      used: string
+      /** USD left in all; null without a budget. */
+      remaining: string | null
+      /** Spends in all. */
+      count: number
     }
     /** Today’s by category of the policy. */
     byCategory: CategoryUsage[]
@@ -2622,18 +2631,25 @@ export type Policy = {
     /** Maximum number of spends in one UTC calendar day. Absent: no limit. */
     maxCount?: number
   }
-  /** Budget of one ISO week (UTC), beside that of the day; it resets on Monday at 00:00 UTC. Absent: none. */
+  /** Budget of one ISO week (UTC); it resets on Monday at 00:00 UTC. Absent: none. */
   weeklyBudget?: {
     /** Maximum total value of all spends of one ISO week (UTC), in USD. */
     max: UsdAmount
     /** Maximum number of spends in one ISO week (UTC). Absent: no limit. */
     maxCount?: number
   }
-  /** Budget of one UTC calendar month, beside that of the day; it resets on the first at 00:00 UTC. Absent: none. */
+  /** Budget of one UTC calendar month; it resets on the first at 00:00 UTC. Absent: none. */
   monthlyBudget?: {
     /** Maximum total value of all spends of one UTC calendar month, in USD. */
     max: UsdAmount
     /** Maximum number of spends in one UTC calendar month. Absent: no limit. */
+    maxCount?: number
+  }
+  /** Budget for good, which never resets. Absent: none. */
+  totalBudget?: {
+    /** Maximum total value of all spends, in USD. */
+    max: UsdAmount
+    /** Maximum number of spends. Absent: no limit. */
     maxCount?: number
   }
   /** Categories of spends. */
@@ -3781,9 +3797,9 @@ export type TypedData = {
 export type Usage = {
   /** UTC calendar day, YYYY-MM-DD. */
   day: string
-  /** USD spent or held today, as a decimal string. */
+  /** USD spent or held today. */
   used: string
-  /** USD left of the budget today, as a decimal string; null without one. */
+  /** USD left today; null without a budget. */
   remaining: string | null
   /** Spends today. */
   count: number
@@ -3791,9 +3807,9 @@ export type Usage = {
   resetsAt: string
   /** The week, from Monday UTC. */
   week: {
-    /** USD spent or held this week, as a decimal string. */
+    /** USD spent or held this week. */
     used: string
-    /** USD left of the budget this week, as a decimal string; null without one. */
+    /** USD left this week; null without a budget. */
     remaining: string | null
     /** Spends this week. */
     count: number
@@ -3802,14 +3818,23 @@ export type Usage = {
   }
   /** The calendar month, UTC. */
   month: {
-    /** USD spent or held this month, as a decimal string. */
+    /** USD spent or held this month. */
     used: string
-    /** USD left of the budget this month, as a decimal string; null without one. */
+    /** USD left this month; null without a budget. */
     remaining: string | null
     /** Spends this month. */
     count: number
     /** When the budget resets, ISO 8601 UTC. */
     resetsAt: string
+  }
+  /** Since the key began. */
+  total: {
+    /** USD spent or held in all. */
+    used: string
+    /** USD left in all; null without a budget. */
+    remaining: string | null
+    /** Spends in all. */
+    count: number
   }
 }
 

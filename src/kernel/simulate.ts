@@ -102,7 +102,7 @@ function violationsOfNewKey({
   const caps = { day: day.maxMicros, week: week.maxMicros, month: month.maxMicros }
   const used = { day: day.usedMicros + spent, week: week.usedMicros + spent, month: month.usedMicros + spent }
   return [
-    ...budgetViolations(policy, usdMicros, { day: own, week: own, month: own }, now),
+    ...budgetViolations(policy, usdMicros, { day: own, week: own, month: own, life: own }, now),
     ...ownerViolations(caps, usdMicros, used, now),
     cooldownViolation(policy, counterparty, null, now),
   ].filter((violation) => violation !== undefined)

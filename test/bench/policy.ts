@@ -44,7 +44,8 @@ export function benchPolicy(): { evaluationMicros: number; parseMicros: number }
   const decide = () => {
     const broken =
       evaluate(policy, spend, now).length +
-      budgetViolations(policy, spend.usdMicros, { day: used, week: used, month: used }, now).length +
+      budgetViolations(policy, spend.usdMicros, { day: used, week: used, month: used, life: used }, now)
+        .length +
       ownerViolations({ day: 1_000_000_000n, week: null, month: null }, spend.usdMicros, keys, now).length +
       (cooldownViolation(policy, spend.counterparty, seen, now) === undefined ? 0 : 1)
     if (broken > 0 || needsApproval(policy, spend.usdMicros))

@@ -19,6 +19,7 @@ const full = {
   dailyBudget: { max: '20', maxCount: 5 },
   weeklyBudget: { max: '80' },
   monthlyBudget: { max: '250', maxCount: 100 },
+  totalBudget: { max: '400', maxCount: 150 },
   categories: { allow: ['transfer', 'x402'] },
   counterparties: {
     allow: [`0x${'a'.repeat(40)}`],

@@ -41,6 +41,7 @@ describe('words for a policy', () => {
     const sentences = describePolicy({
       perTransaction: { max: '1' },
       dailyBudget: { max: '2', maxCount: 20 },
+      totalBudget: { max: '9', maxCount: 30 },
       categories: { allow: ['transfer'] },
       chains: ['base'],
       counterparties: {
@@ -55,9 +56,9 @@ describe('words for a policy', () => {
       expiresAt: '2027-01-01T00:00:00.000Z',
     }).map(textOfSentence)
     expect(sentences).toEqual([
-      'Up to $1.00 at a time and $2.00 a day.',
+      'Up to $1.00 at a time, $2.00 a day and $9.00 in total.',
       'By transfer, from any money, on Base only.',
-      'At most 20 payments a day.',
+      'At most 20 payments a day and 30 payments in total.',
       'It never asks you first.',
       'It may send only to 0x1111…1111.',
       'Never to 0x2222…2222.',

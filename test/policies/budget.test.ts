@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   type BudgetPeriod,
+  type BudgetSpan,
   budgetViolations,
   cooldownViolation,
   ownerViolations,
@@ -17,10 +18,11 @@ const policy = spendPolicy.parse({
 })
 
 const idle = { usedMicros: 0n, count: 0 }
-const usage = (period: BudgetPeriod, usedMicros: bigint, count: number) => ({
+const usage = (period: BudgetSpan, usedMicros: bigint, count: number) => ({
   day: idle,
   week: idle,
   month: idle,
+  life: idle,
   [period]: { usedMicros, count },
 })
 
@@ -45,6 +47,15 @@ describe('budgetViolations', () => {
     expect(budgetViolations(policy, null, usage('day', 250_000_000n, 9), now)).toEqual([
       { rule: 'daily_budget', limit: '100', used: '250', requested: null, remaining: '0', resetsAt },
       { rule: 'daily_count', limit: '3', used: '9', requested: '1', remaining: '0', resetsAt },
+    ])
+  })
+
+  it('judges the life of the key, which never resets', () => {
+    const total = spendPolicy.parse({ ...policy, totalBudget: { max: '120', maxCount: 4 } })
+    expect(budgetViolations(total, 1_000_000n, usage('life', 119_000_000n, 3), now)).toEqual([])
+    expect(budgetViolations(total, 2_000_000n, usage('life', 119_000_000n, 4), now)).toEqual([
+      { rule: 'total_budget', limit: '120', used: '119', requested: '2', remaining: '1', resetsAt: null },
+      { rule: 'total_count', limit: '4', used: '4', requested: '1', remaining: '0', resetsAt: null },
     ])
   })
 

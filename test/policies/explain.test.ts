@@ -16,6 +16,7 @@ const usage = {
   day: { usedMicros: 1_000_000n, count: 1 },
   week: { usedMicros: 37_700_000n, count: 9 },
   month: { usedMicros: 40_000_000n, count: 12 },
+  life: { usedMicros: 40_000_000n, count: 12 },
 }
 const allowed: RecordedOutcome = { verdict: 'allow', violations: [], isApproved: false }
 const listRules = (parts: object, outcome: RecordedOutcome, changes: Partial<SpendFacts> = {}) =>

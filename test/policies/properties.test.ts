@@ -88,7 +88,7 @@ const used = fc.record({
   usedMicros: fc.bigInt({ min: 0n, max: 120_000_000n }),
   count: fc.integer({ min: 0, max: 6 }),
 })
-const usages = fc.record({ day: used, week: used, month: used })
+const usages = fc.record({ day: used, week: used, month: used, life: used })
 /** Time of the key's first request for a payee; null for now. */
 const sightings = fc.option(
   fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: true }),
@@ -113,6 +113,7 @@ const widenings: readonly ((policy: Policy) => Policy)[] = [
   (policy) => ({ ...policy, weeklyBudget: undefined }),
   (policy) => ({ ...policy, weeklyBudget: policy.weeklyBudget && { max: policy.weeklyBudget.max } }),
   (policy) => ({ ...policy, monthlyBudget: undefined }),
+  (policy) => ({ ...policy, totalBudget: undefined }),
   (policy) => ({
     ...policy,
     monthlyBudget: policy.monthlyBudget && { ...policy.monthlyBudget, max: '1000000' },
@@ -229,7 +230,7 @@ describe('any policy', () => {
     const micros = fc.bigInt({ min: 0n, max: 100n })
     fc.assert(
       fc.property(micros, micros, micros, times, (cap, used, worth, now) => {
-        const usage = { day: used, week: used, month: used }
+        const usage = { day: used, week: used, month: used, life: used }
         for (const period of ['day', 'week', 'month'] as const) {
           const none = { day: null, week: null, month: null }
           const caps = { ...none, [period]: cap }

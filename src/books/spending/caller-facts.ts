@@ -1,5 +1,5 @@
 /** Facts of a caller that change with its spends: usage of its key, and the signers of its account. */
-import { budgetPeriods, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
+import { budgetSpans, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
 import { usdOfMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
@@ -49,7 +49,7 @@ export async function readCallerFacts(
   now: Date,
 ): Promise<CallerFacts> {
   const day = utcDay(now)
-  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const spans = budgetSpans.map((period) => periodOf(period, now))
   const rows = await database.call<{
     part: string
     name: string
@@ -61,7 +61,7 @@ export async function readCallerFacts(
     accountId,
     keyId,
     firstIdAt('dec', new Date(`${day}T00:00:00.000Z`)),
-    [...budgetPeriods],
+    [...budgetSpans],
     spans.map(({ start }) => utcDay(start)),
     spans.map(({ end }) => utcDay(end)),
     day,

@@ -1,6 +1,6 @@
 /** Reads a decision with every rule that its policy evaluated. */
 import { z } from 'zod'
-import { type BudgetPeriod, budgetPeriods, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
+import { type BudgetSpan, budgetSpans, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
 import { type ExplainedRule, explain, explainViolations, ruleResults } from '../../../policies/explain.ts'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { utcDay } from '../../core/base/clock.ts'
@@ -108,14 +108,14 @@ async function readUsageBefore(
     accountId,
     keyId,
     id,
-    [...budgetPeriods],
-    budgetPeriods.map((period) => utcDay(periodOf(period, at).start)),
+    [...budgetSpans],
+    budgetSpans.map((period) => utcDay(periodOf(period, at).start)),
     utcDay(at),
     firstIdAt('dec', periodOf('day', at).start),
   ])
-  const usedIn = (period: BudgetPeriod) => {
+  const usedIn = (period: BudgetSpan) => {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
   }
-  return { day: usedIn('day'), week: usedIn('week'), month: usedIn('month') }
+  return { day: usedIn('day'), week: usedIn('week'), month: usedIn('month'), life: usedIn('life') }
 }

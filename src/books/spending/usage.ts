@@ -1,6 +1,12 @@
 /** Budget usage of a key: today, this week and this month. */
 import { z } from 'zod'
-import { budgetPeriods, type PeriodUsage, periodOf, type Usage } from '../../../policies/budget.ts'
+import {
+  type BudgetPeriod,
+  budgetSpans,
+  type PeriodUsage,
+  periodOf,
+  type Usage,
+} from '../../../policies/budget.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
@@ -8,13 +14,14 @@ import { firstIdAt } from '../../core/base/ids.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 
-const use = (period: string) => ({
-  used: z.string().describe(`USD spent or held ${period}, as a decimal string.`),
-  remaining: z
-    .string()
-    .nullable()
-    .describe(`USD left of the budget ${period}, as a decimal string; null without one.`),
+const spanUse = (period: string) => ({
+  used: z.string().describe(`USD spent or held ${period}.`),
+  remaining: z.string().nullable().describe(`USD left ${period}; null without a budget.`),
   count: z.int().describe(`Spends ${period}.`),
+})
+
+const use = (period: string) => ({
+  ...spanUse(period),
   resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
 })
 
@@ -23,6 +30,7 @@ export const usageView = z.strictObject({
   ...use('today'),
   week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
   month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+  total: z.strictObject(spanUse('in all')).describe('Since the key began.'),
 })
 usageView.register(z.globalRegistry, { id: 'Usage' })
 
@@ -41,11 +49,11 @@ export async function readUsage(
   of: { readonly keyId: string } | { readonly accountId: string },
   now: Date,
 ): Promise<PeriodUsage> {
-  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const spans = budgetSpans.map((period) => periodOf(period, now))
   const rows = await database.call<PeriodRow>(byPeriod, [
     'accountId' in of ? of.accountId : null,
     'keyId' in of ? of.keyId : null,
-    [...budgetPeriods],
+    [...budgetSpans],
     spans.map(({ start }) => utcDay(start)),
     spans.map(({ end }) => utcDay(end)),
   ])
@@ -64,7 +72,7 @@ export function pickUsage(rows: readonly PeriodRow[]): PeriodUsage {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
   }
-  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month'), life: usageOf('life') }
 }
 
 export async function showUsage(
@@ -77,24 +85,30 @@ export async function showUsage(
 
 /** @param policy null for a key without one. @param now in the periods of `usage`. */
 export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date): z.output<typeof usageView> {
-  const budgets = { day: policy?.dailyBudget, week: policy?.weeklyBudget, month: policy?.monthlyBudget }
-  const shown = (period: keyof typeof budgets) => {
-    const { usedMicros, count } = usage[period]
-    const budget = budgets[period]
+  const viewSpan = ({ usedMicros, count }: Usage, budget: Policy['weeklyBudget']) => {
     const left = budget === undefined ? null : usdMicrosOf(budget.max) - usedMicros
     return {
       used: usdOfMicros(usedMicros),
       remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
       count,
-      resetsAt: periodOf(period, now).end.toISOString(),
     }
   }
-  return { day: utcDay(now), ...shown('day'), week: shown('week'), month: shown('month') }
+  const viewPeriod = (period: BudgetPeriod, budget: Policy['weeklyBudget']) => ({
+    ...viewSpan(usage[period], budget),
+    resetsAt: periodOf(period, now).end.toISOString(),
+  })
+  return {
+    day: utcDay(now),
+    ...viewPeriod('day', policy?.dailyBudget),
+    week: viewPeriod('week', policy?.weeklyBudget),
+    month: viewPeriod('month', policy?.monthlyBudget),
+    total: viewSpan(usage.life, policy?.totalBudget),
+  }
 }
 
 export const categoryUsageView = z.strictObject({
   category: z.string().describe('Category of the policy, such as `transfer`.'),
-  used: z.string().describe('USD spent or held today, as a decimal string.'),
+  used: z.string().describe('USD spent or held today.'),
   count: z.int().describe('Spends today.'),
 })
 categoryUsageView.register(z.globalRegistry, { id: 'CategoryUsage' })
@@ -107,7 +121,7 @@ const MAX_PAYEES = 20
 const BREAKDOWN_DAYS = 30
 
 const spent = {
-  used: z.string().describe('USD spent or held, as a decimal string.'),
+  used: z.string().describe('USD spent or held.'),
   count: z.int().describe('Number of spends.'),
 }
 

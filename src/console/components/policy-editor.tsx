@@ -130,7 +130,7 @@ export function PolicyEditor({
 function hasMore(draft: PolicyDraft): boolean {
   const { assets, chains, sellers, shops, symbols, windows } = draft
   const texts = [draft.sellersNever, draft.shopsNever, draft.symbolsNever, draft.from, draft.until]
-  const counts = [draft.dailyCount, draft.weeklyCount, draft.monthlyCount]
+  const counts = [draft.dailyCount, draft.weeklyCount, draft.monthlyCount, draft.totalCount]
   return (
     [assets, chains, sellers, shops, symbols, windows].some((one) => one !== null) ||
     [...texts, ...counts].some((text) => text !== '')
@@ -139,8 +139,11 @@ function hasMore(draft: PolicyDraft): boolean {
 
 /** True if the amounts are those of the preset. */
 function isPreset(draft: PolicyDraft, preset: (typeof presets)[number]): boolean {
-  return (['perTransaction', 'daily', 'weekly', 'monthly', 'above'] as const).every(
-    (field) => draft[field] === preset[field],
+  return (
+    draft.total === '' &&
+    (['perTransaction', 'daily', 'weekly', 'monthly', 'above'] as const).every(
+      (field) => draft[field] === preset[field],
+    )
   )
 }
 
@@ -211,10 +214,12 @@ type TextField =
   | 'daily'
   | 'weekly'
   | 'monthly'
+  | 'total'
   | 'above'
   | 'dailyCount'
   | 'weeklyCount'
   | 'monthlyCount'
+  | 'totalCount'
 
 function UsdField({ field, label, draft, problems, set }: ClauseProps & { field: TextField; label: string }) {
   return (
@@ -236,12 +241,16 @@ function UsdField({ field, label, draft, problems, set }: ClauseProps & { field:
 function HowMuch(props: ClauseProps) {
   const { problems } = props
   return (
-    <Clause label="How much" problem={first(problems, 'perTransaction', 'daily', 'weekly', 'monthly')}>
+    <Clause
+      label="How much"
+      problem={first(problems, 'perTransaction', 'daily', 'weekly', 'monthly', 'total')}
+    >
       <div class="sentence">
         Up to <UsdField {...props} field="perTransaction" label="At a time" /> at a time,{' '}
         <UsdField {...props} field="daily" label="A day" /> a day,{' '}
-        <UsdField {...props} field="weekly" label="A week" /> a week and{' '}
-        <UsdField {...props} field="monthly" label="A month" /> a month.
+        <UsdField {...props} field="weekly" label="A week" /> a week,{' '}
+        <UsdField {...props} field="monthly" label="A month" /> a month and{' '}
+        <UsdField {...props} field="total" label="In total" /> in total.
       </div>
     </Clause>
   )
@@ -587,11 +596,15 @@ function CountField({
 
 function HowOften(props: ClauseProps) {
   return (
-    <Clause label="How often" problem={first(props.problems, 'dailyCount', 'weeklyCount', 'monthlyCount')}>
+    <Clause
+      label="How often"
+      problem={first(props.problems, 'dailyCount', 'weeklyCount', 'monthlyCount', 'totalCount')}
+    >
       <div class="sentence">
         At most <CountField {...props} field="dailyCount" label="Payments a day" /> payments a day,{' '}
-        <CountField {...props} field="weeklyCount" label="Payments a week" /> a week and{' '}
-        <CountField {...props} field="monthlyCount" label="Payments a month" /> a month.
+        <CountField {...props} field="weeklyCount" label="Payments a week" /> a week,{' '}
+        <CountField {...props} field="monthlyCount" label="Payments a month" /> a month and{' '}
+        <CountField {...props} field="totalCount" label="Payments in total" /> in total.
       </div>
     </Clause>
   )

@@ -228,6 +228,9 @@ function Left({ agent }: { readonly agent: Agent }) {
           <Period name="This week, until Monday" span="this week" part={usage.week} isOff={isOff} />
           <Period name="This month" span="this month" part={usage.month} isOff={isOff} />
         </div>
+        {usage.total.remaining !== null && (
+          <Period name="In total" span="in total" part={usage.total} isOff={isOff} />
+        )}
       </div>
     </section>
   )

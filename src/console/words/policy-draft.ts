@@ -8,9 +8,12 @@ export interface PolicyDraft {
   readonly daily: string
   readonly weekly: string
   readonly monthly: string
+  /** Of the key's life. */
+  readonly total: string
   readonly dailyCount: string
   readonly weeklyCount: string
   readonly monthlyCount: string
+  readonly totalCount: string
   readonly categories: readonly string[]
   readonly assets: readonly string[] | null
   readonly chains: readonly string[] | null
@@ -76,9 +79,11 @@ export const emptyDraft: PolicyDraft = {
   daily: '',
   weekly: '',
   monthly: '',
+  total: '',
   dailyCount: '',
   weeklyCount: '',
   monthlyCount: '',
+  totalCount: '',
   categories: [],
   assets: null,
   chains: null,
@@ -124,9 +129,11 @@ export function toDraft(policy: Policy): PolicyDraft {
     daily: String(policy.dailyBudget.max),
     weekly: String(policy.weeklyBudget?.max ?? ''),
     monthly: String(policy.monthlyBudget?.max ?? ''),
+    total: String(policy.totalBudget?.max ?? ''),
     dailyCount: String(policy.dailyBudget.maxCount ?? ''),
     weeklyCount: String(policy.weeklyBudget?.maxCount ?? ''),
     monthlyCount: String(policy.monthlyBudget?.maxCount ?? ''),
+    totalCount: String(policy.totalBudget?.maxCount ?? ''),
     categories: policy.categories.allow,
     assets: policy.assets ?? null,
     chains: policy.chains ?? null,
@@ -162,9 +169,10 @@ export function findProblems(draft: PolicyDraft): DraftProblems {
 type Problem = readonly [field: DraftField, words: string]
 
 const periods = [
-  ['daily', 'day'],
-  ['weekly', 'week'],
-  ['monthly', 'month'],
+  ['daily', 'a day', 'the day'],
+  ['weekly', 'a week', 'the week'],
+  ['monthly', 'a month', 'the month'],
+  ['total', 'in total', 'the total'],
 ] as const
 
 function amountProblems(draft: PolicyDraft): readonly Problem[] {
@@ -188,8 +196,8 @@ function moreThan(draft: PolicyDraft, amount: string, longer: readonly (typeof p
     ([field]) => isAmount(draft[field]) && compareDecimals(amount, draft[field]) > 0,
   )
   if (smaller === undefined) return ''
-  const [field, period] = smaller
-  return `More than the ${formatUsd(draft[field])} a ${period}. Lower it, or raise the ${period}.`
+  const [field, span, name] = smaller
+  return `More than the ${formatUsd(draft[field])} ${span}. Lower it, or raise ${name}.`
 }
 
 function countProblems(draft: PolicyDraft): readonly Problem[] {
@@ -197,6 +205,7 @@ function countProblems(draft: PolicyDraft): readonly Problem[] {
     ['dailyCount', 'daily'],
     ['weeklyCount', 'weekly'],
     ['monthlyCount', 'monthly'],
+    ['totalCount', 'total'],
   ] as const
   return counts.map(([field, budget]) => {
     const text = draft[field]
@@ -281,6 +290,7 @@ export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy
     dailyBudget: toBudget(draft.daily, draft.dailyCount),
     weeklyBudget: draft.weekly === '' ? undefined : toBudget(draft.weekly, draft.weeklyCount),
     monthlyBudget: draft.monthly === '' ? undefined : toBudget(draft.monthly, draft.monthlyCount),
+    totalBudget: draft.total === '' ? undefined : toBudget(draft.total, draft.totalCount),
     categories: { allow: draft.categories },
     counterparties: omitEmpty({
       ...toLists(payees, draft.payeesNever),

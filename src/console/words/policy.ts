@@ -117,15 +117,23 @@ export function describePolicy(policy: Policy): readonly Sentence[] {
   ]
 }
 
-function describeAmounts({ perTransaction, dailyBudget, weeklyBudget, monthlyBudget }: Policy): Sentence {
-  const [each, day] = [usd(perTransaction.max), usd(dailyBudget.max)]
-  if (weeklyBudget !== undefined && monthlyBudget !== undefined)
-    return sentence`Up to ${each} at a time, ${day} a day, ${usd(weeklyBudget.max)} a week and ${usd(monthlyBudget.max)} a month.`
-  if (weeklyBudget !== undefined)
-    return sentence`Up to ${each} at a time, ${day} a day and ${usd(weeklyBudget.max)} a week.`
-  if (monthlyBudget !== undefined)
-    return sentence`Up to ${each} at a time, ${day} a day and ${usd(monthlyBudget.max)} a month.`
-  return sentence`Up to ${each} at a time and ${day} a day.`
+function describeAmounts(policy: Policy): Sentence {
+  const { perTransaction, dailyBudget, weeklyBudget, monthlyBudget, totalBudget } = policy
+  const budgets = [
+    [dailyBudget, 'a day'],
+    [weeklyBudget, 'a week'],
+    [monthlyBudget, 'a month'],
+    [totalBudget, 'in total'],
+  ] as const
+  const known = budgets.flatMap(([budget, span]) =>
+    budget === undefined ? [] : [[budget.max, span] as const],
+  )
+  const spans = known.flatMap(([max, span], position) => {
+    const word = position === 0 ? '' : position === known.length - 1 ? ' and ' : ', '
+    return [word, { value: usd(max) }, ` ${span}`]
+  })
+  const joint = known.length > 1 ? ' at a time, ' : ' at a time and '
+  return ['Up to ', { value: usd(perTransaction.max) }, joint, ...spans, '.']
 }
 
 function describeWays({ categories, assets, chains: onChains }: Policy): Sentence {
@@ -137,11 +145,17 @@ function describeWays({ categories, assets, chains: onChains }: Policy): Sentenc
   return sentence`By ${list(ways)}, from ${from}, on ${where} only.`
 }
 
-function describeCounts({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly Sentence[] {
+function describeCounts({
+  dailyBudget,
+  weeklyBudget,
+  monthlyBudget,
+  totalBudget,
+}: Policy): readonly Sentence[] {
   const counts = [
     [dailyBudget.maxCount, 'a day'],
     [weeklyBudget?.maxCount, 'a week'],
     [monthlyBudget?.maxCount, 'a month'],
+    [totalBudget?.maxCount, 'in total'],
   ] as const
   const known = counts.flatMap(([max, span]) =>
     max === undefined ? [] : [`${formatNumber(max)} payments ${span}`],
@@ -244,10 +258,12 @@ const ruleWords: Readonly<Record<string, (facts: RuleFacts) => string>> = {
   daily_budget: (facts) => overBudget(facts, 'today'),
   weekly_budget: (facts) => overBudget(facts, 'this week'),
   monthly_budget: (facts) => overBudget(facts, 'this month'),
+  total_budget: (facts) => overBudget(facts, 'in total'),
   owner_budget: (facts) => `${overBudget(facts, '')} for all agents together`.replace('  ', ' '),
   daily_count: ({ limit }) => `it has already made its ${number(limit)} payments today`,
   weekly_count: ({ limit }) => `it has already made its ${number(limit)} payments this week`,
   monthly_count: ({ limit }) => `it has already made its ${number(limit)} payments this month`,
+  total_count: ({ limit }) => `it has already made all of its ${number(limit)} payments`,
   category: ({ requested }) =>
     requested === null
       ? 'this way of paying is not allowed'
@@ -321,10 +337,12 @@ const ruleRows: Readonly<Record<string, RuleRow>> = {
   daily_budget: usdRow('A day'),
   weekly_budget: usdRow('A week'),
   monthly_budget: usdRow('A month'),
+  total_budget: usdRow('In total'),
   owner_budget: usdRow('All agents together'),
   daily_count: numberRow('Payments a day'),
   weekly_count: numberRow('Payments a week'),
   monthly_count: numberRow('Payments a month'),
+  total_count: numberRow('Payments in total'),
   category: ['Pays by', nameOfCategory],
   asset: ['Spends', plainText],
   chain: ['Pays on', nameOfChain],

@@ -86,6 +86,31 @@ onBothEngines('budgets of weeks and months', (database) => {
     }
   })
 
+  it('count the whole life of the key, and what is released comes back', async () => {
+    const total = budgetRules({ ...policy, totalBudget: { max: '10', maxCount: 3 } }).filter(
+      ({ period }) => period === 'life',
+    )
+    const scene = await open({ ...unlimited, longer: total })
+    const decide = async (at: string, units: bigint) =>
+      reserveSpend(database(), spendOf(scene, units, { at: new Date(at) }))
+    expect(await decide('2024-02-29T12:00:00.000Z', 6_000_000n)).toMatchObject({ verdict: 'allow' })
+    const second = await decide('2026-11-22T12:00:00.000Z', 4_000_000n)
+    const denial = { verdict: 'deny', violations: [{ rule: 'total_budget', remaining: '0', resetsAt: null }] }
+    expect(await decide('2031-01-01T12:00:00.000Z', 1n)).toMatchObject(denial)
+    if (second.verdict !== 'allow') throw new Error(second.verdict)
+    await releaseSpend(database(), {
+      decisionId: second.decisionId,
+      at: new Date('2026-11-22T12:00:01.000Z'),
+    })
+    const usage = await readUsage(database(), { keyId: scene.keyId }, new Date('2031-01-01T12:00:00.000Z'))
+    expect(usage.life).toEqual({ usedMicros: 6_000_000n, count: 1 })
+    expect(await decide('2031-01-01T12:00:00.000Z', 1n)).toMatchObject({ verdict: 'allow' })
+    expect(await decide('2031-01-01T12:00:00.000Z', 1n)).toMatchObject({ verdict: 'allow' })
+    expect(await decide('2032-01-01T12:00:00.000Z', 1n)).toMatchObject({
+      violations: [{ rule: 'total_count', used: '3', remaining: '0', resetsAt: null }],
+    })
+  })
+
   it('deny what the week or the month has no room for, and allow it in the next', async () => {
     for (const zone of zones) {
       const scene = await open()
@@ -131,7 +156,7 @@ onBothEngines('budgets of weeks and months', (database) => {
     await releaseSpend(database(), { decisionId: spend.decisionId, at: new Date('2027-02-01T00:00:00.000Z') })
     const none = { usedMicros: 0n, count: 0 }
     for (const when of ['2026-12-31', '2027-01-01', '2027-02-01'])
-      expect(await usage(when)).toEqual({ day: none, week: none, month: none })
+      expect(await usage(when)).toEqual({ day: none, week: none, month: none, life: none })
     expect((await reserveSpend(database(), spendOf(scene, 4_000_000n, { at }))).verdict).toBe('allow')
   })
 

@@ -50,7 +50,7 @@ function rarely<Value>(usual: Value, rare: Value) {
   return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constant(rare) })
 }
 
-/** A budget of a week or a month. @property max cents beyond that of the day. */
+/** A budget of a week, a month or the key's life. @property max cents beyond that of the day. */
 const longer = fc.record({
   max: fc.bigInt({ min: 0n, max: 60n }),
   maxCount: fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined }),
@@ -62,15 +62,17 @@ const policies = fc
     maxCount: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
     week: fc.option(longer, { nil: undefined, freq: 2 }),
     month: fc.option(longer, { nil: undefined, freq: 2 }),
+    total: fc.option(longer, { nil: undefined, freq: 2 }),
     newPayeeCooldownSec: fc.option(fc.constantFrom(3_600, 86_400), { nil: undefined, freq: 2 }),
     above: fc.option(fc.bigInt({ min: 1n, max: 40n }), { nil: undefined, freq: 2 }),
   })
-  .map(({ max, maxCount, week, month, newPayeeCooldownSec, above }) =>
+  .map(({ max, maxCount, week, month, total, newPayeeCooldownSec, above }) =>
     spendPolicy.parse({
       perTransaction: { max: usdOfMicros(max * CENT) },
       dailyBudget: { max: usdOfMicros(max * CENT), maxCount },
       weeklyBudget: week && { ...week, max: usdOfMicros((max + week.max) * CENT) },
       monthlyBudget: month && { ...month, max: usdOfMicros((max + month.max) * CENT) },
+      totalBudget: total && { ...total, max: usdOfMicros((max + total.max) * CENT) },
       categories: { allow: ['transfer'] },
       counterparties: { newPayeeCooldownSec },
       approval: above === undefined ? undefined : { above: usdOfMicros(above * CENT) },

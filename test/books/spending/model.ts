@@ -2,6 +2,7 @@
 import { needsApproval } from '../../../policies/approval.ts'
 import {
   type BudgetPeriod,
+  type BudgetSpan,
   budgetViolations,
   cooldownViolation,
   ownerViolations,
@@ -58,7 +59,7 @@ const HOUR_MS = 3_600_000
 
 /** Usage of the periods of `now` by all keys, or one, without released spends. */
 export function usageNow(model: Model, key?: number): PeriodUsage {
-  const usageOf = (period: BudgetPeriod) => {
+  const usageOf = (period: BudgetSpan) => {
     const counted = model.spends.filter(
       (spend) =>
         nameOf(period, spend.day) === nameOf(period, utcDay(model.now)) &&
@@ -71,11 +72,12 @@ export function usageNow(model: Model, key?: number): PeriodUsage {
       count: counted.length,
     }
   }
-  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month'), life: usageOf('life') }
 }
 
 /** The period of a day: the day, its month, or the number of its week since the Monday before 1970. */
-function nameOf(period: BudgetPeriod, day: string): string {
+function nameOf(period: BudgetSpan, day: string): string {
+  if (period === 'life') return period
   if (period === 'week') return `week ${Math.floor((Date.parse(day) / (24 * HOUR_MS) + 3) / 7)}`
   return period === 'month' ? day.slice(0, 7) : day
 }

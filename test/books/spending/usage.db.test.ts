@@ -41,6 +41,7 @@ onBothEngines('what was used', (database) => {
       resetsAt: '2026-11-21T00:00:00.000Z',
       week: { ...fresh, resetsAt: '2026-11-23T00:00:00.000Z' },
       month: { ...fresh, resetsAt: '2026-12-01T00:00:00.000Z' },
+      total: fresh,
     })
     await spend(scene, 1_500_000n)
     await spend(scene, 2_000_000n)
@@ -51,7 +52,12 @@ onBothEngines('what was used', (database) => {
 
   it('by a key this week and this month is shown beside today', async () => {
     const scene = await open()
-    const longer = { ...policy, weeklyBudget: { max: '8' }, monthlyBudget: { max: '9', maxCount: 5 } }
+    const longer = {
+      ...policy,
+      weeklyBudget: { max: '8' },
+      monthlyBudget: { max: '9', maxCount: 5 },
+      totalBudget: { max: '20' },
+    }
     for (const days of [0, 4, 5, 19, 20, -3]) await spend(scene, 1_000_000n, daysAgo(days))
     expect(await showUsage(database(), { keyId: scene.keyId, policy: longer }, noon)).toMatchObject({
       used: '1',
@@ -60,6 +66,7 @@ onBothEngines('what was used', (database) => {
       week: { used: '2', remaining: '6', count: 2, resetsAt: '2026-11-23T00:00:00.000Z' },
       // The 1st, 15th, 16th, 20th and 23rd of November.
       month: { used: '5', remaining: '4', count: 5 },
+      total: { used: '6', remaining: '14', count: 6 },
     })
   })
 

@@ -195,7 +195,7 @@ begin
       reason := case when exists (
         select 1 from jsonb_array_elements(s.violations) v
         where v->>'rule' not in ('per_transaction', 'daily_budget', 'daily_count', 'weekly_budget', 'weekly_count',
-          'monthly_budget', 'monthly_count', 'owner_budget')
+          'monthly_budget', 'monthly_count', 'total_budget', 'total_count', 'owner_budget')
       ) then 'policy_denied' else 'budget_exceeded' end;
     elsif s.verdict <> 'allow' then
       reason := s.verdict;

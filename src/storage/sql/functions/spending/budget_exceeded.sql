@@ -2,7 +2,7 @@
 --
 -- Arguments
 --   p_keys: the keys whose spends count together
---   p_rules: objects of rule, period (day, week from Monday, month; UTC), max_micros, max_count; null: no limit
+--   p_rules: objects of rule, period (day, week from Monday, month; UTC; or the key's life), max_micros, max_count; null: no limit
 --   p_usd_micros: the worth of the spend; null: unknown, which every maximum denies
 --   p_day: the spend's UTC day
 -- Locks: none. The caller holds the account.
@@ -17,8 +17,11 @@ begin
           decimal_of_micros(greatest(b.max_micros - past.used, 0)), span.till - 1)
       end -> 0 order by b.ordinality), '[]')
     from rows from (jsonb_to_recordset(p_rules) as (rule text, period text, max_micros bigint, max_count int)) with ordinality as b
-    cross join lateral (select date_trunc(b.period, p_day::timestamp)::date as since,
-      (date_trunc(b.period, p_day::timestamp) + ('1 ' || b.period)::interval)::date as till) span
+    cross join lateral (
+      select case b.period when 'life' then '-infinity' else date_trunc(b.period, p_day::timestamp)::date end as since,
+        case b.period when 'life' then 'infinity'
+          else (date_trunc(b.period, p_day::timestamp) + ('1 ' || b.period)::interval)::date end as till
+    ) span
     cross join lateral (
       select coalesce(sum(u.used_micros), 0)::bigint as used, coalesce(sum(u.count), 0) as count
       from budget_usage u where u.key_id = any (p_keys) and u.day >= span.since and u.day < span.till

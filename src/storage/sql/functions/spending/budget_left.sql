@@ -8,8 +8,11 @@ begin
   return (
     select min(b.max_micros - past.used)
     from jsonb_to_recordset(p_rules) as b (period text, max_micros bigint)
-    cross join lateral (select date_trunc(b.period, p_day::timestamp)::date as since,
-      (date_trunc(b.period, p_day::timestamp) + ('1 ' || b.period)::interval)::date as till) span
+    cross join lateral (
+      select case b.period when 'life' then '-infinity' else date_trunc(b.period, p_day::timestamp)::date end as since,
+        case b.period when 'life' then 'infinity'
+          else (date_trunc(b.period, p_day::timestamp) + ('1 ' || b.period)::interval)::date end as till
+    ) span
     cross join lateral (
       select coalesce(sum(u.used_micros), 0)::bigint as used
       from budget_usage u where u.key_id = any (p_keys) and u.day >= span.since and u.day < span.till
