@@ -3,7 +3,7 @@
  */
 import { buildViolation, type RuleName, type Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
-import { usdMicrosOf, usdOfMicros } from './usd.ts'
+import { toUsdMicros, usdOfMicros } from './usd.ts'
 
 /** Period of a budget, UTC: calendar day, ISO week (from Monday), calendar month. */
 export type BudgetPeriod = 'day' | 'week' | 'month'
@@ -44,7 +44,7 @@ function buildRules(
   if (budget === undefined) return []
   const { max, maxCount } = budget
   return [
-    { rule: value, period, maxMicros: usdMicrosOf(max), maxCount: null },
+    { rule: value, period, maxMicros: toUsdMicros(max), maxCount: null },
     ...(maxCount === undefined ? [] : [{ rule: number, period, maxMicros: null, maxCount }]),
   ]
 }
@@ -81,7 +81,7 @@ export function ownerViolations(
 }
 
 /** First moments of the period that contains `now`, and of the next one. Both are invalid if `now` is. */
-export function periodOf(period: BudgetPeriod, now: Date): { readonly start: Date; readonly end: Date } {
+export function findPeriod(period: BudgetPeriod, now: Date): { readonly start: Date; readonly end: Date } {
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = day - ((now.getUTCDay() + 6) % 7)
   const bounds = {
@@ -120,7 +120,7 @@ function exceeding(
   { usedMicros, count }: Usage,
   now: Date,
 ): Violation | undefined {
-  const resetsAt = toIso(periodOf(period, now).end)
+  const resetsAt = toIso(findPeriod(period, now).end)
   if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
     return buildViolation(rule, {
       limit: usdOfMicros(maxMicros),

@@ -4,7 +4,7 @@ import { budgetRules, type PeriodUsage } from './budget.ts'
 import type { RuleName, Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
 import type { SpendFacts } from './spend.ts'
-import { usdMicrosOf, usdOfMicros } from './usd.ts'
+import { toUsdMicros, usdOfMicros } from './usd.ts'
 
 /**
  * Result of one rule. `kept`: the spend fits. `broken`: the spend violates it. `approved`: its owner let the spend pass.
@@ -93,7 +93,7 @@ function staticRules(policy: Policy, spend: SpendFacts): readonly Applied[] {
   const applies = (rule: RuleName, isApplied: boolean, limit: string | null, requested: string | null) =>
     isApplied ? [{ rule, limit, used: null, requested }] : []
   return [
-    ...applies('per_transaction', true, usdOfMicros(usdMicrosOf(policy.perTransaction.max)), usd),
+    ...applies('per_transaction', true, usdOfMicros(toUsdMicros(policy.perTransaction.max)), usd),
     ...applies('category', true, policy.categories.allow.join(','), category),
     ...applies('asset', assets !== undefined, assets?.join(',') ?? null, asset),
     ...applies('chain', chains !== undefined && chain !== null, chains?.join(',') ?? null, chain),
@@ -146,7 +146,7 @@ function explainApproval(
   const isNeeded = needsApproval(policy, spend.usdMicros, spend.seller ?? null)
   const rule = {
     rule: 'approval' as const,
-    limit: usdOfMicros(usdMicrosOf(policy.approval.above)),
+    limit: usdOfMicros(toUsdMicros(policy.approval.above)),
     used: null,
     requested: spend.usdMicros === null ? null : usdOfMicros(spend.usdMicros),
   }

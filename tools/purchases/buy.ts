@@ -5,7 +5,7 @@ import { releaseSpend } from '../../src/books/spending/release.ts'
 import { noteMembers, noteOf } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { idempotencyInProgress } from '../../src/core/failures/idempotency-failures.ts'
-import { moneyOf } from '../../src/core/money/money.ts'
+import { toMoney } from '../../src/core/money/money.ts'
 import { minimum } from '../../src/core/money/shares.ts'
 import { usdMicrosAt } from '../../src/core/money/usd-value.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
@@ -156,7 +156,7 @@ export default defineTool({
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const table = await latestOrDollars(context.rates, context.now)
-    const maxUnits = moneyOf(input.asset, input.maxAmount).units
+    const maxUnits = toMoney(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
     const { origin } = request.url
     const { seller, resource } = toSeller(request)

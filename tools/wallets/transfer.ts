@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
 import { noteMembers } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
+import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { hashSpendCall } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
@@ -239,7 +239,7 @@ function toAnswer(
     ...sent,
     decisionId,
     token: money.asset,
-    amount: decimalOf(money),
+    amount: toDecimal(money),
     destination: getAddress(destination),
     chain: context.chains.resolveName(chain),
     gasSponsored: true as const,

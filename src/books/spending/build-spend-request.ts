@@ -6,10 +6,10 @@ import { noPolicy } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../../policies/policy.ts'
 import type { SellerFacts } from '../../../policies/spend.ts'
-import { usdMicrosOf } from '../../../policies/usd.ts'
+import { toUsdMicros } from '../../../policies/usd.ts'
 import { type Json, toJson } from '../../core/base/json.ts'
 import type { AccessKey } from '../../core/base/principal.ts'
-import { decimalOf, type Money } from '../../core/money/money.ts'
+import { type Money, toDecimal } from '../../core/money/money.ts'
 import type { Shares } from '../../core/money/shares.ts'
 import type { UsdValue } from '../../core/money/usd-value.ts'
 import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
@@ -106,7 +106,7 @@ export function buildSpendRequest({
     operation,
     facts: {
       ...facts,
-      amount: decimalOf(money),
+      amount: toDecimal(money),
       usdRate: rate,
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
@@ -138,7 +138,7 @@ export function buildSpendRequest({
 
 function limitsOf(policy: Policy | null) {
   return {
-    dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
+    dailyMaxMicros: policy === null ? 0n : toUsdMicros(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
     longer: policy === null ? [] : budgetRules(policy).filter(({ period }) => period !== 'day'),
   }

@@ -1,5 +1,5 @@
 /** Facts of a caller that change with its spends: usage of its key, and the signers of its account. */
-import { budgetPeriods, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
+import { budgetPeriods, findPeriod, type PeriodUsage } from '../../../policies/budget.ts'
 import { usdOfMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
@@ -49,7 +49,7 @@ export async function readCallerFacts(
   now: Date,
 ): Promise<CallerFacts> {
   const day = utcDay(now)
-  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const spans = budgetPeriods.map((period) => findPeriod(period, now))
   const rows = await database.call<{
     part: string
     name: string

@@ -1,7 +1,7 @@
 /** Funding sources: an owner's assets in payment order, each with its value in a currency. */
 
 import { crossRateDown } from '../../core/money/cross-rate.ts'
-import { currencyOf } from '../../core/money/currencies.ts'
+import { findCurrency } from '../../core/money/currencies.ts'
 import {
   type Asset,
   assetDecimals,
@@ -39,9 +39,9 @@ export function sourcesOf<Name extends Asset>(
     spreadBps,
   }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
 ): readonly Source<Name>[] {
-  const target = currencyOf(table, currency)
+  const target = findCurrency(table, currency)
   return assets.flatMap((asset) => {
-    const source = currencyOf(table, asset)
+    const source = findCurrency(table, asset)
     if (source === undefined || target === undefined) return []
     const lessBps = nationalOf(asset) === nationalOf(currency) ? 0 : spreadBps
     const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])

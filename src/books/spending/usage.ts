@@ -1,8 +1,8 @@
 /** Budget usage of a key: today, this week and this month. */
 import { z } from 'zod'
-import { budgetPeriods, type PeriodUsage, periodOf, type Usage } from '../../../policies/budget.ts'
+import { budgetPeriods, findPeriod, type PeriodUsage, type Usage } from '../../../policies/budget.ts'
 import type { Policy } from '../../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
@@ -41,7 +41,7 @@ export async function readUsage(
   of: { readonly keyId: string } | { readonly accountId: string },
   now: Date,
 ): Promise<PeriodUsage> {
-  const spans = budgetPeriods.map((period) => periodOf(period, now))
+  const spans = budgetPeriods.map((period) => findPeriod(period, now))
   const rows = await database.call<PeriodRow>(byPeriod, [
     'accountId' in of ? of.accountId : null,
     'keyId' in of ? of.keyId : null,
@@ -81,12 +81,12 @@ export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date):
   const shown = (period: keyof typeof budgets) => {
     const { usedMicros, count } = usage[period]
     const budget = budgets[period]
-    const left = budget === undefined ? null : usdMicrosOf(budget.max) - usedMicros
+    const left = budget === undefined ? null : toUsdMicros(budget.max) - usedMicros
     return {
       used: usdOfMicros(usedMicros),
       remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
       count,
-      resetsAt: periodOf(period, now).end.toISOString(),
+      resetsAt: findPeriod(period, now).end.toISOString(),
     }
   }
   return { day: utcDay(now), ...shown('day'), week: shown('week'), month: shown('month') }

@@ -53,7 +53,7 @@ export interface OperationOptions {
 
 /** Port methods for operations. */
 export interface Operations {
-  operationOf(operation: ChainOperation): SignableOperation
+  buildOperation(operation: ChainOperation): SignableOperation
   submit(operation: AuthorizedOperation): Promise<Submission>
   hashOperation(operation: AuthorizedOperation): Hex
   /** Drops cached broadcasts. */
@@ -233,7 +233,7 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   return {
-    operationOf: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
+    buildOperation: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
     hashOperation: (operation) => hashOperation(signed, buildExecutedPlan(operation)),
     submit,
     awaitExecution,

@@ -19,7 +19,7 @@ const HUNG_MS = 2_000
 interface Batching<Request, Answer> {
   readonly concurrent: number
   readonly isBlocking?: boolean
-  readonly lineOf: (request: Request) => string
+  readonly chooseLine: (request: Request) => string
   readonly send: (requests: readonly Request[]) => Promise<readonly Answer[]>
 }
 
@@ -37,7 +37,7 @@ interface Waiter<Request, Answer> {
 export function createBatches<Request, Answer>({
   concurrent,
   isBlocking = false,
-  lineOf,
+  chooseLine,
   send,
 }: Batching<Request, Answer>) {
   /** Waiting calls by line. A line has an entry while any of its calls is waiting or running. */
@@ -84,7 +84,7 @@ export function createBatches<Request, Answer>({
 
   return (request: Request): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const name = lineOf(request)
+      const name = chooseLine(request)
       const line = lines.get(name)
       const waiter = { request, resolve, reject }
       if (line !== undefined) line.push(waiter)

@@ -12,9 +12,9 @@ import {
   amountMismatch,
   decimalAmount,
   type Money,
-  moneyOf,
   type Stablecoin,
   stablecoins,
+  toMoney,
 } from '../money/money.ts'
 import { address, type CardConfig, cardVariables, readCards } from './cards.ts'
 import { type ChainConfig, chainErrors, chainVariables, nodeVariables, readChains } from './chains.ts'
@@ -269,7 +269,7 @@ function toConfig(
     redisUrl: settings.REDIS_URL ?? null,
     x402: {
       payTo: settings.X402_PAY_TO ?? null,
-      price: moneyOf('USDC', settings.X402_FX_PRICE),
+      price: toMoney('USDC', settings.X402_FX_PRICE),
       facilitatorUrl: settings.X402_FACILITATOR_URL ?? null,
       facilitatorKey:
         settings.CDP_API_KEY_ID === undefined || settings.CDP_API_KEY_SECRET === undefined

@@ -3,7 +3,7 @@
  * money, so a position cannot fall below zero. Prices are nano-dollars per share. Rounding to cents happens only
  * here, in functions that name the direction.
  */
-import { type Asset, assetDecimals, decimalOf, decimalOfUnits, type Money } from './money.ts'
+import { type Asset, assetDecimals, decimalOfUnits, type Money, toDecimal } from './money.ts'
 
 /** Ledger asset of a stock or fund. Other assets have no colon, so tickers cannot collide. */
 type ShareAsset = `equity:${string}`
@@ -78,7 +78,7 @@ export function priceText(price: bigint): string {
 }
 
 export function decimalOfValue(value: Value): string {
-  return isMoney(value) ? decimalOf(value) : decimalOfUnits(value.units, SHARE_DIGITS)
+  return isMoney(value) ? toDecimal(value) : decimalOfUnits(value.units, SHARE_DIGITS)
 }
 
 /** Display name of the asset: `USDC`, or `VTI`. */

@@ -5,7 +5,7 @@ import type { SpendVerdict } from '../../books/spending/reserve.ts'
 import { BANK } from '../../books/spending/sources.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../core/money/shares.ts'
 import { type Context, requireCaller } from '../context.ts'
 import type { SpendPlan } from '../tool.ts'
@@ -30,7 +30,7 @@ export async function insufficientFunds(
             {
               chain: isChainName(balance.place) ? balance.place : null,
               asset: balance.asset,
-              available: decimalOf({ asset: balance.asset, units: balance.available }),
+              available: toDecimal({ asset: balance.asset, units: balance.available }),
             },
           ]
         })

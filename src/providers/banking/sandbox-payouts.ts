@@ -11,8 +11,8 @@ import {
   rateText,
   sourceRoundingUp,
 } from '../../core/money/cross-rate.ts'
-import { currencyOf } from '../../core/money/currencies.ts'
-import { assetDecimals, decimalOf } from '../../core/money/money.ts'
+import { findCurrency } from '../../core/money/currencies.ts'
+import { assetDecimals, toDecimal } from '../../core/money/money.ts'
 import type { Address } from '../chain/port.ts'
 import type { Rates } from '../rates/port.ts'
 import {
@@ -95,12 +95,12 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
   if (money.units < MIN_CENTS * perCent)
     throw buildRejection(
       'amount_too_small',
-      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+      `${toDecimal(money)} ${money.asset} is less than the minimum of 1.`,
     )
   if (money.units > MAX_CENTS * perCent)
     throw buildRejection(
       'amount_too_large',
-      `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`,
+      `${toDecimal(money)} ${money.asset} is over the maximum of 1000000.`,
     )
   return {
     money,
@@ -117,7 +117,7 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
 
 async function crossRate(rates: Rates, currency: PayoutCurrency, now: Date): Promise<bigint> {
   const table = await rates.latest(now)
-  const [from, to] = [currencyOf(table, 'USD'), currencyOf(table, currency)]
+  const [from, to] = [findCurrency(table, 'USD'), findCurrency(table, currency)]
   if (from === undefined || to === undefined)
     throw new Failure('rates_unavailable', `There is no rate from USD to ${currency}.`, { retryAfter: 60 })
   return crossRateDown(from, to, SPREAD_BPS)

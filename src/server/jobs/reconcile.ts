@@ -1,5 +1,5 @@
 /** Compares ledger and chain in an endless cycle, one page of wallets per round. */
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { findDifferingWallets } from '../../rails/wallets/reconcile/find-differing-wallets.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../../rails/wallets/reconcile/reconcile.ts'
 import { pageOfWallets } from '../../rails/wallets/store.ts'
@@ -26,7 +26,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
         return []
       })
       for (const { token, booked, onChain } of missing) {
-        const [inBooks, onChainAmount] = [booked, onChain].map((units) => decimalOf({ asset: token, units }))
+        const [inBooks, onChainAmount] = [booked, onChain].map((units) => toDecimal({ asset: token, units }))
         const alarm = `${address} ${token} ${inBooks} ${onChainAmount}`
         if (alarmed.has(alarm)) continue
         alarmed.add(alarm)

@@ -1,6 +1,6 @@
 /** Budgets of weeks and months at their boundaries, in any time zone of the database and of the process. */
 import { afterEach, expect, it } from 'vitest'
-import { type BudgetPeriod, budgetPeriods, budgetRules, periodOf } from '../../../policies/budget.ts'
+import { type BudgetPeriod, budgetPeriods, budgetRules, findPeriod } from '../../../policies/budget.ts'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
@@ -55,7 +55,7 @@ onBothEngines('budgets of weeks and months', (database) => {
         expect(rows).toHaveLength(3_288)
         const due = rows.map(({ day }) => ({
           day,
-          ends: budgetPeriods.map((period) => periodOf(period, new Date(day)).end.toISOString()),
+          ends: budgetPeriods.map((period) => findPeriod(period, new Date(day)).end.toISOString()),
         }))
         expect(rows).toEqual(due)
       })
@@ -71,7 +71,7 @@ onBothEngines('budgets of weeks and months', (database) => {
       expect(new Date(2026, 0, 1).getTimezoneOffset() === 0).toBe(zone === 'UTC')
       for (const now of days) {
         const countOf = (period: BudgetPeriod) => {
-          const { start, end } = periodOf(period, now)
+          const { start, end } = findPeriod(period, now)
           return days.filter((at) => at >= start && at < end).length
         }
         const usage = await readUsage(database(), { keyId: scene.keyId }, now)

@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest'
 import { needsApproval } from '../../../policies/approval.ts'
 import { type BudgetPeriod, budgetPeriods, budgetRules } from '../../../policies/budget.ts'
 import { type Policy, spendPolicy } from '../../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
 import { external } from '../../../src/books/ledger/accounts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
@@ -94,7 +94,7 @@ function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRe
             id: keyId,
             policyVersion: key.version - (ask.isStale ? 1 : 0),
             limits: {
-              dailyMaxMicros: usdMicrosOf(key.policy.dailyBudget.max),
+              dailyMaxMicros: toUsdMicros(key.policy.dailyBudget.max),
               dailyMaxCount: key.policy.dailyBudget.maxCount ?? null,
               longer: budgetRules(key.policy).filter(({ period }) => period !== 'day'),
             },

@@ -4,7 +4,7 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { BANK } from '../../../src/books/spending/sources.ts'
 import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { moneyOf } from '../../../src/core/money/money.ts'
+import { toMoney } from '../../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
@@ -260,10 +260,10 @@ async function readSignedPayout(
     throw rejected('The credential of the request authorizes the payout.', caller.key)
   }
   if (wallet.owner.kind === 'gateway' && intentId === undefined) return null
-  const units = agreed?.money.units ?? (amount === undefined ? null : moneyOf('USDC', amount).units)
+  const units = agreed?.money.units ?? (amount === undefined ? null : toMoney('USDC', amount).units)
   const arriving =
     agreed?.recipientUnits ??
-    (recipientAmount === undefined ? null : moneyOf(currency, recipientAmount).units)
+    (recipientAmount === undefined ? null : toMoney(currency, recipientAmount).units)
   const intent =
     intentId === undefined ? undefined : await findIntent(context.database, { accountId, id: intentId })
   const prepared =

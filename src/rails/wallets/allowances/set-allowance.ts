@@ -21,9 +21,9 @@ import type { Connection, Database } from '../../../storage/database.ts'
 import {
   type AllowanceFields,
   findIntent,
+  findValidUntil,
   type Intent,
   useIntent,
-  validUntilOf,
 } from '../signing/intent-store.ts'
 import { type Passkeys, rejected, verifySignature } from '../signing/verify-signature.ts'
 import { type Assertion, authorizationOf } from '../transfers/authorize-transfer.ts'
@@ -109,7 +109,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
 
 function buildOperation(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
   const call = { kind: 'allowance', agentId, dailyMicros } as const
-  return { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
+  return { wallet, id: intent.operationId, call, validUntil: findValidUntil(intent) }
 }
 
 async function execute({ chain, log }: Executing, operation: AuthorizedOperation): Promise<void> {

@@ -7,7 +7,7 @@ import {
   outflowWindows,
 } from '../../../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../../../policies/aml/screen-address.ts'
-import { type Screening, worstOf } from '../../../../policies/aml/screening.ts'
+import { findWorst, type Screening } from '../../../../policies/aml/screening.ts'
 import { bandBelow } from '../../../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../../../policies/travel-rule.ts'
@@ -18,7 +18,7 @@ import {
   reviewSubject,
 } from '../../../books/spending/reviews.ts'
 import { Failure, type FailureMembers } from '../../../core/failures/failure.ts'
-import { decimalOf, stablecoinCurrency } from '../../../core/money/money.ts'
+import { stablecoinCurrency, toDecimal } from '../../../core/money/money.ts'
 import { type Address, type Chain, tokenAddress } from '../../../providers/chain/port.ts'
 import { type Rates, valueInUsd } from '../../../providers/rates/port.ts'
 import type { AddressScreening } from '../../../providers/screening/port.ts'
@@ -128,7 +128,7 @@ async function screenTransfer(
     { usdMicros, amount, isOwnWallet, isOnRecord: travelRuleId !== null },
     { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
   )
-  const found = worstOf([
+  const found = findWorst([
     listed,
     screenAddress(destination, [{ name: 'owner', addresses: blocked }]),
     ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
@@ -181,7 +181,7 @@ function blockedBy(
 ): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
-  const amount = decimalOf(money)
+  const amount = toDecimal(money)
   const body = JSON.stringify({
     amount,
     token: money.asset,

@@ -6,9 +6,9 @@ import type { Connection } from '../../../storage/database.ts'
 import {
   findIntent,
   findOpenIntent,
+  findValidUntil,
   type Intent,
   type TransferFields,
-  validUntilOf,
 } from '../signing/intent-store.ts'
 import {
   type Authorized,
@@ -50,7 +50,7 @@ export const sandboxAuthorization: AuthorizedTransfer = {
  */
 export interface TransferAuthorizationDependencies {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'operationOf'>
+  readonly chain: Pick<Chain, 'buildOperation'>
   readonly passkeys: Passkeys
   readonly settings: { readonly mode: 'sandbox' | 'production' }
   readonly askedAt: () => Promise<Date | undefined>
@@ -156,11 +156,11 @@ function requireCurrent(
 ): void {
   const { token, units, destination: to } = signed.transfer
   const call = { kind: 'transfer', token, to, units } as const
-  const { hash } = chain.operationOf({
+  const { hash } = chain.buildOperation({
     wallet,
     id: intent.operationId,
     call,
-    validUntil: validUntilOf(intent),
+    validUntil: findValidUntil(intent),
   })
   if (hash !== intent.operationHash)
     throw rejected('The owner of the wallet has changed since the intent was made.', signed.key)
@@ -198,7 +198,7 @@ export function buildAuthorization({
   const { signer } = authorized
   const withoutIntent = { message: '', signature, assertion }
   if (intent === undefined) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
-  const signedUntil = validUntilOf(intent)
+  const signedUntil = findValidUntil(intent)
   // The gateway signs now: a call may have waited for its approval longer than an intent lives.
   const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'
   const validUntil = isSignedByOwner ? signedUntil : new Date(at.getTime() + VALID_MS)

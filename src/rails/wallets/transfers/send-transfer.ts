@@ -11,7 +11,7 @@ import type { Clock } from '../../../core/base/clock.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import { Failure } from '../../../core/failures/failure.ts'
-import { decimalOf, type Stablecoin } from '../../../core/money/money.ts'
+import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
 import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import {
@@ -19,9 +19,9 @@ import {
   findTransferOfDecision,
   insertTransfer,
   lowerCase,
-  operationOf,
   type Signer,
   type Transfer,
+  toOperation,
   updateTransfer,
 } from '../store.ts'
 import { failedTransfer, intentUsed } from './failed-transfer.ts'
@@ -151,7 +151,7 @@ export async function sendWritten(
 
 async function submit({ chain, log }: TransferDependencies, transfer: Transfer): Promise<Submission> {
   try {
-    const submitting = chain.submit(operationOf(transfer))
+    const submitting = chain.submit(toOperation(transfer))
     // After a timeout the job completes the transfer, so a late rejection is ignored here.
     submitting.catch(() => undefined)
     return await inTime(submitting)
@@ -207,7 +207,7 @@ async function waitForOutcome(
   waitMs: number,
 ): Promise<OperationOutcome> {
   try {
-    const operation = operationOf(transfer)
+    const operation = toOperation(transfer)
     const now = await operationOutcome(chain, operation, 0)
     if ('transactionHash' in now) return now
     await updateTransfer(database, transfer.id, { state: 'submitted', transactionHash }, clock())
@@ -226,7 +226,7 @@ async function fail(
   const code: FailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
   const end = { failure: reason, code }
   await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
-  const amount = decimalOf({ asset: transfer.token, units: transfer.units })
+  const amount = toDecimal({ asset: transfer.token, units: transfer.units })
   dependencies.log.error(
     { transferId: transfer.id, amount, reason },
     'the chain rejected a transfer that the ledger allowed',

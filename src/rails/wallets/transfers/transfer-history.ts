@@ -6,10 +6,10 @@ import { partOperations } from '../../../books/spending/part-operations.ts'
 import { findMemos } from '../../../books/spending/spend-note.ts'
 import { cutPage, nextCursor, type Page } from '../../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../../core/base/untrusted-text.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../../../core/money/money.ts'
+import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import type { Address } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
+import { lowerCase, parseStablecoin, toAddress } from '../store.ts'
 
 export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
 
@@ -161,13 +161,13 @@ interface Row {
 }
 
 function shown(row: Row, memos: ReadonlyMap<string, string>): TransferView {
-  const token = stablecoinOf(row.token)
+  const token = parseStablecoin(row.token)
   return {
     transferId: row.id,
     state: row.state,
     token,
-    amount: decimalOf({ asset: token, units: row.units }),
-    destination: getAddress(addressOf(row.destination)),
+    amount: toDecimal({ asset: token, units: row.units }),
+    destination: getAddress(toAddress(row.destination)),
     chain: row.chain,
     transactionHash: row.transaction_hash,
     authorization: row.signer,
