@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { findAllowedDecision, findAuthenticFacts } from '../../src/books/spending/decisions.ts'
 import { releaseSpend } from '../../src/books/spending/release.ts'
-import { noteMembers, noteOf } from '../../src/books/spending/spend-note.ts'
+import { noteMembers, parseNote } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { idempotencyInProgress } from '../../src/core/failures/idempotency-failures.ts'
 import { toMoney } from '../../src/core/money/money.ts'
@@ -211,7 +211,7 @@ export default defineTool({
         resource,
         method: request.method,
         requestHash: hashOfRequest(request),
-        purpose: input.purpose ?? noteOf(input).memo,
+        purpose: input.purpose ?? parseNote(input).memo,
         protocol: offer.protocol,
         network: offer.network,
         asset,

@@ -180,7 +180,7 @@ export default defineTool({
       isSponsored: true,
       signedBy: authorized.signer === 'passkey' || authorized.signer === 'eoa' ? authorized.signerId : null,
       transfer: {
-        rowOf: planTransfer(context, planned),
+        buildRow: planTransfer(context, planned),
         // A row is sent even if its process ends. It is written with the hold only where a repeat finds it and nothing else
         // must be used up first.
         isWritten: context.idempotencyKey !== null && authorized.counter === null && travelRuleId === null,
@@ -195,7 +195,7 @@ export default defineTool({
     const accountId = requireCaller(context).account.id
     await countSignature(context, authorized, decisionId)
     await attachTravelRule(context, { id: travelRuleId, decisionId })
-    const row = transfer.rowOf(decisionId)
+    const row = transfer.buildRow(decisionId)
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })

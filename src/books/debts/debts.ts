@@ -10,7 +10,7 @@ import type { RateTable } from '../../core/money/rate-table.ts'
 import { type Connection, callForRow } from '../../storage/database.ts'
 import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
-import { allAssets, BANK, sourcesOf, withEscrow } from '../spending/sources.ts'
+import { allAssets, BANK, listSources, withEscrow } from '../spending/sources.ts'
 
 /** Upper bound of settlements per collection: one per stablecoin and place. */
 const MAX_SETTLEMENTS = 64
@@ -133,7 +133,7 @@ export async function collectDebt(
   const { cardSpreadBps: spreadBps } = settings
   const assets = orderAssets(debt)
   const on = ({ name }: { readonly name: string }) =>
-    sourcesOf(assets, { table, currency: debt.asset, chain: name, spreadBps })
+    listSources(assets, { table, currency: debt.asset, chain: name, spreadBps })
   const elsewhere = chains.all.filter(({ name }) => name !== chain.name)
   const sources = [
     ...withEscrow(on(chain)),

@@ -41,7 +41,7 @@ export interface PlannedSpend {
     readonly windows: readonly OutflowWindow[]
   }
   /** The transfer that the spend is for. @property isWritten the reserve writes its row, with the hold. */
-  readonly transfer?: { readonly rowOf: (decisionId: string) => TransferRow; readonly isWritten: boolean }
+  readonly transfer?: { readonly buildRow: (decisionId: string) => TransferRow; readonly isWritten: boolean }
   /** The order that the spend is for. @property isWritten the reserve writes its row, with the hold. */
   readonly order?: { readonly row: OrderRow; readonly isWritten: boolean }
   /** Purse that pays: see {@link SpendRequest}. */
@@ -101,7 +101,7 @@ export function buildSpendRequest({
   return {
     decisionId,
     accountId,
-    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
+    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: toLimits(policy) },
     policyHash: key?.policyHash ?? null,
     operation,
     facts: {
@@ -130,13 +130,13 @@ export function buildSpendRequest({
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
-    transfer: transfer?.isWritten === true ? transfer.rowOf(decisionId) : null,
+    transfer: transfer?.isWritten === true ? transfer.buildRow(decisionId) : null,
     order: order?.isWritten === true ? order.row : null,
     purse,
   }
 }
 
-function limitsOf(policy: Policy | null) {
+function toLimits(policy: Policy | null) {
   return {
     dailyMaxMicros: policy === null ? 0n : toUsdMicros(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,

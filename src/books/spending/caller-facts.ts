@@ -66,21 +66,21 @@ export async function readCallerFacts(
     spans.map(({ end }) => utcDay(end)),
     day,
   ])
-  const partOf = (part: string) =>
+  const pickPart = (part: string) =>
     rows.filter((row) => row.part === part).sort((left, right) => (left.name < right.name ? -1 : 1))
-  const signersOf = (part: string) =>
-    partOf(part)
+  const listSigners = (part: string) =>
+    pickPart(part)
       .reverse()
       .flatMap(({ name: id, address, created_at: createdAt }) =>
         createdAt === null ? [] : [{ id, address, createdAt }],
       )
   return {
-    usage: pickUsage(partOf('period').map(({ name: period, ...used }) => ({ period, ...used }))),
-    byCategory: partOf('category').map(({ name: category, used_micros, count }) => ({
+    usage: pickUsage(pickPart('period').map(({ name: period, ...used }) => ({ period, ...used }))),
+    byCategory: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
       used: usdOfMicros(used_micros),
       count,
     })),
-    signers: [...signersOf('passkey'), ...signersOf('signer')],
+    signers: [...listSigners('passkey'), ...listSigners('signer')],
   }
 }

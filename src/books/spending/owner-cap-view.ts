@@ -29,20 +29,20 @@ ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 
 export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof ownerCapView> {
   return {
-    dailyBudget: capOf(day),
-    weeklyBudget: capOf(week),
-    monthlyBudget: capOf(month),
-    ...useOf(day),
-    week: useOf(week),
-    month: useOf(month),
+    dailyBudget: viewCap(day),
+    weeklyBudget: viewCap(week),
+    monthlyBudget: viewCap(month),
+    ...viewUse(day),
+    week: viewUse(week),
+    month: viewUse(month),
   }
 }
 
-function capOf({ maxMicros }: PeriodCap) {
+function viewCap({ maxMicros }: PeriodCap) {
   return maxMicros === null ? null : { max: usdOfMicros(maxMicros) }
 }
 
-function useOf({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
+function viewUse({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
   const left = maxMicros === null ? null : maxMicros - usedMicros
   return {
     used: usdOfMicros(usedMicros),

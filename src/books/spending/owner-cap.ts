@@ -30,12 +30,12 @@ export async function readOwnerCap(
     .where('id', '=', accountId)
   const caps = await (isLocked ? query.forNoKeyUpdate() : query).executeTakeFirstOrThrow()
   const usage = await readUsage(database, { accountId }, now)
-  const capOf = (period: BudgetPeriod): PeriodCap => ({
+  const toCap = (period: BudgetPeriod): PeriodCap => ({
     maxMicros: caps[period],
     usedMicros: usage[period].usedMicros,
     resetsAt: findPeriod(period, now).end,
   })
-  return { day: capOf('day'), week: capOf('week'), month: capOf('month') }
+  return { day: toCap('day'), week: toCap('week'), month: toCap('month') }
 }
 
 /** Sets an account's caps, in millionths of a USD; they apply from the next spend. */

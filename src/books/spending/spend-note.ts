@@ -33,7 +33,7 @@ interface SpendNote {
 const spoken = z.object({ reason: z.string().optional(), memo: z.string().optional() }).catch({})
 
 /** Reads the words of a decoded call. */
-export function noteOf(input: unknown): SpendNote {
+export function parseNote(input: unknown): SpendNote {
   const { reason, memo } = spoken.parse(input)
   const shown = (text: string | undefined) => (text === undefined ? null : visibleText(text))
   return { reason: shown(reason), memo: shown(memo) }

@@ -60,11 +60,11 @@ interface PeriodRow {
 
 /** A period without a row is unused. */
 export function pickUsage(rows: readonly PeriodRow[]): PeriodUsage {
-  const usageOf = (period: string): Usage => {
+  const findUsage = (period: string): Usage => {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
   }
-  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month') }
+  return { day: findUsage('day'), week: findUsage('week'), month: findUsage('month') }
 }
 
 export async function showUsage(
@@ -160,24 +160,24 @@ export async function readUsageBreakdown(
     breakdown,
     [accountId, since, keyId, MAX_COUNTED, MAX_PAYEES],
   )
-  const partOf = (part: string) => rows.filter((row) => row.part === part)
-  const countOf = (...verdicts: readonly string[]) =>
-    partOf('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
+  const pickPart = (part: string) => rows.filter((row) => row.part === part)
+  const countVerdicts = (...verdicts: readonly string[]) =>
+    pickPart('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
   return {
-    categories: partOf('category').map(({ name: category, used_micros, count }) => ({
+    categories: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
       used: usdOfMicros(used_micros),
       count,
     })),
-    payees: partOf('payee').map(({ name: payee, used_micros, count }) => ({
+    payees: pickPart('payee').map(({ name: payee, used_micros, count }) => ({
       payee,
       used: usdOfMicros(used_micros),
       count,
     })),
     decisions: {
-      allowed: countOf('allow'),
-      denied: countOf('deny', 'insufficient_funds'),
-      approvalRequired: countOf('approval_required'),
+      allowed: countVerdicts('allow'),
+      denied: countVerdicts('deny', 'insufficient_funds'),
+      approvalRequired: countVerdicts('approval_required'),
     },
   }
 }

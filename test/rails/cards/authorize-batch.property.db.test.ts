@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { isAuthentic } from '../../../src/books/spending/authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from '../../../src/books/spending/decision-content.ts'
+import { type ContentRow, contentColumns, toContent } from '../../../src/books/spending/decision-content.ts'
 import type { CardAuthorizationDependencies } from '../../../src/rails/cards/authorize.ts'
 import type { Card } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
@@ -70,7 +70,7 @@ async function read(database: Database, owner: string, keyId: string) {
     owned: await listOwned(database, owner),
     usage: await usageOf(database, keyId),
     verdicts: rows.map(({ verdict }) => verdict).sort(),
-    areAuthentic: rows.every((row) => isAuthentic(dataKey, contentOf(row), row.mac)),
+    areAuthentic: rows.every((row) => isAuthentic(dataKey, toContent(row), row.mac)),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Decisions to seal, and the keys that verify a receipt. */
 
 import { authenticatedReserve, decisionMac } from '../../../src/books/spending/authenticate.ts'
-import { contentOf } from '../../../src/books/spending/decision-content.ts'
+import { toContent } from '../../../src/books/spending/decision-content.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import type { Clock } from '../../../src/core/base/clock.ts'
@@ -76,7 +76,7 @@ export async function insertDecisions(
       violations: [],
       available_units: null,
     }
-    return { ...row, mac: decisionMac(settings.dataKey, contentOf(row)), ...changes }
+    return { ...row, mac: decisionMac(settings.dataKey, toContent(row)), ...changes }
   })
   await connection.call(
     {

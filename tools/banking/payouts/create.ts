@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { BANK } from '../../../src/books/spending/sources.ts'
-import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
+import { noteMembers, parseNote } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { toMoney } from '../../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../../src/kernel/context.ts'
@@ -224,11 +224,11 @@ export default defineTool({
     const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
     if (place !== BANK && sent.payout.providerId !== null)
       await fund(context, sent, await authorizePayout(context, { signed, signature }))
-    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, noteOf(input).memo)
+    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, parseNote(input).memo)
   },
   recall: async (context, input, { decisionId }) => {
     const payout = await findRepeatedPayout(context, decisionId)
-    return payout === null ? null : viewPayout(payout, noteOf(input).memo)
+    return payout === null ? null : viewPayout(payout, parseNote(input).memo)
   },
 })
 

@@ -26,7 +26,7 @@ import {
   useIntent,
 } from '../signing/intent-store.ts'
 import { type Passkeys, rejected, verifySignature } from '../signing/verify-signature.ts'
-import { type Assertion, authorizationOf } from '../transfers/authorize-transfer.ts'
+import { type Assertion, toAuthorization } from '../transfers/authorize-transfer.ts'
 
 /** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
@@ -99,7 +99,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
     { chain, log },
     {
       ...buildOperation(wallet, intent, allowed),
-      authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
+      authorization: toAuthorization(verified, { message: intent.message, signature, assertion }),
     },
   )
   const allowance = await chain.readAllowance(wallet, allowed.agentId)

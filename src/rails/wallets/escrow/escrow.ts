@@ -12,8 +12,8 @@ import { type Coverage, coverageParameters, type WantedPulls } from '../../../bo
 import {
   type ContentRow,
   contentColumns,
-  contentOf,
   type MadeRow,
+  toContent,
 } from '../../../books/spending/decision-content.ts'
 import { keyedHash } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
@@ -250,7 +250,7 @@ async function unsentPulls(
   const kept: (BegunPull & { authorizedBy: TransferAuthorization })[] = []
   for (const row of rows) {
     const { decision_id: decisionId, owner: accountId, place, units } = row
-    const content = contentOf(row)
+    const content = toContent(row)
     const decided = Object(content.facts)
     const isOurs =
       isAuthentic(settings.dataKey, content, row.mac) &&

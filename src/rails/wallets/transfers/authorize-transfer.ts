@@ -197,19 +197,19 @@ export function buildAuthorization({
 }): TransferAuthorization {
   const { signer } = authorized
   const withoutIntent = { message: '', signature, assertion }
-  if (intent === undefined) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
+  if (intent === undefined) return { signer, authorization: toAuthorization(authorized, withoutIntent) }
   const signedUntil = findValidUntil(intent)
   // The gateway signs now: a call may have waited for its approval longer than an intent lives.
   const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'
   const validUntil = isSignedByOwner ? signedUntil : new Date(at.getTime() + VALID_MS)
   return {
     signer,
-    authorization: authorizationOf(authorized, { message: intent.message, signature, assertion }),
+    authorization: toAuthorization(authorized, { message: intent.message, signature, assertion }),
     intent: { id: intent.id, transferId: intent.operationId, validUntil },
   }
 }
 
-export function authorizationOf(
+export function toAuthorization(
   { by, signerId }: Pick<Authorized, 'by' | 'signerId'>,
   {
     message,

@@ -2,7 +2,7 @@
 import { type OperationOutcome, operationOutcome } from '../../../books/evidence/operation-outcome.ts'
 import { type Transfer, toOperation, updateTransfer } from '../store.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import { failureOf, type TransferDependencies } from './send-transfer.ts'
+import { explainFailure, type TransferDependencies } from './send-transfer.ts'
 import { requireAuthentic } from './transfer-mac.ts'
 
 /** How long a resubmitted transfer is waited for; the next round checks again. */
@@ -59,6 +59,6 @@ async function act(
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
     const { status } = outcome
     log.warn({ transferId: transfer.id, status }, 'an open transfer did not happen')
-    return finishTransfer(dependencies, transfer, { state: 'failed', ...failureOf(transfer, status) })
+    return finishTransfer(dependencies, transfer, { state: 'failed', ...explainFailure(transfer, status) })
   }
 }

@@ -132,7 +132,7 @@ export async function sendWritten(
     Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
   )
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
-    const end = failureOf(transfer, outcome.status)
+    const end = explainFailure(transfer, outcome.status)
     await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
     throw failedTransfer(transfer.id, end)
   }
@@ -185,7 +185,7 @@ function inTime(submitting: Promise<Submission>): Promise<Submission> {
  * Explains the failure of an operation that passed its simulation: the wallet used the nonce for another operation,
  * or it reverted, for example because other transfers used up an agent's allowance.
  */
-export function failureOf(
+export function explainFailure(
   { authorization }: Pick<Transfer, 'authorization'>,
   status: 'failed' | 'canceled',
 ): { failure: string; code: FailureCode } {
