@@ -43,7 +43,7 @@ import {
 import { type PayableAsset, purchaseTerms } from '../../src/rails/buying/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/rails/buying/view.ts'
 import { findIntent } from '../../src/rails/wallets/signing/intent-store.ts'
-import { rejected } from '../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet, lowerCase } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
@@ -325,7 +325,7 @@ async function authorizePurchase(
   const caller = requireCaller(context)
   if (caller.kind === 'key') {
     if (intentId === undefined && signature === undefined) return null
-    throw rejected('The credential of the request authorizes the purchase.', caller.key)
+    throw buildRejection('The credential of the request authorizes the purchase.', caller.key)
   }
   const isGuarded = await context.hasSigner(context.database, caller.account.id)
   if (!isGuarded && intentId === undefined) return null
@@ -347,7 +347,10 @@ async function authorizePurchase(
     },
   )
   if (intent === undefined || !isSignedFor(intent.message, terms))
-    throw rejected('The intent is for another purchase: URL, body, headers and payee must be the same.', null)
+    throw buildRejection(
+      'The intent is for another purchase: URL, body, headers and payee must be the same.',
+      null,
+    )
   return authorized
 }
 

@@ -13,7 +13,7 @@ import { countSignature } from '../../src/people/identity/passkeys/count-signatu
 import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
-import { rejected } from '../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
@@ -224,7 +224,7 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
     const isUnknown = error instanceof Failure && error.code === 'chain_not_supported'
     if (!isUnknown || intentId === undefined) throw error
     const caller = requireCaller(given)
-    throw rejected('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
+    throw buildRejection('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
   }
 }
 

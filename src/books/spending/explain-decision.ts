@@ -113,9 +113,9 @@ async function readUsageBefore(
     utcDay(at),
     firstIdAt('dec', findPeriod('day', at).start),
   ])
-  const usedIn = (period: BudgetPeriod) => {
+  const readUsage = (period: BudgetPeriod) => {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
   }
-  return { day: usedIn('day'), week: usedIn('week'), month: usedIn('month') }
+  return { day: readUsage('day'), week: readUsage('week'), month: readUsage('month') }
 }

@@ -35,8 +35,8 @@ const spoken = z.object({ reason: z.string().optional(), memo: z.string().option
 /** Reads the words of a decoded call. */
 export function parseNote(input: unknown): SpendNote {
   const { reason, memo } = spoken.parse(input)
-  const shown = (text: string | undefined) => (text === undefined ? null : visibleText(text))
-  return { reason: shown(reason), memo: shown(memo) }
+  const toShown = (text: string | undefined) => (text === undefined ? null : visibleText(text))
+  return { reason: toShown(reason), memo: toShown(memo) }
 }
 
 /** Keeps the words of a spend, once. */

@@ -78,7 +78,7 @@ export async function showUsage(
 /** @param policy null for a key without one. @param now in the periods of `usage`. */
 export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date): z.output<typeof usageView> {
   const budgets = { day: policy?.dailyBudget, week: policy?.weeklyBudget, month: policy?.monthlyBudget }
-  const shown = (period: keyof typeof budgets) => {
+  const viewPeriod = (period: keyof typeof budgets) => {
     const { usedMicros, count } = usage[period]
     const budget = budgets[period]
     const left = budget === undefined ? null : toUsdMicros(budget.max) - usedMicros
@@ -89,7 +89,7 @@ export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date):
       resetsAt: findPeriod(period, now).end.toISOString(),
     }
   }
-  return { day: utcDay(now), ...shown('day'), week: shown('week'), month: shown('month') }
+  return { day: utcDay(now), ...viewPeriod('day'), week: viewPeriod('week'), month: viewPeriod('month') }
 }
 
 export const categoryUsageView = z.strictObject({

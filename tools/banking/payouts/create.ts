@@ -43,7 +43,7 @@ import {
 } from '../../../src/rails/banking/send-payout.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
-import { rejected } from '../../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 import {
   type AuthorizedTransfer,
@@ -257,7 +257,7 @@ async function readSignedPayout(
   const isNamed = intentId !== undefined || signature !== undefined
   if (caller.kind === 'key') {
     if (!isNamed) return null
-    throw rejected('The credential of the request authorizes the payout.', caller.key)
+    throw buildRejection('The credential of the request authorizes the payout.', caller.key)
   }
   if (wallet.owner.kind === 'gateway' && intentId === undefined) return null
   const units = agreed?.money.units ?? (amount === undefined ? null : toMoney('USDC', amount).units)
@@ -272,9 +272,9 @@ async function readSignedPayout(
       : await findPreparedPayout(context, { accountId, id: intent?.payoutId ?? '' })
   const { depositTo = null, providerId = null } = prepared ?? {}
   if (prepared === undefined || depositTo === null || providerId === null)
-    throw rejected('You have no open intent for exactly this payout.', null)
+    throw buildRejection('You have no open intent for exactly this payout.', null)
   if (!isThis(prepared))
-    throw rejected(
+    throw buildRejection(
       'The intent is for another payout: recipient, amount and reference must be the same.',
       null,
     )

@@ -144,14 +144,14 @@ async function screenTransfer(
     aml: {
       ...reviewed,
       subject,
-      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
-      refusal: (screening, recorded) => blockedBy(screening, { transfer, facts, recorded }),
+      windows: waiveWindows(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => buildBlockedFailure(screening, { transfer, facts, recorded }),
     },
   }
 }
 
 /** Disables the judgement of windows whose objection an administrator has released; they still count the transfer. */
-function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+function waiveWindows(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
   return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
 }
 
@@ -171,7 +171,7 @@ const institutionHints = {
     'The beneficiary’s institution declined the data recorded for this address, which blocks it until an institution accepts. Ask the beneficiary for the reason, then name their institution as `vasp` in new data: ',
 }
 
-function blockedBy(
+function buildBlockedFailure(
   screening: Screening,
   {
     transfer: { destination, chain, money },

@@ -12,10 +12,10 @@ import {
 } from '../signing/intent-store.ts'
 import {
   type Authorized,
+  buildRejection,
   type CallingKey,
   isAgentSignature,
   type Passkeys,
-  rejected,
   safeSignature,
   verifySignature,
 } from '../signing/verify-signature.ts'
@@ -101,13 +101,13 @@ export async function authorizeTransfer(
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return { authorized: sandboxAuthorization, intent }
     if (intent === undefined)
-      throw rejected(
+      throw buildRejection(
         signature === undefined
           ? 'The transfer is not signed.'
           : 'You have no open intent for exactly this transfer.',
         key,
       )
-    if (signature === undefined) throw rejected('The transfer is not signed.', key)
+    if (signature === undefined) throw buildRejection('The transfer is not signed.', key)
     const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
     return { authorized: { ...verified, intentId: intent.id }, intent }
   }
@@ -134,15 +134,15 @@ async function intentFor(
   }
   const intent = await findIntent(database, { accountId, id: intentId })
   if (intent === undefined || intent.transfer === null || intent.agentId !== keyId)
-    throw rejected('You have no such intent.', key)
-  if (intent.usedAt !== null) throw rejected('This intent was already used.', key)
+    throw buildRejection('You have no such intent.', key)
+  if (intent.usedAt !== null) throw buildRejection('This intent was already used.', key)
   if (intent.payoutId !== payoutId || !isSame(intent.transfer, transfer))
-    throw rejected(
+    throw buildRejection(
       'The intent is for another transfer: amount, token, destination and chain must be the same.',
       key,
     )
   const moment = intent.expiresAt > at ? at : await askedAt()
-  if (moment === undefined || moment >= intent.expiresAt) throw rejected('The intent has expired.', key)
+  if (moment === undefined || moment >= intent.expiresAt) throw buildRejection('The intent has expired.', key)
   return intent
 }
 
@@ -163,7 +163,7 @@ function requireCurrent(
     validUntil: findValidUntil(intent),
   })
   if (hash !== intent.operationHash)
-    throw rejected('The owner of the wallet has changed since the intent was made.', signed.key)
+    throw buildRejection('The owner of the wallet has changed since the intent was made.', signed.key)
 }
 
 function isSame(one: TransferFields, other: TransferFields): boolean {

@@ -24,7 +24,7 @@ import {
   toOperation,
   updateTransfer,
 } from '../store.ts'
-import { failedTransfer, intentUsed } from './failed-transfer.ts'
+import { buildUsedIntentFailure, failedTransfer } from './failed-transfer.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import { transferMac } from './transfer-mac.ts'
 
@@ -251,5 +251,5 @@ async function notInserted(
       },
     )
   await releaseSpend(database, { decisionId, at: clock() })
-  throw intentUsed()
+  throw buildUsedIntentFailure()
 }

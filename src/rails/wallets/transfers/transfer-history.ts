@@ -120,7 +120,7 @@ export async function listTransfers(
     database,
     rows.map(({ decision_id }) => decision_id),
   )
-  return { transfers: rows.map((row) => shown(row, memos)), nextCursor: next }
+  return { transfers: rows.map((row) => viewTransfer(row, memos)), nextCursor: next }
 }
 
 /** Finds one of an account's transfers or relays. */
@@ -134,7 +134,7 @@ export async function findOwnTransfer(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  if (row !== undefined) return shown(row, await findMemos(database, [row.decision_id]))
+  if (row !== undefined) return viewTransfer(row, await findMemos(database, [row.decision_id]))
   const relay = await database.kysely
     .selectFrom('relay')
     .select(relayColumns)
@@ -142,7 +142,7 @@ export async function findOwnTransfer(
     .where('account_id', '=', accountId)
     .executeTakeFirst()
   if (relay === undefined) return undefined
-  return shown({ ...relay, signer: 'payer' }, await findMemos(database, [relay.decision_id]))
+  return viewTransfer({ ...relay, signer: 'payer' }, await findMemos(database, [relay.decision_id]))
 }
 
 interface Row {
@@ -160,7 +160,7 @@ interface Row {
   readonly updated_at: Date
 }
 
-function shown(row: Row, memos: ReadonlyMap<string, string>): TransferView {
+function viewTransfer(row: Row, memos: ReadonlyMap<string, string>): TransferView {
   const token = parseStablecoin(row.token)
   return {
     transferId: row.id,
