@@ -13,7 +13,7 @@ import {
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const firstPage = { limit: 50, after: null }
@@ -26,7 +26,7 @@ onBothEngines('the approvals of an account', (database) => {
   type Scene = Awaited<ReturnType<typeof open>>
   /** A call that needs approval, with a decision of its own. */
   const openApproval = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
-    const request = spendOf(scene, 1n, { needsApproval: true })
+    const request = buildSpend(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
     const approval = await requestApproval(
       { database: database(), newId },
@@ -149,8 +149,8 @@ onBothEngines('the approvals of an account', (database) => {
 
   it('are one when several processes create one for the same decision concurrently', async () => {
     const scene = await open()
-    const { decisionId } = spendOf(scene, 1n)
-    await reserveSpend(database(), spendOf(scene, 1n, { needsApproval: true, decisionId }))
+    const { decisionId } = buildSpend(scene, 1n)
+    await reserveSpend(database(), buildSpend(scene, 1n, { needsApproval: true, decisionId }))
     const all = await Promise.all(
       Array.from({ length: 4 }, () => openApproval(scene, { idempotencyKey: 'a', decisionId })),
     )

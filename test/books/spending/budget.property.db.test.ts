@@ -7,7 +7,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { utcDay } from '../../../src/core/base/clock.ts'
 import { onBothEngines } from '../../engines.ts'
-import { capAccount, deposit, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, capAccount, deposit, openAccount, openKey, place, readUsage } from './scene.ts'
 
 const days = ['2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z'].map((text) => new Date(text))
 const units = fc.bigInt({ min: 1n, max: 60n })
@@ -77,7 +77,9 @@ onBothEngines('budgets', (database) => {
             deposited += taken.units
           } else if (taken.do === 'reserve') {
             const at = days[taken.day] ?? new Date(Number.NaN)
-            const request = spendOf({ accountId, keyId: keys[taken.key] ?? '', limits }, taken.units, { at })
+            const request = buildSpend({ accountId, keyId: keys[taken.key] ?? '', limits }, taken.units, {
+              at,
+            })
             const due = expected(taken.key, utcDay(at), taken.units)
             const answer = await reserveSpend(database(), request)
             const rules =
@@ -114,7 +116,7 @@ onBothEngines('budgets', (database) => {
         for (const [index, keyId] of keys.entries())
           for (const day of days.map(utcDay)) {
             const ofKey = counted(day).filter(({ key }) => key === index)
-            expect(await usageOf(database(), keyId, day)).toEqual({
+            expect(await readUsage(database(), keyId, day)).toEqual({
               usedMicros: sum(ofKey),
               count: ofKey.length,
             })

@@ -6,7 +6,7 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, place, readUsage } from './scene.ts'
 
 const tomorrow = new Date('2026-11-21T00:30:00.000Z')
 
@@ -14,7 +14,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
   const reserve = async (units: bigint) => {
     const accountId = await openAccount(database(), 100n)
     const keyId = await openKey(database(), accountId)
-    const request = spendOf({ accountId, keyId }, units)
+    const request = buildSpend({ accountId, keyId }, units)
     await reserveSpend(database(), request)
     return { accountId, keyId, decisionId: request.decisionId }
   }
@@ -32,7 +32,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     ])
     expect(await balances(database(), accountId)).toMatchObject([{ available: 70n, held: 0n }])
     expect(await balanceOfSystem(database(), external(place), 'USDC')).toBe(outside + 30n)
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
   })
 
   it('releases once: money and budget are restored, on the day of the count', async () => {
@@ -43,8 +43,8 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
       'already_released',
     ])
     expect(await balances(database(), accountId)).toMatchObject([{ available: 100n, held: 0n }])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    expect(await usageOf(database(), keyId, '2026-11-21')).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId, '2026-11-21')).toEqual({ usedMicros: 0n, count: 0 })
   })
 
   it('settles to another owner, whichever of the two ids sorts first', async () => {

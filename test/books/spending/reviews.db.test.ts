@@ -11,7 +11,7 @@ import {
 } from '../../../src/books/spending/reviews.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount } from './scene.ts'
 
 const subject = 'person transfer 10 usdc'
 const after = (ms: number) => new Date(noon.getTime() + ms)
@@ -24,10 +24,13 @@ onBothEngines('reviews', (database) => {
     reviewer = await openAccount(database(), 0n)
   })
   const spend = (released: string | null, at = noon) =>
-    reserveSpend(database(), spendOf({ accountId, keyId: null }, 10n, { at, review: { subject, released } }))
+    reserveSpend(
+      database(),
+      buildSpend({ accountId, keyId: null }, 10n, { at, review: { subject, released } }),
+    )
   const denySpend = async (lists: readonly string[]) => {
     const violations = [screeningViolation({ result: 'review', lists })]
-    const request = spendOf({ accountId, keyId: null }, 10n, {
+    const request = buildSpend({ accountId, keyId: null }, 10n, {
       violations,
       review: { subject, released: null },
     })

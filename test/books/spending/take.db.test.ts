@@ -5,14 +5,14 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, place, readUsage } from './scene.ts'
 import { settlePart } from './take-part.ts'
 
 onBothEngines('a spend that settles in parts', (database) => {
   const reserved = async (units: bigint) => {
     const accountId = await openAccount(database(), 1_000n)
     const keyId = await openKey(database(), accountId)
-    const request = spendOf({ accountId, keyId }, units)
+    const request = buildSpend({ accountId, keyId }, units)
     expect(await reserveSpend(database(), request)).toMatchObject({ verdict: 'allow' })
     const { decisionId } = request
     return {
@@ -29,7 +29,7 @@ onBothEngines('a spend that settles in parts', (database) => {
       settle: () => settleSpend(database(), { decisionId, destination: external(place), at: noon }),
       balance: async () =>
         (await balances(database(), accountId)).map(({ available, held }) => [available, held])[0],
-      used: () => usageOf(database(), keyId),
+      used: () => readUsage(database(), keyId),
     }
   }
 

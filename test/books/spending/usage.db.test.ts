@@ -8,7 +8,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { pastUsage, showUsage, usageView } from '../../../src/books/spending/usage.ts'
 import type { AccessKey } from '../../../src/core/base/principal.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const daysAgo = (days: number) => new Date(noon.getTime() - days * DAY_MS)
@@ -24,7 +24,7 @@ onBothEngines('what was used', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   const spend = async (scene: { accountId: string; keyId: string }, units: bigint, at = noon) => {
-    const request = spendOf(scene, units, { at })
+    const request = buildSpend(scene, units, { at })
     await reserveSpend(database(), request)
     return request.decisionId
   }
@@ -100,15 +100,15 @@ onBothEngines('what was used', (database) => {
     const read = (isLocked = false) =>
       readOwnerCap(database(), { accountId: scene.accountId, isLocked, now: noon })
     const ends = { day: '2026-11-21', week: '2026-11-23', month: '2026-12-01' }
-    const capOf = (period: keyof typeof ends, maxMicros: bigint | null, usedMicros: bigint) => ({
+    const buildCap = (period: keyof typeof ends, maxMicros: bigint | null, usedMicros: bigint) => ({
       maxMicros,
       usedMicros,
       resetsAt: new Date(ends[period]),
     })
     expect(await read()).toEqual({
-      day: capOf('day', null, 0n),
-      week: capOf('week', null, 0n),
-      month: capOf('month', null, 0n),
+      day: buildCap('day', null, 0n),
+      week: buildCap('week', null, 0n),
+      month: buildCap('month', null, 0n),
     })
     await spend(scene, 1_000_000n)
     await spend(other, 2_000_000n)
@@ -117,21 +117,21 @@ onBothEngines('what was used', (database) => {
     const caps = { day: 5_000_000n, week: null, month: 20_000_000n }
     await setOwnerCap(database(), { accountId: scene.accountId, caps })
     expect(await read()).toEqual({
-      day: capOf('day', 5_000_000n, 3_000_000n),
-      week: capOf('week', null, 7_000_000n),
-      month: capOf('month', 20_000_000n, 7_000_000n),
+      day: buildCap('day', 5_000_000n, 3_000_000n),
+      week: buildCap('week', null, 7_000_000n),
+      month: buildCap('month', 20_000_000n, 7_000_000n),
     })
     expect(await read(true)).toEqual(await read())
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'owner_budget' }],
     })
     // The day before and other accounts are excluded.
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
-    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), buildSpend(scene, 1n))).toMatchObject({ verdict: 'deny' })
     const week = { day: null, week: 9_000_000n, month: 8_000_000n }
     await setOwnerCap(database(), { accountId: scene.accountId, caps: week })
-    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 1n))).toMatchObject({
       violations: [
         { rule: 'owner_budget', limit: '9', used: '9', resetsAt: '2026-11-23T00:00:00.000Z' },
         { rule: 'owner_budget', limit: '8', used: '9', remaining: '0', resetsAt: '2026-12-01T00:00:00.000Z' },
@@ -139,7 +139,7 @@ onBothEngines('what was used', (database) => {
     })
     const none = { day: null, week: null, month: null }
     await setOwnerCap(database(), { accountId: scene.accountId, caps: none })
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })
 
   it('by all keys is shown with the remainder of the cap', () => {

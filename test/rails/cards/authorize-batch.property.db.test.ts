@@ -8,7 +8,7 @@ import type { CardAuthorizationDependencies } from '../../../src/rails/cards/aut
 import type { Card } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { createGathering } from '../../../src/storage/gather.ts'
-import { usageOf } from '../../books/spending/scene.ts'
+import { readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   buildPurchase,
@@ -68,7 +68,7 @@ async function read(database: Database, owner: string, keyId: string) {
   )
   return {
     owned: await listOwned(database, owner),
-    usage: await usageOf(database, keyId),
+    usage: await readUsage(database, keyId),
     verdicts: rows.map(({ verdict }) => verdict).sort(),
     areAuthentic: rows.every((row) => isAuthentic(dataKey, toContent(row), row.mac)),
   }

@@ -22,7 +22,7 @@ import {
 } from '../../../src/rails/cards/settlements.ts'
 import { type Card, updateCard } from '../../../src/rails/cards/store.ts'
 import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -348,7 +348,7 @@ onBothEngines('a card debt', (database) => {
     const spend = (asset: Value['asset'], place: string) =>
       reserveSpend(
         database(),
-        spendOf({ accountId: owner, keyId: null }, 1_000_000n, {
+        buildSpend({ accountId: owner, keyId: null }, 1_000_000n, {
           money: { asset, units: 1_000_000n },
           place,
         }),
