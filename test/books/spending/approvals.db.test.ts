@@ -173,15 +173,15 @@ onBothEngines('the approvals of an account', (database) => {
 
   it('record the time of the last request', async () => {
     const scene = await open()
-    const askedAt = (changes: object = {}) =>
+    const readRequestedAt = (changes: object = {}) =>
       findApprovalRequestedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
-    expect(await askedAt()).toBeUndefined()
+    expect(await readRequestedAt()).toBeUndefined()
     await openApproval(scene)
     await openApproval(scene, { at: after(700) })
     await openApproval(scene, { at: after(900), fingerprint: 'another call' })
-    expect(await askedAt()).toEqual(after(700))
-    expect(await askedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
-    expect(await askedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
+    expect(await readRequestedAt()).toEqual(after(700))
+    expect(await readRequestedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
+    expect(await readRequestedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
   })
 
   it('are listed newest first, in pages and by status', async () => {
@@ -266,12 +266,12 @@ onBothEngines('the approvals of an account', (database) => {
     await decide(scene, rejected, 'rejected', after(10))
     await storeApprovalOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
     await storeApprovalOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
-    const unfinished = async (before: Date) =>
+    const listUnfinished = async (before: Date) =>
       (await unfinishedApprovals(database(), { before, retriedSince: noon, after: '', limit: 50 }))
         .map(({ id }) => id)
         .filter((id) => ids.includes(id))
-    expect(await unfinished(after(11))).toEqual([one, two])
-    expect(await unfinished(after(10))).toEqual([])
+    expect(await listUnfinished(after(11))).toEqual([one, two])
+    expect(await listUnfinished(after(10))).toEqual([])
     expect(
       await unfinishedApprovals(database(), { before: after(11), retriedSince: noon, after: '', limit: 1 }),
     ).toHaveLength(1)

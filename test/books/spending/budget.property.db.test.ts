@@ -53,12 +53,12 @@ onBothEngines('budgets', (database) => {
         const keys = [await openKey(database(), accountId), await openKey(database(), accountId)]
         const spends: Spend[] = []
         let deposited = 200n
-        const counted = (day: string) =>
+        const listCounted = (day: string) =>
           spends.filter((spend) => spend.day === day && spend.status !== 'released')
         const funds = () => deposited - sum(spends.filter(({ status }) => status !== 'released'))
 
-        const expected = (key: number, day: string, wanted: bigint): string => {
-          const ofDay = counted(day)
+        const findExpected = (key: number, day: string, wanted: bigint): string => {
+          const ofDay = listCounted(day)
           const ofKey = ofDay.filter((spend) => spend.key === key)
           const rules = [
             limits.dailyMaxMicros !== null && sum(ofKey) + wanted > limits.dailyMaxMicros && 'daily_budget',
@@ -80,7 +80,7 @@ onBothEngines('budgets', (database) => {
             const request = buildSpend({ accountId, keyId: keys[taken.key] ?? '', limits }, taken.units, {
               at,
             })
-            const due = expected(taken.key, utcDay(at), taken.units)
+            const due = findExpected(taken.key, utcDay(at), taken.units)
             const answer = await reserveSpend(database(), request)
             const rules =
               answer.verdict === 'deny' ? ` ${answer.violations.map(({ rule }) => rule).join(' ')}` : ''
@@ -115,7 +115,7 @@ onBothEngines('budgets', (database) => {
 
         for (const [index, keyId] of keys.entries())
           for (const day of days.map(utcDay)) {
-            const ofKey = counted(day).filter(({ key }) => key === index)
+            const ofKey = listCounted(day).filter(({ key }) => key === index)
             expect(await readUsage(database(), keyId, day)).toEqual({
               usedMicros: sum(ofKey),
               count: ofKey.length,

@@ -137,7 +137,9 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
       : [
           ...budgetViolations(key.policy, usdMicros, usageNow(model, ask.key), model.now),
           ...ownerViolations(model.caps, usdMicros, toMicros(usageNow(model)), model.now),
-          ...[cooldownViolation(key.policy, ask.payee, seen(model, ask, key.policy), model.now) ?? []].flat(),
+          ...[
+            cooldownViolation(key.policy, ask.payee, findFirstSeen(model, ask, key.policy), model.now) ?? [],
+          ].flat(),
           ...(key.isPaused ? [buildViolation('paused', {})] : []),
         ]
   if (violations.length > 0) return { verdict: 'deny', decisionId, replayed: false, violations }
@@ -150,7 +152,7 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
 }
 
 /** Time of a key's first request for a payee under a cool-down; recorded now if it is the first. */
-function seen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
+function findFirstSeen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
   if (payee === null || counterparties?.newPayeeCooldownSec === undefined) return null
   const name = `${key}:${payee}`
   const at = model.payees.get(name) ?? model.now

@@ -11,7 +11,7 @@ onBothEngines('the queue of spends', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   /** A database wrapper that records the batch size of each call. */
-  const watched = (fail: (size: number) => Error | undefined = () => undefined) => {
+  const watchConnection = (fail: (size: number) => Error | undefined = () => undefined) => {
     const sizes: number[] = []
     const connection: Connection & Pick<Database, 'engine'> = {
       engine: database().engine,
@@ -35,7 +35,7 @@ onBothEngines('the queue of spends', (database) => {
 
   it('sends the spends of a moment together, at most 64', async () => {
     const scene = await open()
-    const { reserve, sizes } = watched()
+    const { reserve, sizes } = watchConnection()
     const verdicts = await times(100, () => reserve(buildSpend(scene, 7n)))
     expect(sizes).toEqual([64, 36])
     expect(verdicts.every(({ verdict }) => verdict === 'allow')).toBe(true)
@@ -45,7 +45,7 @@ onBothEngines('the queue of spends', (database) => {
   })
 
   it('sends accounts in separate batches while connections are free, and pending ones together', async () => {
-    const { reserve, sizes } = watched()
+    const { reserve, sizes } = watchConnection()
     const scenes = await times(9, () => open())
     const reserving = []
     for (const scene of scenes) {
@@ -59,14 +59,14 @@ onBothEngines('the queue of spends', (database) => {
 
   it('decides the spends of an account in their order of arrival', async () => {
     const scene = await open(50n)
-    const { reserve } = watched()
+    const { reserve } = watchConnection()
     const verdicts = await times(100, (index) => reserve(buildSpend(scene, index < 50 ? 1n : 2n)))
     expect(verdicts.map(({ verdict }) => verdict === 'allow')).toEqual(verdicts.map((_, index) => index < 50))
   })
 
   it('rejects only the request that cannot be decided', async () => {
     const scene = await open()
-    const { reserve, sizes } = watched()
+    const { reserve, sizes } = watchConnection()
     const taken = buildSpend(scene, 1n)
     const results = await Promise.allSettled([taken, taken, buildSpend(scene, 2n)].map(reserve))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
@@ -76,7 +76,7 @@ onBothEngines('the queue of spends', (database) => {
 
   it('halves a batch that raised, and decides the others in order', async () => {
     const scene = await open()
-    const { reserve, sizes } = watched()
+    const { reserve, sizes } = watchConnection()
     const first = buildSpend(scene, 1n)
     const requests = Array.from({ length: 65 }, () => buildSpend(scene, 1n))
     // One of the first 64 repeats the decision of another.
@@ -92,7 +92,7 @@ onBothEngines('the queue of spends', (database) => {
   it('rejects the whole batch when the database is lost, and continues with the next', async () => {
     const scene = await open()
     const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
-    const { reserve, sizes } = watched((size) => (size > 1 ? lost : undefined))
+    const { reserve, sizes } = watchConnection((size) => (size > 1 ? lost : undefined))
     const first = reserve(buildSpend(scene, 1n))
     await nextTurn()
     const results = await Promise.allSettled([first, ...[2, 3].map(() => reserve(buildSpend(scene, 1n)))])

@@ -27,7 +27,7 @@ onBothEngines('reserveSpend', (database) => {
     const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 5_000_000n })
     const { accountId, keyId } = scene
     const purse = { id: keyId, chunk: 50_000_000n }
-    const heldBy = async (units: bigint, limits = scene.limits) => {
+    const holdUnits = async (units: bigint, limits = scene.limits) => {
       const request = buildSpend({ ...scene, limits }, units, { purse })
       expect(await reserveSpend(database(), request)).toMatchObject({ verdict: 'allow' })
       const row = await database()
@@ -49,14 +49,14 @@ onBothEngines('reserveSpend', (database) => {
         await settleSpend(database(), { decisionId, destination: external(place), at: noon })
       return row.units
     }
-    expect(await heldBy(1_000_000n)).toBe(5_000_000n)
-    expect(await heldBy(1_000_000n)).toBe(3_999_999n)
+    expect(await holdUnits(1_000_000n)).toBe(5_000_000n)
+    expect(await holdUnits(1_000_000n)).toBe(3_999_999n)
     const week = { rule: 'weekly_budget', period: 'week', maxMicros: 2_500_000n, maxCount: null } as const
     const weekly = { ...scene.limits, longer: [week] }
-    expect(await heldBy(100_000n, weekly)).toBe(499_998n)
+    expect(await holdUnits(100_000n, weekly)).toBe(499_998n)
     await capAccount(database(), accountId, 2_400_000n)
-    expect(await heldBy(100_000n)).toBe(299_997n)
-    expect(await heldBy(100_000n)).toBe(199_996n)
+    expect(await holdUnits(100_000n)).toBe(299_997n)
+    expect(await holdUnits(100_000n)).toBe(199_996n)
     await capAccount(database(), accountId, null)
     const free = await open(60_000_000n)
     const unbounded = buildSpend(free, 1_000_000n, { purse: { id: free.keyId, chunk: 50_000_000n } })

@@ -87,10 +87,10 @@ onBothEngines('reviews', (database) => {
 
   it('never override a sanctions list, nor a rule that did not request them', async () => {
     const verdict = { status: 'released', id: 'rev_1', lists: ['velocity'] } as const
-    const judged = (result: 'clear' | 'review' | 'blocked', lists: readonly string[]) =>
+    const judge = (result: 'clear' | 'review' | 'blocked', lists: readonly string[]) =>
       applyReview({ result, lists }, verdict).screening.result
-    expect(judged('blocked', ['velocity'])).toBe('blocked')
-    expect(judged('review', ['velocity', 'structuring'])).toBe('review')
-    expect(judged('review', ['velocity'])).toBe('clear')
+    expect(judge('blocked', ['velocity'])).toBe('blocked')
+    expect(judge('review', ['velocity', 'structuring'])).toBe('review')
+    expect(judge('review', ['velocity'])).toBe('clear')
   })
 })

@@ -9,7 +9,7 @@ import { buildSpend, noon, openAccount, openKey, place, readUsage } from './scen
 import { settlePart } from './take-part.ts'
 
 onBothEngines('a spend that settles in parts', (database) => {
-  const reserved = async (units: bigint) => {
+  const reserveUnits = async (units: bigint) => {
     const accountId = await openAccount(database(), 1_000n)
     const keyId = await openKey(database(), accountId)
     const request = buildSpend({ accountId, keyId }, units)
@@ -34,7 +34,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   }
 
   it('settles each part once, and never more than the hold', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     expect(await spend.take('a', 30n)).toBe('taken')
     expect(await spend.take('a', 30n)).toBe('already_taken')
     expect(await spend.take('b', 71n)).toBe('too_much')
@@ -46,7 +46,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('counts the settled part once the rest is released', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     await spend.take('a', 30n)
     expect(await spend.release()).toBe('released')
     expect(await spend.balance()).toEqual([970n, 0n])
@@ -55,7 +55,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('settles the rest', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     await spend.take('a', 30n)
     expect(await spend.settle()).toBe('settled')
     expect(await spend.balance()).toEqual([900n, 0n])
@@ -63,7 +63,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('settles nothing once it was released', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     expect(await spend.release()).toBe('released')
     expect(await spend.take('a', 1n)).toBe('already_released')
     expect(await spend.used()).toEqual({ usedMicros: 0n, count: 0 })
