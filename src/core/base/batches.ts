@@ -12,7 +12,7 @@ const HUNG_MS = 2_000
 /**
  * @property concurrent maximum batches at a time.
  * @property isBlocking a batch occupies this thread: calls wait for the turn's other input before one is sent.
- * @property lineOf calls of one line are sent in order of arrival and never in two batches at once.
+ * @property chooseLine calls of one line are sent in order of arrival and never in two batches at once.
  * @property send sends a batch as a whole and returns an answer for each call, in order. A throw means that nothing was
  * done, unless it is a Failure: then the outcome is unknown.
  */

@@ -99,7 +99,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await openApproval(scene)).isNew).toBe(true)
   })
 
-  it('that were rejected answer the same call for as long as they could have been approved', async () => {
+  it('approvals that were rejected answer the same call for as long as they could have been approved', async () => {
     const scene = await open()
     const { approval } = await openApproval(scene)
     await decide(scene, approval.id, 'rejected')
@@ -133,7 +133,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await openApproval(scene, asked)).approval).toEqual(next)
   })
 
-  it('with an idempotency key belong to one decision, whatever its outcome', async () => {
+  it('approvals with an idempotency key belong to one decision, whatever its outcome', async () => {
     const scene = await open()
     const { approval, decisionId } = await openApproval(scene, { idempotencyKey: 'a' })
     expect((await openApproval(scene, { idempotencyKey: 'a', decisionId })).approval).toEqual(approval)

@@ -135,7 +135,7 @@ onBothEngines('budgets of weeks and months', (database) => {
     expect((await reserveSpend(database(), buildSpend(scene, 4_000_000n, { at }))).verdict).toBe('allow')
   })
 
-  it('of an owner hold for all keys together', async () => {
+  it('budgets of an owner hold for all keys together', async () => {
     const scene = await open({ ...unlimited, longer: [] })
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     await capAccount(database(), scene.accountId, null, { week: 5n, month: 8n })

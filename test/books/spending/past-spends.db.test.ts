@@ -184,7 +184,7 @@ onBothEngines('the decisions of a key', (database) => {
     expect(await findDecisionFacts(database(), decisionId)).toEqual({ rate: '1.1' })
   })
 
-  it('that allowed a call are found by its idempotency key and input', async () => {
+  it('decisions that allowed a call are found by its idempotency key and input', async () => {
     const scene = await open()
     const nameCall = (key: string) => ({ principal: scene.keyId, key, fingerprint: 'same' })
     const allowed = await spend(scene, { idempotency: nameCall('a') })

@@ -29,7 +29,7 @@ onBothEngines('what was used', (database) => {
     return request.decisionId
   }
 
-  it('by a key today is shown with the remainder and the reset time', async () => {
+  it('usage by a key today is shown with the remainder and the reset time', async () => {
     const scene = await open()
     const show = async (now = noon) =>
       usageView.parse(await showUsage(database(), { keyId: scene.keyId, policy }, now))
@@ -49,7 +49,7 @@ onBothEngines('what was used', (database) => {
     expect(await show(daysAgo(-1))).toMatchObject({ day: '2026-11-21', used: '0', count: 0 })
   })
 
-  it('by a key this week and this month is shown beside today', async () => {
+  it('usage by a key this week and this month is shown beside today', async () => {
     const scene = await open()
     const longer = { ...policy, weeklyBudget: { max: '8' }, monthlyBudget: { max: '9', maxCount: 5 } }
     for (const days of [0, 4, 5, 19, 20, -3]) await spend(scene, 1_000_000n, daysAgo(days))
@@ -63,7 +63,7 @@ onBothEngines('what was used', (database) => {
     })
   })
 
-  it('by a key has no negative remainder, and none without a policy', async () => {
+  it('usage by a key has no negative remainder, and none without a policy', async () => {
     const scene = await open()
     await spend(scene, 6_000_000n)
     expect(await showUsage(database(), { keyId: scene.keyId, policy }, noon)).toMatchObject({
@@ -76,7 +76,7 @@ onBothEngines('what was used', (database) => {
     })
   })
 
-  it('on the days of the last month is listed newest first, without today and without idle days', async () => {
+  it('usage on the days of the last month is listed newest first, without today and without idle days', async () => {
     const scene = await open()
     for (const [days, units] of [
       [0, 1n],
@@ -94,7 +94,7 @@ onBothEngines('what was used', (database) => {
     ])
   })
 
-  it('by all keys of an account counts against its cap', async () => {
+  it('usage by all keys of an account counts against its cap', async () => {
     const scene = await open()
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     const read = (isLocked = false) =>
@@ -142,7 +142,7 @@ onBothEngines('what was used', (database) => {
     expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })
 
-  it('by all keys is shown with the remainder of the cap', () => {
+  it('usage by all keys is shown with the remainder of the cap', () => {
     const resetsAt = new Date('2026-11-21T00:00:00.000Z')
     const free = { maxMicros: null, usedMicros: 7n, resetsAt }
     const show = (maxMicros: bigint | null, usedMicros: bigint) =>
