@@ -194,7 +194,7 @@ describe('the catalogue', () => {
     },
   )
 
-  /** Contract section 1: these bodies ignore unknown members. */
+  /** These bodies ignore unknown members. */
   const ignoring: readonly string[] = ['compliance.kyc', 'compliance.travel_rule']
 
   it.each(tools.map((tool) => [tool.name, tool] as const))(

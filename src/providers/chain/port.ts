@@ -13,7 +13,7 @@ export type Address = `0x${string}`
 
 export type Hex = `0x${string}`
 
-/** A module enabled on a Safe, as in contract section 6. */
+/** A module enabled on a Safe. */
 export interface WalletModule {
   readonly name: string
   readonly address: Address

@@ -40,7 +40,7 @@ export interface Transfer {
 }
 
 /** Failure code of a failed transfer, repeated to later calls. */
-export type FailureCode = 'provider_unavailable' | 'signature_rejected'
+export type TransferFailureCode = 'provider_unavailable' | 'signature_rejected'
 
 /** The database, and the chain whose rows are read. */
 export interface OnChain {
@@ -205,7 +205,7 @@ export function walletWritten(accountId: string, written: Json | null): Wallet |
 export async function updateTransfer(
   database: Connection,
   id: string,
-  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: FailureCode },
+  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: TransferFailureCode },
   at: Date,
 ): Promise<void> {
   await database.call(
@@ -336,7 +336,7 @@ export async function updateTransferTransaction(
 export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
-): Promise<(Transfer & { failure: string | null; failureCode: FailureCode | null }) | undefined> {
+): Promise<(Transfer & { failure: string | null; failureCode: TransferFailureCode | null }) | undefined> {
   const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
   return row === undefined
     ? undefined
