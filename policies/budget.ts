@@ -3,7 +3,7 @@
  */
 import { buildViolation, type RuleName, type Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
-import { toUsdMicros, usdOfMicros } from './usd.ts'
+import { formatUsd, toUsdMicros } from './usd.ts'
 
 /** Period of a budget, UTC: calendar day, ISO week (from Monday), calendar month. */
 export type BudgetPeriod = 'day' | 'week' | 'month'
@@ -123,10 +123,10 @@ function exceeding(
   const resetsAt = toIso(findPeriod(period, now).end)
   if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
     return buildViolation(rule, {
-      limit: usdOfMicros(maxMicros),
-      used: usdOfMicros(usedMicros),
-      requested: usdMicros === null ? null : usdOfMicros(usdMicros),
-      remaining: usdOfMicros(usedMicros < maxMicros ? maxMicros - usedMicros : 0n),
+      limit: formatUsd(maxMicros),
+      used: formatUsd(usedMicros),
+      requested: usdMicros === null ? null : formatUsd(usdMicros),
+      remaining: formatUsd(usedMicros < maxMicros ? maxMicros - usedMicros : 0n),
       resetsAt,
     })
   if (maxCount !== null && count + 1 > maxCount)

@@ -25,7 +25,7 @@ export const policyAmount = decimal({ exclusiveMinimum: 0 })
     const message = findFault(text) ?? (toUsdMicros(text) === 0n ? 'must be above zero' : undefined)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  .transform((text) => usdOfMicros(toUsdMicros(text)))
+  .transform((text) => formatUsd(toUsdMicros(text)))
   .meta({ id: 'UsdAmount' })
 
 /** Like {@link policyAmount}, but also accepts zero, which allows nothing. */
@@ -34,7 +34,7 @@ export const allowanceAmount = decimal({ minimum: 0 })
     const message = findFault(text)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  .transform((text) => usdOfMicros(toUsdMicros(text)))
+  .transform((text) => formatUsd(toUsdMicros(text)))
   .meta({ id: 'UsdLimit' })
 
 function decimal(least: { exclusiveMinimum: number } | { minimum: number }) {
@@ -72,7 +72,7 @@ export function toUsdMicros(decimal: string): bigint {
 }
 
 /** Formats millionths of a US dollar without trailing zeros: 12_500_000n is `12.5`. */
-export function usdOfMicros(micros: bigint): string {
+export function formatUsd(micros: bigint): string {
   const sign = micros < 0n ? '-' : ''
   const text = (micros < 0n ? -micros : micros).toString().padStart(MICROS + 1, '0')
   const fraction = text.slice(-MICROS).replace(/0+$/, '')

@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import { reasonMember } from '../../src/books/spending/spend-note.ts'
 import { canonicalJson } from '../../src/core/base/json.ts'
-import {
-  amountMismatch,
-  decimalAmount,
-  decimalOfUnits,
-  toDecimal,
-  toMoney,
-} from '../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, formatUnits, toDecimal, toMoney } from '../../src/core/money/money.ts'
 import { parsePrice, priceText, toShares } from '../../src/core/money/shares.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -74,7 +68,7 @@ const orderRequest = z
   .transform((order) => ({
     ...order,
     notional: order.notional === undefined ? undefined : toDecimal(toMoney('USD', order.notional)),
-    qty: order.qty === undefined ? undefined : decimalOfUnits(parsePrice(order.qty), 9),
+    qty: order.qty === undefined ? undefined : formatUnits(parsePrice(order.qty), 9),
     limitPrice: order.limitPrice === undefined ? undefined : priceText(parsePrice(order.limitPrice)),
   }))
 

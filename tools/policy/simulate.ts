@@ -7,7 +7,7 @@ import {
   storedPolicy,
 } from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 import { pastSpends } from '../../src/books/spending/past-spends.ts'
 import { violationView } from '../../src/books/spending/violation-view.ts'
 import type { AccessKey } from '../../src/core/base/principal.ts'
@@ -236,7 +236,7 @@ export default defineTool({
       ...shared,
       decision: simulated.verdict,
       violations: [...simulated.violations],
-      usd: usdOfMicros(simulated.usdMicros),
+      usd: formatUsd(simulated.usdMicros),
       fee: fee === null ? null : toDecimal({ asset, units: fee }),
       available: simulated.available,
       allowed: simulated.allowed,

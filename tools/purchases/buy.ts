@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 import { findAllowedDecision, findAuthenticFacts } from '../../src/books/spending/decisions.ts'
 import { releaseSpend } from '../../src/books/spending/release.ts'
 import { noteMembers, parseNote } from '../../src/books/spending/spend-note.ts'
@@ -19,13 +19,13 @@ import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signa
 import type { Wallet } from '../../src/providers/chain/port.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
-import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
+import { derivePurchaseNonce, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
 import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
-import { hashOfRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
+import { hashRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
 import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
 import { isSignedFor, type SignableTerms } from '../../src/rails/buying/signed-terms.ts'
 import {
@@ -210,7 +210,7 @@ export default defineTool({
         seller,
         resource,
         method: request.method,
-        requestHash: hashOfRequest(request),
+        requestHash: hashRequest(request),
         purpose: input.purpose ?? parseNote(input).memo,
         protocol: offer.protocol,
         network: offer.network,
@@ -223,7 +223,7 @@ export default defineTool({
         purseId,
         travelRuleId,
         sinceBlock: sinceBlock.toString(),
-        usd: usdOfMicros(usdMicrosAt(table, money).usdMicros),
+        usd: formatUsd(usdMicrosAt(table, money).usdMicros),
         authorized,
       },
     }
@@ -390,7 +390,7 @@ async function writePurchase(
     decisionId,
     chain: chain.name,
     payer: address,
-    nonce: nonceOfPurchase(terms),
+    nonce: derivePurchaseNonce(terms),
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
     signed: place === 'purse' && terms.protocol !== 'mpp' ? await signTerms(context, terms) : null,

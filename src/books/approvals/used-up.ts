@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type BudgetPeriod, budgetPeriods, findPeriod } from '../../../policies/budget.ts'
 import { storedPolicy } from '../../../policies/policy.ts'
-import { toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import type { Connection } from '../../storage/database.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { readUsage } from '../spending/usage.ts'
@@ -54,6 +54,6 @@ export async function findUsedUp(
     const left = findLeft(period)
     if (left === null || left > micros) return []
     const resetsAt = findPeriod(period, now).end.toISOString()
-    return [{ period, left: usdOfMicros(left > 0n ? left : 0n), resetsAt }]
+    return [{ period, left: formatUsd(left > 0n ? left : 0n), resetsAt }]
   })
 }

@@ -1,6 +1,6 @@
 /** Facts of a caller that change with its spends: usage of its key, and the signers of its account. */
 import { budgetPeriods, findPeriod, type PeriodUsage } from '../../../policies/budget.ts'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
@@ -78,7 +78,7 @@ export async function readCallerFacts(
     usage: pickUsage(pickPart('period').map(({ name: period, ...used }) => ({ period, ...used }))),
     byCategory: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
     signers: [...listSigners('passkey'), ...listSigners('signer')],

@@ -1,6 +1,6 @@
 /** The owner's caps, as shown to clients. */
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import type { OwnerCap, PeriodCap } from './owner-cap.ts'
 
 const cap = (period: string) =>
@@ -39,14 +39,14 @@ export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof own
 }
 
 function viewCap({ maxMicros }: PeriodCap) {
-  return maxMicros === null ? null : { max: usdOfMicros(maxMicros) }
+  return maxMicros === null ? null : { max: formatUsd(maxMicros) }
 }
 
 function viewUse({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
   const left = maxMicros === null ? null : maxMicros - usedMicros
   return {
-    used: usdOfMicros(usedMicros),
-    remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+    used: formatUsd(usedMicros),
+    remaining: left === null ? null : formatUsd(left > 0n ? left : 0n),
     resetsAt: resetsAt.toISOString(),
   }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { budgetPeriods, findPeriod, type PeriodUsage, type Usage } from '../../../policies/budget.ts'
 import type { Policy } from '../../../policies/policy.ts'
-import { toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
@@ -83,8 +83,8 @@ export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date):
     const budget = budgets[period]
     const left = budget === undefined ? null : toUsdMicros(budget.max) - usedMicros
     return {
-      used: usdOfMicros(usedMicros),
-      remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+      used: formatUsd(usedMicros),
+      remaining: left === null ? null : formatUsd(left > 0n ? left : 0n),
       count,
       resetsAt: findPeriod(period, now).end.toISOString(),
     }
@@ -166,12 +166,12 @@ export async function readUsageBreakdown(
   return {
     categories: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
     payees: pickPart('payee').map(({ name: payee, used_micros, count }) => ({
       payee,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
     decisions: {
@@ -198,5 +198,5 @@ export async function pastUsage(
     .where('count', '>', 0)
     .orderBy('day', 'desc')
     .execute()
-  return rows.map(({ day, used_micros, count }) => ({ day, used: usdOfMicros(used_micros), count }))
+  return rows.map(({ day, used_micros, count }) => ({ day, used: formatUsd(used_micros), count }))
 }

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
-import { urlsOfHosts } from '../base/host-urls.ts'
+import { splitHosts } from '../base/host-urls.ts'
 import { importJwtKey } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
 import {
@@ -36,7 +36,7 @@ import { findUnknownVariables, type UnknownVariable } from './unknown-variables.
 
 const isDatabaseUrl = (text: string) => {
   try {
-    return urlsOfHosts(text).every((one) => /^postgres(ql)?:$/.test(new URL(one).protocol))
+    return splitHosts(text).every((one) => /^postgres(ql)?:$/.test(new URL(one).protocol))
   } catch {
     return false
   }

@@ -127,11 +127,11 @@ export function toMoney(asset: Asset, decimal: string): Money {
 
 /** Formats money without trailing zeros: 1_500_000n units of USDC are `1.5`. */
 export function toDecimal({ asset, units }: Money): string {
-  return decimalOfUnits(units, assetDecimals[asset])
+  return formatUnits(units, assetDecimals[asset])
 }
 
 /** Formats units with this many fraction digits. */
-export function decimalOfUnits(units: bigint, digits: number): string {
+export function formatUnits(units: bigint, digits: number): string {
   const sign = units < 0n ? '-' : ''
   const text = (units < 0n ? -units : units).toString().padStart(digits + 1, '0')
   const fraction = digits === 0 ? '' : text.slice(-digits).replace(/0+$/, '')

@@ -3,7 +3,7 @@
  * The end of an account number decides otherwise: `0000` waits for POST /sandbox/payouts, `0001` is not accepted.
  */
 import { createHash } from 'node:crypto'
-import { timeOfId } from '../../core/base/ids.ts'
+import { readIdTime } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import {
   convertRoundingDown,
@@ -125,7 +125,7 @@ async function crossRate(rates: Rates, currency: PayoutCurrency, now: Date): Pro
 
 function stateAt(providerId: string, now: Date): string {
   const [kind = '', ...rest] = providerId.split('_')
-  const sentAt = timeOfId(rest.join('_'))
+  const sentAt = readIdTime(rest.join('_'))
   const ageMs = sentAt === null ? 0 : now.getTime() - sentAt.getTime()
   if (ageMs < SUBMITTED_MS) return 'awaiting_funds'
   return ageMs < PAID_MS || kind === 'wait' ? 'payment_submitted' : 'payment_processed'

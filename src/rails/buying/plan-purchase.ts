@@ -2,11 +2,11 @@
 
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { findCurrency } from '../../core/money/currencies.ts'
-import { decimalOfUnits, toDecimal } from '../../core/money/money.ts'
+import { formatUnits, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { usdMicrosAt } from '../../core/money/usd-value.ts'
 import type { Offer } from './offers.ts'
@@ -30,11 +30,11 @@ export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerV
     protocol,
     network: network.slice(0, 100),
     asset: asset ?? getAddress(token),
-    amount: asset === null ? decimalOfUnits(units, 0) : toDecimal({ asset, units }),
+    amount: asset === null ? formatUnits(units, 0) : toDecimal({ asset, units }),
     usd:
       asset === null || findCurrency(table, asset) === undefined
         ? null
-        : usdOfMicros(usdMicrosAt(table, { asset, units }).usdMicros),
+        : formatUsd(usdMicrosAt(table, { asset, units }).usdMicros),
     payTo: getAddress(payTo),
     payable: reason === null,
     reason,

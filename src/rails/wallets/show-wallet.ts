@@ -1,7 +1,7 @@
 /** The wallet as in spec 2.1: address, modules and balances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getAddress } from 'viem'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { escrowPlace } from '../../books/ledger/accounts.ts'
 import { balances } from '../../books/ledger/balances.ts'
 import { Failure } from '../../core/failures/failure.ts'
@@ -118,5 +118,5 @@ async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly Wa
 /** Worth in USD; null without a rate. */
 export function formatWorth(table: RateTable, money: Money): string | null {
   const micros = worthInMicros(table, money)
-  return micros === null ? null : usdOfMicros(micros)
+  return micros === null ? null : formatUsd(micros)
 }

@@ -150,7 +150,7 @@ export async function insertWallet(
 }
 
 /** Lists the next wallets, ordered by account id. */
-export async function pageOfWallets(
+export async function readWalletPage(
   database: Connection,
   after: string,
   limit: number,

@@ -4,7 +4,7 @@
  */
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { partOperations } from '../../books/spending/part-operations.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { type Asset, assetDecimals, type Money, toDecimal } from '../../core/money/money.ts'
@@ -336,5 +336,5 @@ function toEntry(row: Row, table: RateTable): ActivityEntry {
 function toUsd(table: RateTable, money: Money, micros: bigint | null): string | null {
   if (money.asset === 'USD') return toDecimal(money)
   const worth = micros ?? worthInMicros(table, money)
-  return worth === null ? null : usdOfMicros(worth)
+  return worth === null ? null : formatUsd(worth)
 }

@@ -1,7 +1,7 @@
 /** Reads an account's decisions. */
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { isAuthentic } from '../../books/spending/authenticate.ts'
 import { type ContentRow, contentColumns, toContent } from '../../books/spending/decision-content.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
@@ -162,7 +162,7 @@ function viewDecision(content: ReturnType<typeof toContent>) {
     ...facts,
     ...found,
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
-    usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
+    usd: usdMicros === null ? null : formatUsd(BigInt(usdMicros)),
     policyVersion: content.policyVersion,
     policyHash: content.policyHash,
     violations: shownViolations.parse(content.violations),

@@ -2,7 +2,7 @@
 import { toDecimal } from '../../core/money/money.ts'
 import { findDifferingWallets } from '../../rails/wallets/reconcile/find-differing-wallets.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../../rails/wallets/reconcile/reconcile.ts'
-import { pageOfWallets } from '../../rails/wallets/store.ts'
+import { readWalletPage } from '../../rails/wallets/store.ts'
 
 /** Wallets per round; each wallet costs the node four reads. */
 const PAGE = 100
@@ -16,7 +16,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
   const alarmed = new Set<string>()
   let after = ''
   return async (signal) => {
-    const wallets = await pageOfWallets(database, after, PAGE)
+    const wallets = await readWalletPage(database, after, PAGE)
     const differing = await findDifferingWallets(parts, wallets)
     for (const wallet of differing) {
       if (signal.aborted) break

@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest'
 import { needsApproval } from '../../../policies/approval.ts'
 import { type BudgetPeriod, budgetPeriods, budgetRules } from '../../../policies/budget.ts'
 import { type Policy, spendPolicy } from '../../../policies/policy.ts'
-import { toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import { external } from '../../../src/books/ledger/accounts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
@@ -67,13 +67,13 @@ const policies = fc
   })
   .map(({ max, maxCount, week, month, newPayeeCooldownSec, above }) =>
     spendPolicy.parse({
-      perTransaction: { max: usdOfMicros(max * CENT) },
-      dailyBudget: { max: usdOfMicros(max * CENT), maxCount },
-      weeklyBudget: week && { ...week, max: usdOfMicros((max + week.max) * CENT) },
-      monthlyBudget: month && { ...month, max: usdOfMicros((max + month.max) * CENT) },
+      perTransaction: { max: formatUsd(max * CENT) },
+      dailyBudget: { max: formatUsd(max * CENT), maxCount },
+      weeklyBudget: week && { ...week, max: formatUsd((max + week.max) * CENT) },
+      monthlyBudget: month && { ...month, max: formatUsd((max + month.max) * CENT) },
       categories: { allow: ['transfer'] },
       counterparties: { newPayeeCooldownSec },
-      approval: above === undefined ? undefined : { above: usdOfMicros(above * CENT) },
+      approval: above === undefined ? undefined : { above: formatUsd(above * CENT) },
     }),
   )
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { available, external } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem, balances } from '../../../src/books/ledger/balances.ts'
+import { balances, readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
@@ -24,14 +24,14 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
 
   it('settles once: the held money leaves the books and stays counted', async () => {
     const { accountId, keyId, decisionId } = await reserve(30n)
-    const outside = await balanceOfSystem(database(), external(place), 'USDC')
+    const outside = await readSystemBalance(database(), external(place), 'USDC')
     expect([await settle(decisionId), await settle(decisionId), await release(decisionId)]).toEqual([
       'settled',
       'already_settled',
       'already_settled',
     ])
     expect(await balances(database(), accountId)).toMatchObject([{ available: 70n, held: 0n }])
-    expect(await balanceOfSystem(database(), external(place), 'USDC')).toBe(outside + 30n)
+    expect(await readSystemBalance(database(), external(place), 'USDC')).toBe(outside + 30n)
     expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
   })
 

@@ -7,7 +7,7 @@ import {
   amountMismatch,
   assetDecimals,
   decimalAmount,
-  decimalOfUnits,
+  formatUnits,
   toDecimal,
   toMoney,
 } from '../../../src/core/money/money.ts'
@@ -95,11 +95,11 @@ describe('money', () => {
   )
 
   it('is written with its sign and without an empty fraction', () => {
-    expect(decimalOfUnits(-1_500_000n, 6)).toBe('-1.5')
-    expect(decimalOfUnits(-1n, 6)).toBe('-0.000001')
-    expect(decimalOfUnits(0n, 6)).toBe('0')
-    expect(decimalOfUnits(1200n, 0)).toBe('1200')
-    expect(decimalOfUnits(100n, 2)).toBe('1')
+    expect(formatUnits(-1_500_000n, 6)).toBe('-1.5')
+    expect(formatUnits(-1n, 6)).toBe('-0.000001')
+    expect(formatUnits(0n, 6)).toBe('0')
+    expect(formatUnits(1200n, 0)).toBe('1200')
+    expect(formatUnits(100n, 2)).toBe('1')
   })
 })
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { sumOpenDebts } from '../../../src/books/debts/debts.ts'
 import { external, receivable } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
@@ -86,7 +86,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
   it('is recovered from released holds and later income, as soon as available, and at most once', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
-    const lost = () => balanceOfSystem(database(), receivable('debts'), 'USD')
+    const lost = () => readSystemBalance(database(), receivable('debts'), 'USD')
     const before = await lost()
     const spends = [700n, 300n].map((units) =>
       buildSpend({ accountId: owner, keyId: null }, units, { money: { asset: 'USD', units }, place: 'bank' }),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { external } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { applyTransaction, closeAuthorization } from '../../../src/rails/cards/apply-transaction.ts'
@@ -30,14 +30,14 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const request = buildPurchase(await issueCard(database(), owner), '8')
-    const before = await balanceOfSystem(database(), external('cards'), 'USD')
+    const before = await readSystemBalance(database(), external('cards'), 'USD')
     await decide(cardDependencies(database()), request)
     for (let times = 0; times < 3; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '8']])
     expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
     expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0'])
-    expect((await balanceOfSystem(database(), external('cards'), 'USD')) - before).toBe(300n)
+    expect((await readSystemBalance(database(), external('cards'), 'USD')) - before).toBe(300n)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { BudgetPeriod } from '../../../policies/budget.ts'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
-import { policyAmount, toUsdMicros, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, policyAmount, toUsdMicros } from '../../../policies/usd.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
@@ -74,7 +74,7 @@ function toMicros(cap: { readonly max: string } | null): bigint | null {
 
 /** Caps as the request names them. */
 function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
-  const toCap = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
+  const toCap = (micros: bigint | null) => (micros === null ? null : { max: formatUsd(micros) })
   return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }
 

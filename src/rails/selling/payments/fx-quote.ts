@@ -7,7 +7,7 @@
 import { Failure } from '../../../core/failures/failure.ts'
 import { convertRoundingDown, crossRateDown, rateText } from '../../../core/money/cross-rate.ts'
 import { type Currency, findCurrency, quotableCodes } from '../../../core/money/currencies.ts'
-import { decimalOfUnits } from '../../../core/money/money.ts'
+import { formatUnits } from '../../../core/money/money.ts'
 import type { RateTable } from '../../../core/money/rate-table.ts'
 import type { Rates } from '../../../providers/rates/port.ts'
 
@@ -58,9 +58,9 @@ export async function quoteFx(
   return {
     from,
     to,
-    amount: decimalOfUnits(units, source.digits),
+    amount: formatUnits(units, source.digits),
     rate: rateText(rate),
-    result: decimalOfUnits(resultUnits, target.digits),
+    result: formatUnits(resultUnits, target.digits),
     spreadBps,
     source: table.source,
     asOf: table.asOf.toISOString(),

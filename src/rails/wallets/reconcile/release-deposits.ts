@@ -174,7 +174,7 @@ async function readCover(
   const booked = await readBookedUnits(database, toPlace(kept))
   const answer = (cover: Cover) => ({ cover, bookings: booked.bookings })
   if (kept.identity !== (await chain.identity()) || cursor === undefined) return answer('missing')
-  const address = (await isMined(chain, kept)) ? await addressOfPlace(database, kept) : undefined
+  const address = (await isMined(chain, kept)) ? await findPlaceAddress(database, kept) : undefined
   if (address === undefined) return answer('missing')
   const onChain = await chain.readBalance(asset, address)
   // Deposits that arrived without being booked yet cover nothing: booking them changes the books, or keeps them.
@@ -225,7 +225,7 @@ function toPlace({ account_id: accountId, asset, chain, place }: Kept) {
 }
 
 /** The address at which a kept deposit lies: the wallet's, its escrow's, or a purse's. */
-async function addressOfPlace(database: Connection, kept: Kept): Promise<Address | undefined> {
+async function findPlaceAddress(database: Connection, kept: Kept): Promise<Address | undefined> {
   if (kept.place === null) return (await findOwnedWallet(database, kept.account_id))?.address
   if (kept.place === escrowPlace(kept.chain)) return findEscrow(database, kept.account_id)
   const row = await database.kysely

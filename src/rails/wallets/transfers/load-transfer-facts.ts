@@ -6,7 +6,7 @@ import {
   type ReviewRow,
   type ReviewVerdict,
   reviewSubject,
-  verdictOfReview,
+  toReviewVerdict,
 } from '../../../books/spending/reviews.ts'
 import type { Money, Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Wallet } from '../../../providers/chain/port.ts'
@@ -121,7 +121,7 @@ export async function loadTransferFacts(
     review:
       id === null || status === null || lists === null
         ? null
-        : verdictOfReview({ id, status, lists, is_released: is_released === true }),
+        : toReviewVerdict({ id, status, lists, is_released: is_released === true }),
     exceeded: row.exceeded.map(({ rule }) => rule),
   }
 }
