@@ -7,7 +7,7 @@ import type { Server as Server2025 } from '@modelcontextprotocol/sdk/server/inde
 import type { Server as Server2026, ServerNotifier } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { parseJson } from '../src/core/base/json.ts'
-import { namesOfOrigin } from '../src/core/base/origins.ts'
+import { listOriginNames } from '../src/core/base/origins.ts'
 import type { Principal } from '../src/core/base/principal.ts'
 import { Failure } from '../src/core/failures/failure.ts'
 import type { AuthenticatedRequest } from '../src/kernel/authenticated-request.ts'
@@ -51,7 +51,7 @@ export function mcpHandler(
       registrations &&
       ((server, caller, notifier) => registrations.on2026(server, { offer, caller, notifier })),
   })
-  const origins = namesOfOrigin(services.settings.origin)
+  const origins = listOriginNames(services.settings.origin)
   const hosts = origins.map((origin) => new URL(origin).host)
   return async ({ request, body, principal, ...from }) => {
     requireOwnOrigin(request, { origins, hosts })

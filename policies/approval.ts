@@ -2,7 +2,7 @@
 import type { Policy } from './policy.ts'
 import { hasSellerChanged } from './rules/seller-changed.ts'
 import type { SellerFacts } from './spend.ts'
-import { usdMicrosOf } from './usd.ts'
+import { toUsdMicros } from './usd.ts'
 
 /**
  * Checks whether the owner must approve a spend that the rest of the policy allows.
@@ -16,5 +16,5 @@ export function needsApproval(
 ): boolean {
   if (approval === undefined) return false
   if (seller !== null && hasSellerChanged(seller)) return true
-  return usdMicros === null || usdMicros > usdMicrosOf(approval.above)
+  return usdMicros === null || usdMicros > toUsdMicros(approval.above)
 }

@@ -3,7 +3,7 @@
  */
 import { buildViolation, type RuleName, type Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
-import { usdMicrosOf, usdOfMicros } from './usd.ts'
+import { formatUsd, toUsdMicros } from './usd.ts'
 
 /** Period of a budget, UTC: calendar day, ISO week (from Monday), calendar month. */
 export type BudgetPeriod = 'day' | 'week' | 'month'
@@ -51,7 +51,7 @@ function buildRules(
   if (budget === undefined) return []
   const { max, maxCount } = budget
   return [
-    { rule: value, period, maxMicros: usdMicrosOf(max), maxCount: null },
+    { rule: value, period, maxMicros: toUsdMicros(max), maxCount: null },
     ...(maxCount === undefined ? [] : [{ rule: number, period, maxMicros: null, maxCount }]),
   ]
 }
@@ -91,7 +91,7 @@ export function ownerViolations(
  * First moments of the period that contains `now`, and of the next one. Both are invalid if `now` is. A life is all days that
  * a date can name.
  */
-export function periodOf(period: BudgetSpan, now: Date): { readonly start: Date; readonly end: Date } {
+export function findPeriod(period: BudgetSpan, now: Date): { readonly start: Date; readonly end: Date } {
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = day - ((now.getUTCDay() + 6) % 7)
   const bounds = {
@@ -131,13 +131,13 @@ function exceeding(
   { usedMicros, count }: Usage,
   now: Date,
 ): Violation | undefined {
-  const resetsAt = period === 'life' ? null : toIso(periodOf(period, now).end)
+  const resetsAt = period === 'life' ? null : toIso(findPeriod(period, now).end)
   if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
     return buildViolation(rule, {
-      limit: usdOfMicros(maxMicros),
-      used: usdOfMicros(usedMicros),
-      requested: usdMicros === null ? null : usdOfMicros(usdMicros),
-      remaining: usdOfMicros(usedMicros < maxMicros ? maxMicros - usedMicros : 0n),
+      limit: formatUsd(maxMicros),
+      used: formatUsd(usedMicros),
+      requested: usdMicros === null ? null : formatUsd(usdMicros),
+      remaining: formatUsd(usedMicros < maxMicros ? maxMicros - usedMicros : 0n),
       resetsAt,
     })
   if (maxCount !== null && count + 1 > maxCount)

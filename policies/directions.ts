@@ -2,7 +2,7 @@
  * Directions in which the members of a limit loosen. A declaration has an entry for every member, or it does not compile. One that
  * is missing in a value is no limit, except of `narrower`: an empty list denies nothing.
  */
-import { usdMicrosOf } from './usd.ts'
+import { toUsdMicros } from './usd.ts'
 
 /**
  * The change that loosens a member. `higher`, `lower`: an amount or a count. `wider`: a list of what is allowed.
@@ -96,7 +96,7 @@ function readMember(value: unknown, name: string): unknown {
 function toNumber(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return BigInt(Math.trunc(value))
-  return typeof value === 'string' ? usdMicrosOf(value) : undefined
+  return typeof value === 'string' ? toUsdMicros(value) : undefined
 }
 
 /** A moment that cannot be read limits nothing. */

@@ -4,7 +4,7 @@ import { budgetRules, type PeriodUsage } from './budget.ts'
 import type { RuleName, Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
 import type { SpendFacts } from './spend.ts'
-import { usdMicrosOf, usdOfMicros } from './usd.ts'
+import { formatUsd, toUsdMicros } from './usd.ts'
 
 /**
  * Result of one rule. `kept`: the spend fits. `broken`: the spend violates it. `approved`: its owner let the spend pass.
@@ -88,12 +88,12 @@ function explainViolation(
 function staticRules(policy: Policy, spend: SpendFacts): readonly Applied[] {
   const { category, asset, chain, counterparty, mcc, symbol, seller } = spend
   const { counterparties, sellers, mcc: shops, symbols, assets, chains, timeWindows } = policy
-  const usd = spend.usdMicros === null ? null : usdOfMicros(spend.usdMicros)
+  const usd = spend.usdMicros === null ? null : formatUsd(spend.usdMicros)
   const cooldown = counterparties?.newPayeeCooldownSec
   const applies = (rule: RuleName, isApplied: boolean, limit: string | null, requested: string | null) =>
     isApplied ? [{ rule, limit, used: null, requested }] : []
   return [
-    ...applies('per_transaction', true, usdOfMicros(usdMicrosOf(policy.perTransaction.max)), usd),
+    ...applies('per_transaction', true, formatUsd(toUsdMicros(policy.perTransaction.max)), usd),
     ...applies('category', true, policy.categories.allow.join(','), category),
     ...applies('asset', assets !== undefined, assets?.join(',') ?? null, asset),
     ...applies('chain', chains !== undefined && chain !== null, chains?.join(',') ?? null, chain),
@@ -129,9 +129,9 @@ function applyBudgets(policy: Policy, { usdMicros }: SpendFacts, usage: PeriodUs
       ? { rule, limit: String(maxCount), used: String(count), requested: '1' }
       : {
           rule,
-          limit: usdOfMicros(maxMicros),
-          used: usdOfMicros(usedMicros),
-          requested: usdMicros === null ? null : usdOfMicros(usdMicros),
+          limit: formatUsd(maxMicros),
+          used: formatUsd(usedMicros),
+          requested: usdMicros === null ? null : formatUsd(usdMicros),
         }
   })
 }
@@ -146,9 +146,9 @@ function explainApproval(
   const isNeeded = needsApproval(policy, spend.usdMicros, spend.seller ?? null)
   const rule = {
     rule: 'approval' as const,
-    limit: usdOfMicros(usdMicrosOf(policy.approval.above)),
+    limit: formatUsd(toUsdMicros(policy.approval.above)),
     used: null,
-    requested: spend.usdMicros === null ? null : usdOfMicros(spend.usdMicros),
+    requested: spend.usdMicros === null ? null : formatUsd(spend.usdMicros),
   }
   if (!isNeeded) return [{ ...rule, result: 'kept' }]
   if (verdict === 'approval_required') return [{ ...rule, result: 'asked' }]

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { isSellerName, normalizeSeller } from './seller-names.ts'
 import { timeWindow } from './time-windows.ts'
-import { policyAmount, usdMicrosOf } from './usd.ts'
+import { policyAmount, toUsdMicros } from './usd.ts'
 
 /** Categories of spends. The server derives the category from the operation; callers never set it. */
 export const spendCategories = ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402', 'payout'] as const
@@ -232,7 +232,7 @@ export type Policy = z.output<typeof spendPolicy>
 function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Policy>): void {
   for (const name of ['dailyBudget', 'weeklyBudget', 'monthlyBudget', 'totalBudget'] as const) {
     const budget = policy[name]
-    if (budget !== undefined && usdMicrosOf(policy.perTransaction.max) > usdMicrosOf(budget.max))
+    if (budget !== undefined && toUsdMicros(policy.perTransaction.max) > toUsdMicros(budget.max))
       context.addIssue({
         code: 'custom',
         path: ['perTransaction', 'max'],

@@ -5,7 +5,7 @@ import {
   budgetSpans,
   budgetViolations,
   cooldownViolation,
-  periodOf,
+  findPeriod,
   type Usage,
 } from './budget.ts'
 import type { Violation } from './decision.ts'
@@ -77,7 +77,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
 }
 
 function namePeriod(period: BudgetSpan, at: Date): string {
-  return `${period} ${periodOf(period, at).start.getTime()}`
+  return `${period} ${findPeriod(period, at).start.getTime()}`
 }
 
 function verdictNow(

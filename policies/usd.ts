@@ -22,10 +22,10 @@ function isNumberText(value: unknown): value is { toString(): string } {
  */
 export const policyAmount = decimal({ exclusiveMinimum: 0 })
   .superRefine((text, context) => {
-    const message = findFault(text) ?? (usdMicrosOf(text) === 0n ? 'must be above zero' : undefined)
+    const message = findFault(text) ?? (toUsdMicros(text) === 0n ? 'must be above zero' : undefined)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  .transform((text) => usdOfMicros(usdMicrosOf(text)))
+  .transform((text) => formatUsd(toUsdMicros(text)))
   .meta({ id: 'UsdAmount' })
 
 /** Like {@link policyAmount}, but also accepts zero, which allows nothing. */
@@ -34,7 +34,7 @@ export const allowanceAmount = decimal({ minimum: 0 })
     const message = findFault(text)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  .transform((text) => usdOfMicros(usdMicrosOf(text)))
+  .transform((text) => formatUsd(toUsdMicros(text)))
   .meta({ id: 'UsdLimit' })
 
 function decimal(least: { exclusiveMinimum: number } | { minimum: number }) {
@@ -57,14 +57,14 @@ function findFault(text: string): string | undefined {
   if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const fraction = match[2] ?? ''
   if (fraction.length > CENTS) return `has ${fraction.length} fraction digits; USD has ${CENTS}`
-  return usdMicrosOf(text) > MAX_MICROS ? 'must not be over 1000000000000' : undefined
+  return toUsdMicros(text) > MAX_MICROS ? 'must not be over 1000000000000' : undefined
 }
 
 /**
  * Parses a limit's decimal text to millionths of a US dollar: `12.5` is 12_500_000n. For limits only: invalid text
  * counts as zero, and digits beyond the sixth are dropped, so that a bad limit allows less and never more.
  */
-export function usdMicrosOf(decimal: string): bigint {
+export function toUsdMicros(decimal: string): bigint {
   const match = PLAIN.exec(decimal)
   if (match === null) return 0n
   const [, whole = '0', fraction = ''] = match
@@ -72,7 +72,7 @@ export function usdMicrosOf(decimal: string): bigint {
 }
 
 /** Formats millionths of a US dollar without trailing zeros: 12_500_000n is `12.5`. */
-export function usdOfMicros(micros: bigint): string {
+export function formatUsd(micros: bigint): string {
   const sign = micros < 0n ? '-' : ''
   const text = (micros < 0n ? -micros : micros).toString().padStart(MICROS + 1, '0')
   const fraction = text.slice(-MICROS).replace(/0+$/, '')

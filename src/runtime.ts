@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
-import { worstOf } from '../policies/aml/screening.ts'
+import { findWorst } from '../policies/aml/screening.ts'
 import {
   authenticatedReserve,
   createDecisionAuthenticator,
@@ -249,4 +249,4 @@ export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis
 export const loadBackup = () => import('./storage/backup.ts')
 export { openDatabase } from './storage/configured.ts'
 
-const screeningRules = { listed: screenAddress, sandboxSuffix: screenSandboxSuffix, worst: worstOf }
+const screeningRules = { listed: screenAddress, sandboxSuffix: screenSandboxSuffix, worst: findWorst }

@@ -9,7 +9,7 @@ import {
 } from '../policies/aml/limits.ts'
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { parseRateLimit, rateClasses } from '../policies/rate-classes.ts'
-import { namesOfOrigin } from './core/base/origins.ts'
+import { listOriginNames } from './core/base/origins.ts'
 import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
 import type { RateLimit } from './providers/rate-limiter/port.ts'
@@ -66,7 +66,7 @@ function buildWebSettings(
   if (relyingParty !== domain && !domain.endsWith(`.${relyingParty}`))
     throw new Error(`RP_ID: ${relyingParty} is not ${domain} (of PUBLIC_ORIGIN) or a parent of it.`)
   const named = `${protocol}//${domain}${port === '' ? '' : `:${port}`}`
-  return { rpId: relyingParty, webOrigins: [...new Set([named, ...namesOfOrigin(origin)])] }
+  return { rpId: relyingParty, webOrigins: [...new Set([named, ...listOriginNames(origin)])] }
 }
 
 /** Recipient of FX quote payments in the sandbox: the development mnemonic's ninth account. */

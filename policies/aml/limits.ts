@@ -1,6 +1,6 @@
 /** Thresholds of the AML rules, parsed from the deployment's configuration. */
 import { defaultThresholds, type TravelRuleThresholds } from '../travel-rule.ts'
-import { usdMicrosOf } from '../usd.ts'
+import { toUsdMicros } from '../usd.ts'
 import { defaultStructuring, type Structuring } from './structuring.ts'
 import { defaultVelocity, type VelocityWindow } from './velocity.ts'
 
@@ -30,7 +30,7 @@ export function parseVelocity(text: string): readonly VelocityWindow[] | undefin
     const match = WINDOW.exec(entry)
     if (match === null) return undefined
     const [, usd = '', seconds, minCount = '1'] = match
-    return { seconds: Number(seconds), maxUsdMicros: usdMicrosOf(usd), minCount: Number(minCount) }
+    return { seconds: Number(seconds), maxUsdMicros: toUsdMicros(usd), minCount: Number(minCount) }
   })
   return complete(windows)
 }
@@ -49,7 +49,7 @@ export function parseThresholds(text: string): TravelRuleThresholds | undefined 
     const match = THRESHOLD.exec(entry)
     if (match === null) return undefined
     const [, jurisdiction = '', amount = ''] = match
-    return [jurisdiction, usdMicrosOf(amount)] as const
+    return [jurisdiction, toUsdMicros(amount)] as const
   })
   const entries = complete(named)
   return entries === undefined ? undefined : new Map([...defaultThresholds, ...entries])

@@ -13,7 +13,7 @@ const severity = { clear: 0, review: 1, blocked: 2 } as const
  * Returns the most severe of several screenings, with the lists of all equally severe ones. Without any screening:
  * `review`, because nothing was checked.
  */
-export function worstOf(screenings: readonly Screening[]): Screening {
+export function findWorst(screenings: readonly Screening[]): Screening {
   const [first, ...others] = screenings
   if (first === undefined) return { result: 'review', lists: [] }
   return others.reduce((worst, next) => {

@@ -113,7 +113,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,
     modules: (wallet) => repeatable((session) => readModules(session, wallet)),
     // Depends only on contract addresses, which are the same in every session.
-    operationOf: (operation) => first.operations.operationOf(operation),
+    buildOperation: (operation) => first.operations.buildOperation(operation),
     async readBalance(token, address) {
       const contract = tokens[token]
       if (contract === undefined) return 0n

@@ -1,7 +1,7 @@
 /** Connects commands to a gateway, as a person or an agent, with the published client. */
 
 import { type AgentKey, type BursarOptions, BursarProblem } from '../client/index.ts'
-import { namesOfOrigin } from '../core/base/origins.ts'
+import { listOriginNames } from '../core/base/origins.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { readKeyFile } from './key-file.ts'
 import { parseUrl } from './parse-url.ts'
@@ -16,7 +16,7 @@ export function chooseGateway(url: string | undefined, env: Env): string {
 
 /** @throws Error for a session that would be sent unencrypted to another machine. */
 export function requirePrivate(origin: string): void {
-  if (origin.startsWith('https:') || namesOfOrigin(origin).length > 1) return
+  if (origin.startsWith('https:') || listOriginNames(origin).length > 1) return
   throw new Error(`${origin} is not encrypted, and a session grants all that its person can do. Use https.`)
 }
 

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../core/base/clock.ts'
-import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { splitHosts } from '../core/base/host-urls.ts'
 import { silentLog } from '../core/base/log.ts'
 import type { ConfiguredChain } from '../core/config/chains.ts'
 import type { Config } from '../core/config/read-config.ts'
@@ -50,7 +50,7 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
       const name =
         databaseUrl === null
           ? `embedded, in ${dataDirectory}`
-          : `PostgreSQL ${version} at ${urlsOfHosts(databaseUrl)
+          : `PostgreSQL ${version} at ${splitHosts(databaseUrl)
               .map((one) => new URL(one).host)
               .join(', ')}`
       if (config.databasePoolerUrl !== null && row?.limit === '0')

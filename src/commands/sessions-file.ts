@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import { randomToken } from '../core/base/ids.ts'
-import { namesOfOrigin } from '../core/base/origins.ts'
+import { listOriginNames } from '../core/base/origins.ts'
 
 const DIRECTORY_MODE = 0o700
 const FILE_MODE = 0o600
@@ -33,14 +33,14 @@ export function sessionsPath({ XDG_CONFIG_HOME: config = '' }: Env): string {
 /** The session of a gateway, under any name of a loopback origin. @throws Error when other users can read the file. */
 export function findStoredSession(env: Env, origin: string): StoredSession | undefined {
   const sessions = readSessions(sessionsPath(env))
-  const name = namesOfOrigin(origin).find((one) => Object.hasOwn(sessions, one))
+  const name = listOriginNames(origin).find((one) => Object.hasOwn(sessions, one))
   return name === undefined ? undefined : sessions[name]
 }
 
 /** Stores the session of a gateway in place of an earlier one; undefined forgets it. */
 export function storeSession(env: Env, origin: string, session: StoredSession | undefined): void {
   const path = sessionsPath(env)
-  const names = namesOfOrigin(origin)
+  const names = listOriginNames(origin)
   const others = Object.entries(readSessions(path)).filter(([name]) => !names.includes(name))
   const sessions = Object.fromEntries(session === undefined ? others : [...others, [origin, session]])
   mkdirSync(dirname(path), { recursive: true, mode: DIRECTORY_MODE })

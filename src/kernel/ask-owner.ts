@@ -2,9 +2,9 @@
 
 import {
   type Approval,
+  belongsToAnotherCall,
   findAskedApproval,
   hasTooManyOpen,
-  isOfAnotherCall,
   requestApproval,
 } from '../books/approvals/approvals.ts'
 import { writeJson } from '../core/base/json.ts'
@@ -47,7 +47,7 @@ async function askOwner(
   const call = tool.decode(change === undefined ? input : change.toInput(input, key))
   const fingerprint = hashSpendCall(context, operation, call.input)
   const own = { keyId: key.id, fingerprint, idempotencyKey, at }
-  if (await isOfAnotherCall(database, own)) throw idempotencyKeyReused()
+  if (await belongsToAnotherCall(database, own)) throw idempotencyKeyReused()
   const waits = (await findAskedApproval(database, own))?.status === 'pending'
   if (!waits && (await hasTooManyOpen(database, { accountId: account.id, keyId: key.id, at })))
     throw tooManyOpen()

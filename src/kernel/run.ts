@@ -5,7 +5,7 @@
 
 import { findAllowedDecision, findDecisionFacts } from '../books/spending/decisions.ts'
 import { withClaimedIdempotency, withIdempotency } from '../books/spending/idempotency.ts'
-import { insertNote, noteOf } from '../books/spending/spend-note.ts'
+import { insertNote, parseNote } from '../books/spending/spend-note.ts'
 import { type Json, toJson } from '../core/base/json.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
@@ -140,7 +140,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved') {
     const accountId = requireCaller(context).account.id
-    await insertNote(context.database, { ...noteOf(call.input), decisionId: gate.decisionId, accountId })
+    await insertNote(context.database, { ...parseNote(call.input), decisionId: gate.decisionId, accountId })
     return {
       body: await call.run(context, {
         ...gate.spending,

@@ -10,7 +10,7 @@ import { reserveSpend, type SpendVerdict } from '../books/spending/reserve.ts'
 import type { SpendRequest } from '../books/spending/spend-request.ts'
 import type { AccessKey } from '../core/base/principal.ts'
 import { Failure, type Violation } from '../core/failures/failure.ts'
-import { decimalOfValue } from '../core/money/shares.ts'
+import { formatValue } from '../core/money/shares.ts'
 import type { UsdValue } from '../core/money/usd-value.ts'
 import { valueInUsd } from '../providers/rates/port.ts'
 import type { Database } from '../storage/database.ts'
@@ -64,7 +64,7 @@ export async function simulateSpends(
       now: context.now,
     })
     if (key !== null || policy === null) return draft
-    const unused = violationsOfNewKey({ policy, spending, value, earlier, cap, now: context.now })
+    const unused = listNewKeyViolations({ policy, spending, value, earlier, cap, now: context.now })
     return { ...draft, violations: [...draft.violations, ...unused] }
   }
   const decided = await decideAndRollBack(context.database, { requestFor, count })
@@ -82,7 +82,7 @@ export async function simulateSpends(
 }
 
 /** Counter violations of an unused key: its own budget, the owner's cap and unknown payees. @param earlier spends before it. */
-function violationsOfNewKey({
+function listNewKeyViolations({
   policy,
   spending: { counterparty },
   value: { usdMicros },
@@ -117,7 +117,7 @@ function toOutcome(decided: SpendVerdict): Outcome {
     case 'deny':
       return { ...nothing, verdict: 'deny', violations: decided.violations }
     case 'insufficient_funds':
-      return { ...nothing, verdict: 'insufficient_funds', available: decimalOfValue(decided.available) }
+      return { ...nothing, verdict: 'insufficient_funds', available: formatValue(decided.available) }
     default:
       throw new Failure('conflict', 'The key or its policy changed during the simulation.', {
         hint: 'Send the request again.',

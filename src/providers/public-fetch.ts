@@ -6,7 +6,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { isIP } from 'node:net'
-import { addressIsPublic, addressOfHost, readPublicUrl } from './public-url.ts'
+import { addressIsPublic, readPublicUrl, stripBrackets } from './public-url.ts'
 import { createHostResolver, type ResolverOptions } from './resolve-host.ts'
 
 /** @property maxBytes the rest of a longer body is not read. @property timeoutMs covers name, connection and body. */
@@ -77,7 +77,7 @@ export function createPublicFetch({
 
   /** @returns the addresses to connect to, one after the other. */
   const findAddresses = async (url: URL): Promise<readonly [string, ...string[]]> => {
-    const host = addressOfHost(url.hostname)
+    const host = stripBrackets(url.hostname)
     if (host === 'localhost') return ['127.0.0.1']
     if (isIP(host) !== 0) return [host]
     const [first, ...others] = await resolveHost(host).catch((cause: unknown) => {
@@ -175,7 +175,7 @@ function send(sending: Sending): void {
     port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,
     method,
-    ...(isIP(addressOfHost(url.hostname)) === 0 ? { servername: url.hostname } : {}),
+    ...(isIP(stripBrackets(url.hostname)) === 0 ? { servername: url.hostname } : {}),
     headers: {
       ...headers,
       ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),

@@ -44,7 +44,7 @@ export function readPublicUrl(
   const url = new URL(text)
   url.hash = ''
   const { hostname } = url
-  const address = addressOfHost(hostname)
+  const address = stripBrackets(hostname)
   // An IPv6 address has many fair spellings, and is judged in its normal form.
   if (isIP(address) !== 6 && hostname !== authority.replace(/:\d*$/, '').toLowerCase())
     return refuse('host_form', `The host must be written in its plain form, ${hostname}.`)
@@ -60,7 +60,7 @@ export function readPublicUrl(
 }
 
 /** The IP address that a URL's host names literally, without the brackets of IPv6; any other host unchanged. */
-export function addressOfHost(hostname: string): string {
+export function stripBrackets(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 

@@ -3,7 +3,7 @@
  * static; the status comes only from the rail's control.
  */
 import { Failure } from '../core/failures/failure.ts'
-import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../core/money/money.ts'
+import { type Asset, type Money, type Stablecoin, stablecoins, toDecimal } from '../core/money/money.ts'
 import type { PayoutFee } from '../providers/banking/port.ts'
 import type { Chain } from '../providers/chain/port.ts'
 import type { RailControls, RailId } from '../providers/rail-controls/port.ts'
@@ -57,7 +57,7 @@ export function describeRails(facts: RailFacts): readonly Rail[] {
 }
 
 function rails({ chains: { all }, fxPrice, payoutFees }: RailFacts): Readonly<Record<RailId, Rail>> {
-  const price = decimalOf(fxPrice)
+  const price = toDecimal(fxPrice)
   const [{ name: chain, tokens }] = all
   const names = all.map(({ name }) => name)
   const held = stablecoins.filter((token) => tokens[token] !== undefined)
@@ -161,7 +161,7 @@ function rails({ chains: { all }, fxPrice, payoutFees }: RailFacts): Readonly<Re
       max: '1000000',
       fees: payoutFees.map(({ currency, cents, spreadBps }) => ({
         name: 'payout',
-        amount: decimalOf({ asset: 'USD', units: cents }),
+        amount: toDecimal({ asset: 'USD', units: cents }),
         asset: 'USD',
         currency,
         spreadBps,

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { splitHosts } from '../core/base/host-urls.ts'
 import { randomToken } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
 import type { Doorbell } from './database.ts'
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT_MS = 3_000
  * @param onRing called for announcements of other gateways, and after every reconnection.
  */
 export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => void; log: Log }): Doorbell {
-  const urls = urlsOfHosts(url)
+  const urls = splitHosts(url)
   // Process ids repeat: in a container, every gateway is process 1.
   const self = randomToken(12)
   let client: pg.Client | undefined

@@ -23,7 +23,7 @@ export function createGathering(engine: Database['engine'], run: RunBatch): Conn
       createBatches<Call, unknown>({
         concurrent: engine === 'pglite' ? 1 : (statement.lanes ?? LANES),
         isBlocking: engine === 'pglite',
-        lineOf: (call) => call.line,
+        chooseLine: (call) => call.line,
         send: (batch) => run(statement, `[${batch.map((call) => call.element).join()}]`),
       })
     gathered.set(statement.name, batches)

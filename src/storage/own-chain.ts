@@ -1,6 +1,6 @@
 /** Detects several gateways with their own local chains on one database: each would miss the other's transfers. */
 import pg from 'pg'
-import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { splitHosts } from '../core/base/host-urls.ts'
 import type { Log } from '../core/base/log.ts'
 import { findWritableHost } from './postgres-hosts.ts'
 import { asUnavailable } from './unavailable.ts'
@@ -22,7 +22,7 @@ export async function claimForOwnChain({
   url: string
   log: Pick<Log, 'error'>
 }): Promise<() => Promise<void>> {
-  const writable = await findWritableHost(urlsOfHosts(url)).catch((error: unknown) => {
+  const writable = await findWritableHost(splitHosts(url)).catch((error: unknown) => {
     throw asUnavailable(error)
   })
   const client = new pg.Client({ connectionString: writable.url, lock_timeout: WAIT_MS, keepAlive: true })

@@ -3,7 +3,7 @@
  * are bounded; a lost connection fails only the calls on it.
  */
 import pg from 'pg'
-import { urlsOfHosts } from '../core/base/host-urls.ts'
+import { splitHosts } from '../core/base/host-urls.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
@@ -55,7 +55,7 @@ export async function openPostgres({
   const bounds = { max: poolSize, min: Math.min(WARM_SESSIONS, poolSize), query_timeout: SILENCE_TIMEOUT_MS }
   const bounded =
     poolerUrl === null
-      ? failoverPool(urlsOfHosts(url), {
+      ? failoverPool(splitHosts(url), {
           ...bounds,
           statement_timeout: STATEMENT_TIMEOUT_MS,
           lock_timeout: LOCK_TIMEOUT_MS,
@@ -63,7 +63,7 @@ export async function openPostgres({
           idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
         })
       : poolOn(poolerUrl, bounds, throughPooler)
-  return databaseOnPool('postgres', bounded, () => failoverPool(urlsOfHosts(url), { max: 1 }))
+  return databaseOnPool('postgres', bounded, () => failoverPool(splitHosts(url), { max: 1 }))
 }
 
 /** A pool on the writable one of several hosts; it moves when that host is lost or became a standby. */

@@ -14,7 +14,7 @@ import { authorizeCard, type CardAuthorizationDependencies } from '../../src/rai
 import type { Card } from '../../src/rails/cards/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { spendOf, unlimited } from '../books/spending/scene.ts'
+import { buildSpend, unlimited } from '../books/spending/scene.ts'
 import { createTestDatabase } from '../engines.ts'
 import { cardDependencies, issueCard, newKey, newOwner, noon } from '../rails/cards/scene.ts'
 
@@ -79,7 +79,10 @@ async function boundCard(database: Database): Promise<Card> {
 
 async function bareSpend(database: Database, card: Card | undefined): Promise<void> {
   const { accountId = '', keyId = '' } = card ?? {}
-  const { verdict } = await reserveSpend(database, spendOf({ accountId, keyId, limits: unlimited }, 10_000n))
+  const { verdict } = await reserveSpend(
+    database,
+    buildSpend({ accountId, keyId, limits: unlimited }, 10_000n),
+  )
   if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
 }
 

@@ -1,12 +1,12 @@
 /** Sentences about calls that agents ask for, with hostile names. */
 import { describe, expect, it } from 'vitest'
-import { describeCall, listMembers, sentenceOfCall } from '../../src/console/words/calls.ts'
+import { describeCall, listMembers, writeCallSentence } from '../../src/console/words/calls.ts'
 import { plainText, shortText } from '../../src/console/words/plain-text.ts'
 
 const payee = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F'
 
 const say = (operation: string, input: Readonly<Record<string, unknown>>) =>
-  sentenceOfCall(describeCall(operation, input))
+  writeCallSentence(describeCall(operation, input))
 
 describe('sentences about calls', () => {
   it('has one for each operation that can wait for the owner', () => {

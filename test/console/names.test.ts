@@ -1,6 +1,6 @@
 /** Payees on one line. */
 import { expect, it } from 'vitest'
-import { nameOfPayee } from '../../src/console/words/names.ts'
+import { namePayee } from '../../src/console/words/names.ts'
 
 it.each([
   ['0x71C7656EC7ab88b098defB751B7401B5f6d8976F', '0x71C7…976F'],
@@ -9,4 +9,4 @@ it.each([
   ['http://127.0.0.1:4020', 'http://127.0.0.1:4020'],
   ['https://shop.example/a', 'https://shop.example/a'],
   ['Example Books', 'Example Books'],
-])('names the payee %s as %s', (payee, name) => expect(nameOfPayee(payee)).toBe(name))
+])('names the payee %s as %s', (payee, name) => expect(namePayee(payee)).toBe(name))

@@ -4,7 +4,7 @@ import { spendPolicy } from '../../policies/policy.ts'
 import { policyPresets } from '../../policies/presets.ts'
 import {
   deriveScopes,
-  draftOfPreset,
+  draftPreset,
   emptyDraft,
   findProblems,
   presets,
@@ -53,7 +53,7 @@ describe('drafts of policies', () => {
     }))
     expect(presets).toEqual(known)
     for (const preset of presets) {
-      const draft = draftOfPreset(preset)
+      const draft = draftPreset(preset)
       expect(findProblems(draft)).toEqual({})
       expect(spendPolicy.safeParse(toPolicy(draft)).success).toBe(true)
     }
@@ -84,7 +84,7 @@ describe('drafts of policies', () => {
   })
 
   it('says what is wrong in words, at its field', () => {
-    const draft = draftOfPreset(presets[0])
+    const draft = draftPreset(presets[0])
     expect(findProblems({ ...draft, perTransaction: '30' })).toEqual({
       perTransaction: 'More than the $20.00 a day. Lower it, or raise the day.',
     })

@@ -12,9 +12,9 @@ import {
   describeViolation,
   formatLongSpan,
   isSpending,
+  joinSentence,
   nameDays,
   scopeGroups,
-  textOfSentence,
 } from '../../src/console/words/policy.ts'
 
 const rule = (name: string, members: Readonly<Record<string, string>> = {}) => ({ rule: name, ...members })
@@ -30,7 +30,7 @@ describe('words for a policy', () => {
       assets: ['USDC', 'USD'],
       approval: { above: '3', ttlSec: 3600 },
     })
-    expect(sentences.map(textOfSentence)).toEqual([
+    expect(sentences.map(joinSentence)).toEqual([
       'Up to $10.00 at a time, $20.00 a day, $80.00 a week and $250.00 a month.',
       'By card, transfer and purchase, from USDC and USD.',
       'It asks you above $3.00, with 1 hour to answer.',
@@ -54,7 +54,7 @@ describe('words for a policy', () => {
       symbols: { allow: ['VTI'], deny: ['GME'] },
       timeWindows: [{ days: ['mon', 'tue', 'wed', 'thu', 'fri'], start: '09:00', end: '17:00', tz: 'UTC' }],
       expiresAt: '2027-01-01T00:00:00.000Z',
-    }).map(textOfSentence)
+    }).map(joinSentence)
     expect(sentences).toEqual([
       'Up to $1.00 at a time, $2.00 a day and $9.00 in total.',
       'By transfer, from any money, on Base only.',
@@ -81,7 +81,7 @@ describe('words for a policy', () => {
       categories: { allow: [] },
       counterparties: { allow: [] },
       timeWindows: [],
-    }).map(textOfSentence)
+    }).map(joinSentence)
     expect(sentences).toContain('It may pay in no way at all.')
     expect(sentences).toContain('It may send to no address.')
     expect(sentences).toContain('It may spend at no time.')

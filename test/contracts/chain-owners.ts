@@ -85,7 +85,7 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
     await fund(wallet, 10n)
     const to = newAddress()
     const payment = buildPayment(wallet, to, 7n)
-    const authorization = passkey.sign(findChain().operationOf(payment).hash)
+    const authorization = passkey.sign(findChain().buildOperation(payment).hash)
     expect(await send({ ...payment, authorization })).toMatchObject(confirmed)
     expect(await findChain().readBalance('USDC', to)).toBe(7n)
     const names = (await findChain().modules(wallet)).map(({ name, status }) => `${name} ${status}`)
@@ -102,7 +102,7 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
         buildPayment(wallet, newAddress(), 7n),
         buildPayment(wallet, newAddress(), 70n),
       ]
-      const { hash } = findChain().operationOf(payment)
+      const { hash } = findChain().buildOperation(payment)
       const attempts: AuthorizedOperation[] = [
         { ...payment, authorization: gateway },
         { ...payment, authorization: thief.sign(hash) },
@@ -111,14 +111,14 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
         {
           ...larger,
           authorization: passkey.sign(hash, (message) =>
-            message.replace(hash, findChain().operationOf(larger).hash),
+            message.replace(hash, findChain().buildOperation(larger).hash),
           ),
         },
         // A text that contains the member only inside a string.
         {
           ...larger,
           authorization: passkey.sign(hash, (message) =>
-            message.replace('int_test', `"operationHash":"${findChain().operationOf(larger).hash}`),
+            message.replace('int_test', `"operationHash":"${findChain().buildOperation(larger).hash}`),
           ),
         },
       ]
@@ -137,7 +137,7 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
     )
     const theirs: Wallet = { ...mine, owner: { kind: 'eoa', address: account.address } }
     const payment = buildPayment(theirs, newAddress(), 2n)
-    const signature = await account.sign({ hash: findChain().operationOf(payment).hash })
+    const signature = await account.sign({ hash: findChain().buildOperation(payment).hash })
     expect(await send({ ...payment, authorization: { kind: 'eoa', signature } })).toMatchObject(confirmed)
     expect(await send({ ...buildPayment(theirs, newAddress(), 3n), authorization: gateway })).toMatchObject(
       rejected,
@@ -169,7 +169,7 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
 
     const call = { kind: 'allowance', agentId: 'key_2', dailyMicros: 1_500_000_000n } as const
     const grant = { ...buildPayment(wallet, newAddress(), 1n), call }
-    const authorization = passkey.sign(findChain().operationOf(grant).hash)
+    const authorization = passkey.sign(findChain().buildOperation(grant).hash)
     expect(await send({ ...grant, authorization })).toMatchObject(confirmed)
     expect(await byAgent('key_2', 1_500_000_000n)).toMatchObject(confirmed)
     expect(await byAgent('key_2', 1n)).toMatchObject(rejected)
@@ -236,7 +236,7 @@ export function testOwners(findChain: () => Chain, checksOwners: boolean): void 
       // An allowance signed by the owner replaces the earlier ones.
       const call = { kind: 'allowance', agentId: 'cards', dailyMicros: 99_000_000n } as const
       const grant = { ...buildPayment(theirs, newAddress(), 1n), call }
-      const signature = await account.sign({ hash: findChain().operationOf(grant).hash })
+      const signature = await account.sign({ hash: findChain().buildOperation(grant).hash })
       expect(await send({ ...grant, authorization: { kind: 'eoa', signature } })).toMatchObject(confirmed)
       expect(await byCards(1n)).toMatchObject(rejected)
     },

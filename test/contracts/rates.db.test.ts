@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/base/log.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { moneyOf } from '../../src/core/money/money.ts'
+import { toMoney } from '../../src/core/money/money.ts'
 import type { RateTable } from '../../src/core/money/rate-table.ts'
 import { createEcbRates, parseEcb } from '../../src/providers/rates/ecb.ts'
 import { createKeptRates } from '../../src/providers/rates/kept.ts'
@@ -234,12 +234,12 @@ describe('dollars without a table', () => {
 
   it('count as dollars, at par', async () => {
     for (const asset of ['USD', 'USDC', 'USDT', 'PYUSD'] as const)
-      expect(await valueInUsd(none, moneyOf(asset, '12.5'), now)).toEqual({
+      expect(await valueInUsd(none, toMoney(asset, '12.5'), now)).toEqual({
         usdMicros: 12_500_000n,
         rate: '1',
       })
     for (const asset of ['EURC', 'EUR', 'GBP'] as const)
-      await expect(valueInUsd(none, moneyOf(asset, '12.5'), now)).rejects.toMatchObject({
+      await expect(valueInUsd(none, toMoney(asset, '12.5'), now)).rejects.toMatchObject({
         code: 'rates_unavailable',
       })
   })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
-import { worstOf } from '../../policies/aml/screening.ts'
+import { findWorst } from '../../policies/aml/screening.ts'
 import { randomToken } from '../../src/core/base/ids.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
@@ -31,7 +31,7 @@ const unavailable = (retryAfter = 5) => ({
 describe('screening: sandbox and list together', () => {
   const screening = joinScreening(
     [createListScreening(createOfacExcerpt(), screenAddress), createSandboxScreening(screenSandboxSuffix)],
-    worstOf,
+    findWorst,
   )
 
   it('blocks a sanctioned address in any case, and the sandbox’s own list', async () => {
@@ -49,7 +49,7 @@ describe('screening: sandbox and list together', () => {
   })
 
   it('clears no address when one of several lists is unavailable', async () => {
-    const joined = joinScreening([createSandboxScreening(screenSandboxSuffix), noScreening], worstOf)
+    const joined = joinScreening([createSandboxScreening(screenSandboxSuffix), noScreening], findWorst)
     await expect(joined.screen(unlistedAddress)).rejects.toMatchObject(unavailable(60))
   })
 

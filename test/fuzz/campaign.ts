@@ -159,11 +159,11 @@ function restJobs({
 
 async function mcpJobs({ origin, cast, size, judge }: JobParts & { origin: string }): Promise<Job[]> {
   if (size.calls === 0) return []
-  const { tools, plansFor: callsOf } = await openMcp(origin, cast)
+  const { tools, plansFor: planCalls } = await openMcp(origin, cast)
   const chosen = tools.filter(({ name }) => size.only === null || name.includes(size.only))
   const each = Math.ceil(size.calls / Math.max(1, chosen.length))
   return chosen.flatMap((tool, index) =>
-    draw(callsOf(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
+    draw(planCalls(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
       where: tool.name,
       plan,
       judge: (_shot: Shot, answer: Answer) => judge.tool(tool.name, tool.outputSchema, answer),

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { external } from '../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../src/books/ledger/trial-balance.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
@@ -59,7 +59,7 @@ describe.skipIf(testServerUrl === undefined)('payouts of a gateway that is kille
     owner
       .send('POST', '/api/banking/payouts', { recipientId, amount: '5' }, { 'idempotency-key': key })
       .catch(() => null)
-  const paidUnits = () => balanceOfSystem(database, external('bank'), 'USD')
+  const paidUnits = () => readSystemBalance(database, external('bank'), 'USD')
   /** Repeats a call until the gateway says what became of it. */
   const awaitOutcome = async (key: string) => {
     for (;;) {

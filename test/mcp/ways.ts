@@ -31,7 +31,7 @@ export interface Transports {
   /** Calls an operation over each transport, one after the other. */
   everywhere(
     operation: string,
-    inputOf: (way: string) => Record<string, unknown>,
+    buildInput: (way: string) => Record<string, unknown>,
     nameKey?: (way: string) => string,
   ): Promise<OperationResult[]>
   readonly rest: Ask
@@ -77,10 +77,10 @@ export async function openTransports(scene: Pick<Scene, 'gateway' | 'apiKey'>): 
     old,
     modern,
     rest,
-    everywhere: async (operation, inputOf, nameKey) => {
+    everywhere: async (operation, buildInput, nameKey) => {
       const results: OperationResult[] = []
       for (const [way, ask] of Object.entries(ways))
-        results.push(await ask(operation, inputOf(way), nameKey?.(way)))
+        results.push(await ask(operation, buildInput(way), nameKey?.(way)))
       return results
     },
     close: async () => {

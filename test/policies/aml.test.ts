@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
-import { worstOf } from '../../policies/aml/screening.ts'
+import { findWorst } from '../../policies/aml/screening.ts'
 
 const listed = '0xAbCd000000000000000000000000000000000001'
 const ofac = { name: 'ofac', addresses: new Set([listed.toLowerCase()]) }
@@ -27,11 +27,11 @@ describe('AML rules', () => {
     const clear = { result: 'clear', lists: ['a'] } as const
     const review = { result: 'review', lists: ['b'] } as const
     const blocked = { result: 'blocked', lists: ['c'] } as const
-    expect(worstOf([clear, blocked, review])).toEqual(blocked)
-    expect(worstOf([clear, { result: 'clear', lists: ['d'] }])).toEqual({
+    expect(findWorst([clear, blocked, review])).toEqual(blocked)
+    expect(findWorst([clear, { result: 'clear', lists: ['d'] }])).toEqual({
       result: 'clear',
       lists: ['a', 'd'],
     })
-    expect(worstOf([])).toEqual({ result: 'review', lists: [] })
+    expect(findWorst([])).toEqual({ result: 'review', lists: [] })
   })
 })

@@ -4,8 +4,8 @@ import {
   type BudgetSpan,
   budgetViolations,
   cooldownViolation,
+  findPeriod,
   ownerViolations,
-  periodOf,
 } from '../../policies/budget.ts'
 import { spendPolicy } from '../../policies/policy.ts'
 
@@ -120,7 +120,7 @@ describe('periodOf', () => {
     ['month', '2028-02-29T12:00:00.000Z', '2028-02-01', '2028-03-01'],
     ['month', '2027-01-01T00:00:00.000Z', '2027-01-01', '2027-02-01'],
   ])('the %s of %s runs from %s to %s', (period, at, start, end) => {
-    const found = periodOf(period, new Date(at))
+    const found = findPeriod(period, new Date(at))
     expect([found.start, found.end]).toEqual([new Date(start), new Date(end)])
   })
 })

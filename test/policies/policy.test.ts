@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { policyAssets, spendPolicy } from '../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../policies/usd.ts'
 import { assetDecimals } from '../../src/core/money/money.ts'
 import { dereference } from '../dereferenced.ts'
 
@@ -179,21 +179,21 @@ describe('the bounds of a spend policy', () => {
 
 describe('USD in millionths', () => {
   it('converts both ways without trailing zeros', () => {
-    expect(usdMicrosOf('12.5')).toBe(12_500_000n)
-    expect(usdOfMicros(12_500_000n)).toBe('12.5')
-    expect(usdOfMicros(1n)).toBe('0.000001')
-    expect(usdOfMicros(-1_500_000n)).toBe('-1.5')
+    expect(toUsdMicros('12.5')).toBe(12_500_000n)
+    expect(formatUsd(12_500_000n)).toBe('12.5')
+    expect(formatUsd(1n)).toBe('0.000001')
+    expect(formatUsd(-1_500_000n)).toBe('-1.5')
   })
 
   it('converts an invalid text to zero', () => {
     for (const text of ['a lot', '', '-1', '1.', '.5', '01', ' 1', '1 ', '1e3', '1,5'])
-      expect(usdMicrosOf(text)).toBe(0n)
+      expect(toUsdMicros(text)).toBe(0n)
   })
 
   it('truncates below a millionth, so that a limit never exceeds its text', () => {
-    expect(usdMicrosOf('0.0000019')).toBe(1n)
-    expect(usdMicrosOf('10')).toBe(10_000_000n)
-    expect([usdOfMicros(0n), usdOfMicros(10_000_000n), usdOfMicros(123_456_789n)]).toEqual([
+    expect(toUsdMicros('0.0000019')).toBe(1n)
+    expect(toUsdMicros('10')).toBe(10_000_000n)
+    expect([formatUsd(0n), formatUsd(10_000_000n), formatUsd(123_456_789n)]).toEqual([
       '0',
       '10',
       '123.456789',

@@ -17,12 +17,12 @@ import {
   spendPolicy,
 } from '../../policies/policy.ts'
 import type { SpendFacts } from '../../policies/spend.ts'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 
 const payees = ['1', '2', '3', '4'].map((digit) => `0x${digit.repeat(40)}`)
 const moments = ['2026-01-01T00:00:00Z', '2026-06-01T00:00:00Z', '2026-12-01T00:00:00Z'] as const
 const cents = fc.bigInt({ min: 1n, max: 10_000n })
-const usd = cents.map((count) => usdOfMicros(count * 10_000n))
+const usd = cents.map((count) => formatUsd(count * 10_000n))
 
 const codes = ['5411', '5812', '7995'] as const
 const tickers = ['VTI', 'TSLA', 'BRK.B'] as const

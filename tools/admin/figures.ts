@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { railIds } from '../../src/providers/rail-controls/port.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
@@ -73,14 +73,14 @@ export default defineTool({
 })
 
 function viewFigures({ volume: moved, refusals, float, queues }: Figures, floatLimit: bigint) {
-  const viewVolume = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
+  const viewVolume = ({ micros, count }: Volume) => ({ usd: formatUsd(micros), count })
   return {
     volume: moved.map(({ rail, day, week }) => ({ rail, day: viewVolume(day), week: viewVolume(week) })),
     refusals: [...refusals],
     cardFloat: {
-      usd: usdOfMicros(float.micros),
-      largest: usdOfMicros(float.largest),
-      limit: usdOfMicros(floatLimit),
+      usd: formatUsd(float.micros),
+      largest: formatUsd(float.largest),
+      limit: formatUsd(floatLimit),
       accounts: float.accounts,
     },
     queues: queues.map(({ queue, waiting, oldestAt }) => ({

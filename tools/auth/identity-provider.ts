@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
-  accountOfIdentity,
   buildRedirectUri,
+  findOrCreateAccount,
   identifyReturned,
   startFederatedSignIn,
 } from '../../src/people/identity/oauth/federation.ts'
@@ -76,7 +76,7 @@ export default defineTool({
     const identity = await identifyReturned(context, named, { code, state, iss, at })
     return database.transaction(async (connection) => {
       const parts = { ...context, database: connection }
-      const account = await accountOfIdentity(parts, identity, {
+      const account = await findOrCreateAccount(parts, identity, {
         at,
         furnish: async ({ id: accountId }) => void (await openWallet(parts, { accountId, at })),
       })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { sumOpenDebts } from '../../src/books/debts/debts.ts'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
-import { decimalOf, type Stablecoin } from '../../src/core/money/money.ts'
+import { type Stablecoin, toDecimal } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { cardView, viewCard } from '../../src/rails/cards/card-view.ts'
@@ -50,11 +50,11 @@ export default defineTool({
       units: 0n,
     })
     const { rows, nextCursor } = cutPage(cards, page)
-    const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))
+    const debt = owed.map((money) => ({ asset: money.asset, amount: toDecimal(money) }))
     return {
       cards: rows.map(viewCard),
       ...(debt.length === 0 ? {} : { owed: debt }),
-      escrow: { asset: most.asset, amount: decimalOf(most) },
+      escrow: { asset: most.asset, amount: toDecimal(most) },
       conversionSpreadBps: context.settings.cardSpreadBps,
       nextCursor,
     }

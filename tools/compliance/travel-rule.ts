@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { chainInput } from '../../src/core/money/chains.ts'
-import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, stablecoins, toMoney } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { countryCode, lei, personName } from '../../src/people/compliance/identity-fields.ts'
@@ -149,7 +149,7 @@ async function findTransfer(
 ) {
   if (transferId === undefined) {
     if (amount === undefined || destination === undefined) throw new Error('the schema requires both')
-    const money = { asset: token, units: moneyOf(token, amount).units }
+    const money = { asset: token, units: toMoney(token, amount).units }
     return {
       money,
       destination: lowerCase(destination),

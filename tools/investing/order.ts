@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import { reasonMember } from '../../src/books/spending/spend-note.ts'
 import { canonicalJson } from '../../src/core/base/json.ts'
-import {
-  amountMismatch,
-  decimalAmount,
-  decimalOf,
-  decimalOfUnits,
-  moneyOf,
-} from '../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, formatUnits, toDecimal, toMoney } from '../../src/core/money/money.ts'
 import { parsePrice, priceText, toShares } from '../../src/core/money/shares.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -73,8 +67,8 @@ const orderRequest = z
   // Trailing zeros are removed, so that equal requests compare equal.
   .transform((order) => ({
     ...order,
-    notional: order.notional === undefined ? undefined : decimalOf(moneyOf('USD', order.notional)),
-    qty: order.qty === undefined ? undefined : decimalOfUnits(parsePrice(order.qty), 9),
+    notional: order.notional === undefined ? undefined : toDecimal(toMoney('USD', order.notional)),
+    qty: order.qty === undefined ? undefined : formatUnits(parsePrice(order.qty), 9),
     limitPrice: order.limitPrice === undefined ? undefined : priceText(parsePrice(order.limitPrice)),
   }))
 
@@ -87,7 +81,7 @@ const encodeRequest = ({ symbol, side, notional, qty, type, limitPrice }: OrderR
     side,
     ...(notional === undefined
       ? { qty: parsePrice(qty ?? '0') }
-      : { notional: moneyOf('USD', notional).units }),
+      : { notional: toMoney('USD', notional).units }),
     type,
     limitPrice: limitPrice === undefined ? null : parsePrice(limitPrice),
   })
@@ -153,7 +147,7 @@ export default defineTool({
     const size =
       input.notional === undefined
         ? { qty: parsePrice(input.qty ?? '0') }
-        : { notional: moneyOf('USD', input.notional) }
+        : { notional: toMoney('USD', input.notional) }
     const admitted = await admitOrder(context, {
       accountId: owner.accountId,
       symbol,

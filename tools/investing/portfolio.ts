@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { untrustedText } from '../../src/core/base/untrusted-text.ts'
-import { decimalOf, decimalOfUnits } from '../../src/core/money/money.ts'
+import { formatUnits, toDecimal } from '../../src/core/money/money.ts'
 import { averageCost, priceText, quantityText } from '../../src/core/money/shares.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { PERCENT_DIGITS, timeframes } from '../../src/rails/investing/performance.ts'
 import { type Holding, showPortfolio } from '../../src/rails/investing/show-portfolio.ts'
 
-const usd = (units: bigint) => decimalOf({ asset: 'USD', units })
-const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)
+const usd = (units: bigint) => toDecimal({ asset: 'USD', units })
+const percent = (units: bigint) => formatUnits(units, PERCENT_DIGITS)
 
 const holding = z.strictObject({
   symbol: z.string().describe('Ticker.'),

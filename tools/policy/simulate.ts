@@ -7,7 +7,7 @@ import {
   storedPolicy,
 } from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 import { pastSpends } from '../../src/books/spending/past-spends.ts'
 import { violationView } from '../../src/books/spending/violation-view.ts'
 import type { AccessKey } from '../../src/core/base/principal.ts'
@@ -18,10 +18,10 @@ import {
   amountMismatch,
   assetDecimals,
   decimalAmount,
-  decimalOf,
   type Money,
-  moneyOf,
   stablecoins,
+  toDecimal,
+  toMoney,
 } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
@@ -236,8 +236,8 @@ export default defineTool({
       ...shared,
       decision: simulated.verdict,
       violations: [...simulated.violations],
-      usd: usdOfMicros(simulated.usdMicros),
-      fee: fee === null ? null : decimalOf({ asset, units: fee }),
+      usd: formatUsd(simulated.usdMicros),
+      fee: fee === null ? null : toDecimal({ asset, units: fee }),
       available: simulated.available,
       allowed: simulated.allowed,
       firstDenied:
@@ -325,7 +325,7 @@ async function plan(
     spend: { asset, amount, recipientId, recipientAmount },
   }: { accountId: string; spend: z.output<typeof spend> },
 ): Promise<{ money: Money; fee: bigint | null }> {
-  if (recipientId == null || !isPayoutAsset(asset)) return { money: moneyOf(asset, amount ?? ''), fee: null }
+  if (recipientId == null || !isPayoutAsset(asset)) return { money: toMoney(asset, amount ?? ''), fee: null }
   const recipient = await requireRecipient(context, { id: recipientId, accountId })
   return agreeTerms(context, { accountId, recipient, said: { asset, amount, recipientAmount } })
 }

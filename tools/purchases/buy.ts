@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { usdOfMicros } from '../../policies/usd.ts'
+import { formatUsd } from '../../policies/usd.ts'
 import { findAllowedDecision, findAuthenticFacts } from '../../src/books/spending/decisions.ts'
 import { releaseSpend } from '../../src/books/spending/release.ts'
-import { noteMembers, noteOf } from '../../src/books/spending/spend-note.ts'
+import { noteMembers, parseNote } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { idempotencyInProgress } from '../../src/core/failures/idempotency-failures.ts'
-import { moneyOf } from '../../src/core/money/money.ts'
+import { toMoney } from '../../src/core/money/money.ts'
 import { minimum } from '../../src/core/money/shares.ts'
 import { usdMicrosAt } from '../../src/core/money/usd-value.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
@@ -19,13 +19,13 @@ import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signa
 import type { Wallet } from '../../src/providers/chain/port.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
-import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
+import { derivePurchaseNonce, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
 import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
-import { hashOfRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
+import { hashRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
 import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
 import { isSignedFor, type SignableTerms } from '../../src/rails/buying/signed-terms.ts'
 import {
@@ -43,7 +43,7 @@ import {
 import { type PayableAsset, purchaseTerms } from '../../src/rails/buying/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/rails/buying/view.ts'
 import { findIntent } from '../../src/rails/wallets/signing/intent-store.ts'
-import { rejected } from '../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet, lowerCase } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
@@ -156,7 +156,7 @@ export default defineTool({
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const table = await latestOrDollars(context.rates, context.now)
-    const maxUnits = moneyOf(input.asset, input.maxAmount).units
+    const maxUnits = toMoney(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
     const { origin } = request.url
     const { seller, resource } = toSeller(request)
@@ -210,8 +210,8 @@ export default defineTool({
         seller,
         resource,
         method: request.method,
-        requestHash: hashOfRequest(request),
-        purpose: input.purpose ?? noteOf(input).memo,
+        requestHash: hashRequest(request),
+        purpose: input.purpose ?? parseNote(input).memo,
         protocol: offer.protocol,
         network: offer.network,
         asset,
@@ -223,7 +223,7 @@ export default defineTool({
         purseId,
         travelRuleId,
         sinceBlock: sinceBlock.toString(),
-        usd: usdOfMicros(usdMicrosAt(table, money).usdMicros),
+        usd: formatUsd(usdMicrosAt(table, money).usdMicros),
         authorized,
       },
     }
@@ -325,7 +325,7 @@ async function authorizePurchase(
   const caller = requireCaller(context)
   if (caller.kind === 'key') {
     if (intentId === undefined && signature === undefined) return null
-    throw rejected('The credential of the request authorizes the purchase.', caller.key)
+    throw buildRejection('The credential of the request authorizes the purchase.', caller.key)
   }
   const isGuarded = await context.hasSigner(context.database, caller.account.id)
   if (!isGuarded && intentId === undefined) return null
@@ -347,7 +347,10 @@ async function authorizePurchase(
     },
   )
   if (intent === undefined || !isSignedFor(intent.message, terms))
-    throw rejected('The intent is for another purchase: URL, body, headers and payee must be the same.', null)
+    throw buildRejection(
+      'The intent is for another purchase: URL, body, headers and payee must be the same.',
+      null,
+    )
   return authorized
 }
 
@@ -387,7 +390,7 @@ async function writePurchase(
     decisionId,
     chain: chain.name,
     payer: address,
-    nonce: nonceOfPurchase(terms),
+    nonce: derivePurchaseNonce(terms),
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
     signed: place === 'purse' && terms.protocol !== 'mpp' ? await signTerms(context, terms) : null,

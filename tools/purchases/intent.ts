@@ -1,7 +1,7 @@
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalOf, moneyOf } from '../../src/core/money/money.ts'
+import { toDecimal, toMoney } from '../../src/core/money/money.ts'
 import { requirePerson } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -53,7 +53,7 @@ export default defineTool({
     const accountId = requirePerson(context).account.id
     const request = readRequest(input, { loopback: settings.mode === 'sandbox' })
     const table = await latestOrDollars(context.rates, at)
-    const maxUnits = moneyOf(asset, input.maxAmount).units
+    const maxUnits = toMoney(asset, input.maxAmount).units
     const found = await findOffer(context, { request, purseId: accountId, asset, maxUnits, table })
     if ('free' in found)
       throw new Failure('conflict', 'This URL asks for no payment.', {
@@ -89,6 +89,6 @@ export default defineTool({
       said: describeTerms({ request, payTo }),
       at,
     })
-    return { ...intent, amount: decimalOf(money), asset, payTo: getAddress(payTo) }
+    return { ...intent, amount: toDecimal(money), asset, payTo: getAddress(payTo) }
   },
 })

@@ -1,7 +1,7 @@
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { untrustedTextOrNull, visibleName } from '../../src/core/base/untrusted-text.ts'
-import { decimalOfUnits } from '../../src/core/money/money.ts'
+import { formatUnits } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
@@ -68,7 +68,7 @@ export default defineTool({
           ? null
           : {
               payTo: toChecksum(seen.last.payTo),
-              price: decimalOfUnits(BigInt(seen.last.price), DIGITS),
+              price: formatUnits(BigInt(seen.last.price), DIGITS),
               purchases: seen.purchases,
             },
       free: isFree,

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { convertRoundingUp, crossRateUp } from '../../src/core/money/cross-rate.ts'
-import { currencyOf } from '../../src/core/money/currencies.ts'
+import { findCurrency } from '../../src/core/money/currencies.ts'
 import {
   amountMismatch,
   assetDecimals,
   decimalAmount,
-  decimalOf,
-  moneyOf,
+  toDecimal,
+  toMoney,
 } from '../../src/core/money/money.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -77,13 +77,13 @@ export default defineTool({
     const { play } = context.cardProcessor
     const card = await findAnyCard(context.database, cardId)
     if (card === undefined || play === null) throw new Failure('not_found', 'There is no such sandbox card.')
-    const units = await convertToCents(context, moneyOf(currency, amount).units, currency)
+    const units = await convertToCents(context, toMoney(currency, amount).units, currency)
     const outcome = await play({ ...details, cardToken: card.token, units, cleared: clear ? units : null })
     return {
       token: outcome.token,
       result: outcome.result,
-      amount: decimalOf({ asset: 'USD', units }),
-      approved: decimalOf({ asset: 'USD', units: outcome.approved }),
+      amount: toDecimal({ asset: 'USD', units }),
+      approved: toDecimal({ asset: 'USD', units: outcome.approved }),
       cleared: outcome.isCleared,
     }
   },
@@ -96,7 +96,7 @@ async function convertToCents(
   currency: (typeof currencies)[number],
 ): Promise<bigint> {
   const table = await rates.latest(now)
-  const [from, dollar] = [currencyOf(table, currency), currencyOf(table, 'USD')]
+  const [from, dollar] = [findCurrency(table, currency), findCurrency(table, 'USD')]
   if (from === undefined || dollar === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${currency} to USD.`, { retryAfter: 60 })
   const cents =

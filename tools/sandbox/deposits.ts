@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, toDecimal, toMoney } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findVirtualAccount } from '../../src/rails/banking/store.ts'
 
@@ -47,13 +47,13 @@ export default defineTool({
       throw new Failure('conflict', `The virtual account is ${account.status}: it does not accept deposits.`)
     const { currency, providerId } = account
     const isOver =
-      amountMismatch(amount, currency) === undefined && moneyOf(currency, amount).units > MAX_AMOUNT * 100n
+      amountMismatch(amount, currency) === undefined && toMoney(currency, amount).units > MAX_AMOUNT * 100n
     const misfit = isOver ? `must not be over ${MAX_AMOUNT}` : amountMismatch(amount, currency)
     if (misfit !== undefined)
       throw new Failure('invalid_request', `amount: ${misfit}`, {
         issues: [{ path: 'amount', message: misfit }],
       })
     const depositId = await bankingProvider.play({ providerId, amount, currency, from })
-    return { depositId, amount: decimalOf(moneyOf(currency, amount)), currency }
+    return { depositId, amount: toDecimal(toMoney(currency, amount)), currency }
   },
 })

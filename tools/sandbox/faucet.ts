@@ -4,10 +4,10 @@ import { chainInput } from '../../src/core/money/chains.ts'
 import {
   amountMismatch,
   decimalAmount,
-  decimalOf,
   type Money,
-  moneyOf,
   stablecoins,
+  toDecimal,
+  toMoney,
 } from '../../src/core/money/money.ts'
 import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
@@ -59,7 +59,7 @@ export default defineTool({
         context.addIssue({ code: 'custom', path: ['address'], message: 'is required with an amount' })
       const misfit = amountMismatch(amount, token)
       if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
-      else if (moneyOf(token, amount).units > MAX_AMOUNT * 1_000_000n)
+      else if (toMoney(token, amount).units > MAX_AMOUNT * 1_000_000n)
         context.addIssue({ code: 'custom', path: ['amount'], message: `must not be over ${MAX_AMOUNT}` })
     }),
   output: z.strictObject({
@@ -84,7 +84,7 @@ export default defineTool({
     const funds =
       amount === undefined
         ? demoFunds.filter(({ asset }) => context.chain.tokens[asset] !== undefined)
-        : [{ asset: token, units: moneyOf(token, amount).units }]
+        : [{ asset: token, units: toMoney(token, amount).units }]
     const to = address ?? (await ownWallet(context))
     const mints = funds.map(({ asset, units }) => ({ token: asset, to, units }))
     const accountId = await findWalletOwner(context.database, to)
@@ -93,7 +93,7 @@ export default defineTool({
       const owed = await credit(context, { accountId, funds, mints })
       context.afterCommit(() => mintOwed(context, owed))
     }
-    const minted = funds.map((money) => ({ token: money.asset, amount: decimalOf(money) }))
+    const minted = funds.map((money) => ({ token: money.asset, amount: toDecimal(money) }))
     return {
       address: to,
       chain: context.chain.name,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalOf } from '../../src/core/money/money.ts'
+import { toDecimal } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findAnyPayout } from '../../src/rails/banking/payout.ts'
 
@@ -40,7 +40,7 @@ export default defineTool({
     const isOver =
       status === 'returned' || status === 'failed' || (status === 'paid' && outcome !== 'returned')
     if (isOver) throw new Failure('conflict', `The payout is ${status}: its outcome does not change.`)
-    const amount = decimalOf(money)
+    const amount = toDecimal(money)
     await playPayout({ id, providerId, state: states[outcome], amount, currency: money.asset })
     return { payoutId, outcome }
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, stablecoins, toMoney } from '../../src/core/money/money.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 const MAX_MICROS = 9_999_999n
@@ -25,7 +25,7 @@ export default defineTool({
     .superRefine(({ price, token }, context) => {
       const misfit = amountMismatch(price, token)
       if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['price'], message: misfit })
-      else if (moneyOf(token, price).units > MAX_MICROS)
+      else if (toMoney(token, price).units > MAX_MICROS)
         context.addIssue({ code: 'custom', path: ['price'], message: 'must be below 10' })
     }),
   output: z.strictObject({
@@ -37,7 +37,7 @@ export default defineTool({
   run: async ({ rates, now }, { token, price }) => {
     if (rates.setPrice === undefined)
       throw new Failure('not_found', 'Prices of this deployment are those of its feeds.')
-    await rates.setPrice(token, moneyOf(token, price).units, now)
+    await rates.setPrice(token, toMoney(token, price).units, now)
     return { token, price }
   },
 })

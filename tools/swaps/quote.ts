@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { toJson } from '../../src/core/base/json.ts'
 import { untrustedText } from '../../src/core/base/untrusted-text.ts'
-import { decimalAmount, decimalOfUnits } from '../../src/core/money/money.ts'
+import { decimalAmount, formatUnits } from '../../src/core/money/money.ts'
 import { swapChainNames } from '../../src/core/money/swap-tokens.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -16,7 +16,7 @@ const SLIPPAGE_BPS = 50
 
 const name = z.string().min(1).max(40)
 const chain = name.meta({ enum: [...swapChainNames] })
-const usd = (micros: bigint) => decimalOfUnits(micros, 6)
+const usd = (micros: bigint) => formatUnits(micros, 6)
 
 const fee = z.strictObject({
   name: untrustedText('Purpose of the fee.'),
@@ -112,7 +112,7 @@ export default defineTool({
       order: 'CHEAPEST' as const,
       fromToken: from.symbol,
       fromChain: from.chain,
-      amountIn: decimalOfUnits(request.amountIn, from.decimals),
+      amountIn: formatUnits(request.amountIn, from.decimals),
       toToken: to.symbol,
       toChain: to.chain,
       slippageBps: SLIPPAGE_BPS,
@@ -129,8 +129,8 @@ export default defineTool({
 function viewOffer(offer: RankedOffer, decimals: number) {
   return {
     tool: offer.tool,
-    amountOut: decimalOfUnits(offer.amountOut, decimals),
-    amountOutMin: decimalOfUnits(offer.amountOutMin, decimals),
+    amountOut: formatUnits(offer.amountOut, decimals),
+    amountOutMin: formatUnits(offer.amountOutMin, decimals),
     gasUsd: usd(offer.gasUsdMicros),
     priceImpactBps: offer.priceImpactBps,
     durationSec: offer.durationSec,

@@ -1,6 +1,6 @@
 import { getAddress, isAddressEqual } from 'viem'
 import { z } from 'zod'
-import { type Screening, worstOf } from '../../policies/aml/screening.ts'
+import { findWorst, type Screening } from '../../policies/aml/screening.ts'
 import {
   applyReview,
   findReviewVerdict,
@@ -8,7 +8,7 @@ import {
   reviewSubject,
 } from '../../src/books/spending/reviews.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalOf, type Money } from '../../src/core/money/money.ts'
+import { type Money, toDecimal } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
@@ -184,7 +184,7 @@ async function screenParties(
     Promise.all([payer, payee].map((address) => lists.screen(lowerCase(address)))),
     findReviewVerdict(database, { accountId, subject, at: now }),
   ])
-  const worst = worstOf(found)
+  const worst = findWorst(found)
   return {
     ...applyReview({ result: worst.result, lists: [...new Set(worst.lists)] }, verdict),
     subject,
@@ -217,7 +217,7 @@ function toAnswer(
     ...sent,
     decisionId,
     token,
-    amount: decimalOf({ asset: token, units: value }),
+    amount: toDecimal({ asset: token, units: value }),
     from: getAddress(facts.from),
     to: getAddress(facts.to),
     chain: chain.name,

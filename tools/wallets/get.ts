@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
+import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
@@ -85,7 +85,7 @@ export default defineTool({
       return {
         agentId: purseId === accountId ? null : purseId,
         asset,
-        amount: decimalOf(money),
+        amount: toDecimal(money),
         usd: formatWorth(table, money),
       }
     })

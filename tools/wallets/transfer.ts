@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
 import { noteMembers } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
+import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { hashSpendCall } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
@@ -13,7 +13,7 @@ import { countSignature } from '../../src/people/identity/passkeys/count-signatu
 import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
-import { rejected } from '../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
@@ -180,7 +180,7 @@ export default defineTool({
       isSponsored: true,
       signedBy: authorized.signer === 'passkey' || authorized.signer === 'eoa' ? authorized.signerId : null,
       transfer: {
-        rowOf: planTransfer(context, planned),
+        buildRow: planTransfer(context, planned),
         // A row is sent even if its process ends. It is written with the hold only where a repeat finds it and nothing else
         // must be used up first.
         isWritten: context.idempotencyKey !== null && authorized.counter === null && travelRuleId === null,
@@ -195,7 +195,7 @@ export default defineTool({
     const accountId = requireCaller(context).account.id
     await countSignature(context, authorized, decisionId)
     await attachTravelRule(context, { id: travelRuleId, decisionId })
-    const row = transfer.rowOf(decisionId)
+    const row = transfer.buildRow(decisionId)
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })
@@ -224,7 +224,7 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
     const isUnknown = error instanceof Failure && error.code === 'chain_not_supported'
     if (!isUnknown || intentId === undefined) throw error
     const caller = requireCaller(given)
-    throw rejected('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
+    throw buildRejection('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
   }
 }
 
@@ -239,7 +239,7 @@ function toAnswer(
     ...sent,
     decisionId,
     token: money.asset,
-    amount: decimalOf(money),
+    amount: toDecimal(money),
     destination: getAddress(destination),
     chain: context.chains.resolveName(chain),
     gasSponsored: true as const,

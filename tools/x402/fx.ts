@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { reasonMember } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { decimalAmount, decimalOf } from '../../src/core/money/money.ts'
+import { decimalAmount, toDecimal } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { quoteMembers, soldQuote, viewBoughtQuote } from '../../src/rails/selling/payments/bought-quote.ts'
@@ -76,7 +76,7 @@ export default defineTool({
       paymentId: newId('pay', now),
       payer,
       network: chain.name,
-      price: decimalOf(settings.fxPrice),
+      price: toDecimal(settings.fxPrice),
     }
     return {
       category: 'x402',

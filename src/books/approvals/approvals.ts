@@ -175,7 +175,7 @@ async function findCallApproval(
     at,
   }: Omit<ApprovalCall, 'ttlSeconds'>,
 ): Promise<Approval | undefined> {
-  const query = approvalsOfCall(database, { keyId, fingerprint })
+  const query = selectApprovals(database, { keyId, fingerprint })
   if (idempotencyKey !== null) {
     const row = await query.where('idempotency_key', '=', idempotencyKey).executeTakeFirst()
     const named = row === undefined ? undefined : parseApproval(row, at)
@@ -196,7 +196,7 @@ async function findCallApproval(
 }
 
 /** True if a key's call with this idempotency key waits for approval, and is another call. */
-export async function isOfAnotherCall(
+export async function belongsToAnotherCall(
   { kysely }: Connection,
   { keyId, fingerprint, idempotencyKey, at }: Parameters<typeof findAskedApproval>[1],
 ): Promise<boolean> {
@@ -214,7 +214,7 @@ export async function isOfAnotherCall(
 }
 
 /** Approvals of exactly this call of a key, the newest first. */
-function approvalsOfCall(
+function selectApprovals(
   { kysely }: Connection,
   { keyId, fingerprint }: Pick<ApprovalCall, 'keyId' | 'fingerprint'>,
 ) {
@@ -267,7 +267,7 @@ export async function findAskedApproval(
     at,
   }: Pick<ApprovalCall, 'keyId' | 'fingerprint' | 'idempotencyKey' | 'at'>,
 ): Promise<Approval | undefined> {
-  const row = await approvalsOfCall(database, { keyId, fingerprint })
+  const row = await selectApprovals(database, { keyId, fingerprint })
     .where((where) =>
       where.or([
         where('status', '=', 'pending'),

@@ -1,8 +1,8 @@
 /** Budgets that an approved spend uses up: nothing else passes until they reset. */
 import { z } from 'zod'
-import { type BudgetPeriod, budgetPeriods, periodOf } from '../../../policies/budget.ts'
+import { type BudgetPeriod, budgetPeriods, findPeriod } from '../../../policies/budget.ts'
 import { storedPolicy } from '../../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import type { Connection } from '../../storage/database.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { readUsage } from '../spending/usage.ts'
@@ -45,7 +45,7 @@ export async function findUsedUp(
     const { [period]: budget } = budgets
     const { maxMicros, usedMicros } = caps[period]
     const lefts = [
-      ...(budget === undefined ? [] : [usdMicrosOf(budget.max) - usage[period].usedMicros]),
+      ...(budget === undefined ? [] : [toUsdMicros(budget.max) - usage[period].usedMicros]),
       ...(maxMicros === null ? [] : [maxMicros - usedMicros]),
     ]
     return lefts.reduce<bigint | null>((least, left) => (least === null || left < least ? left : least), null)
@@ -53,7 +53,7 @@ export async function findUsedUp(
   return budgetPeriods.flatMap((period) => {
     const left = findLeft(period)
     if (left === null || left > micros) return []
-    const resetsAt = periodOf(period, now).end.toISOString()
-    return [{ period, left: usdOfMicros(left > 0n ? left : 0n), resetsAt }]
+    const resetsAt = findPeriod(period, now).end.toISOString()
+    return [{ period, left: formatUsd(left > 0n ? left : 0n), resetsAt }]
   })
 }

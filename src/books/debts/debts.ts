@@ -5,12 +5,12 @@
 import { sql } from 'kysely'
 import type { NewId } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { type Asset, assetDecimals, decimalOf, type Money, stablecoins } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, type Money, stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { type Connection, callForRow } from '../../storage/database.ts'
 import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
-import { allAssets, BANK, sourcesOf, withEscrow } from '../spending/sources.ts'
+import { allAssets, BANK, listSources, withEscrow } from '../spending/sources.ts'
 
 /** Upper bound of settlements per collection: one per stablecoin and place. */
 const MAX_SETTLEMENTS = 64
@@ -58,7 +58,7 @@ export async function requireNoDebt(database: Connection, accountId: string): Pr
       hint: 'Send the request again in a few seconds.',
     })
   }
-  throw new Failure('wallet_busy', `The account owes ${decimalOf(owed)} ${owed.asset}.`, {
+  throw new Failure('wallet_busy', `The account owes ${toDecimal(owed)} ${owed.asset}.`, {
     retryAfter: 30,
     hint: 'GET /api/cards shows the debt as `owed`. It is paid from the next money that arrives; shares can be sold for it.',
   })
@@ -133,7 +133,7 @@ export async function collectDebt(
   const { cardSpreadBps: spreadBps } = settings
   const assets = orderAssets(debt)
   const on = ({ name }: { readonly name: string }) =>
-    sourcesOf(assets, { table, currency: debt.asset, chain: name, spreadBps })
+    listSources(assets, { table, currency: debt.asset, chain: name, spreadBps })
   const elsewhere = chains.all.filter(({ name }) => name !== chain.name)
   const sources = [
     ...withEscrow(on(chain)),

@@ -45,7 +45,7 @@ export async function lockUnits(
 }
 
 /** Sums a system account's postings, in smallest units. Negative when more left the account than entered it. */
-export async function balanceOfSystem(
+export async function readSystemBalance(
   connection: Connection,
   account: SystemAccount,
   asset: Asset,

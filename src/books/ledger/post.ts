@@ -5,7 +5,7 @@
  * falls below zero; an owner's materialized balance equals the sum of its postings.
  */
 import { Failure } from '../../core/failures/failure.ts'
-import { decimalOfValue, nameOfValue, type Value } from '../../core/money/shares.ts'
+import { formatValue, nameValue, type Value } from '../../core/money/shares.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import type { LedgerAccount } from './accounts.ts'
 
@@ -69,9 +69,9 @@ export async function post(
 }
 
 function insufficientFunds({ account, asset, available_units, needed_units }: Shortage): Failure {
-  const available = decimalOfValue({ asset, units: available_units })
-  const needed = decimalOfValue({ asset, units: needed_units })
-  const name = nameOfValue({ asset })
+  const available = formatValue({ asset, units: available_units })
+  const needed = formatValue({ asset, units: needed_units })
+  const name = nameValue({ asset })
   return new Failure('insufficient_funds', `${account} has ${available} ${name}; ${needed} ${name} needed.`, {
     hint: 'Add funds first.',
   })

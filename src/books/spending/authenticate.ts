@@ -13,9 +13,9 @@ import type { Connection, Statement } from '../../storage/database.ts'
 import {
   type ContentRow,
   canonicalContent,
-  contentOf,
   type DecisionContent,
   type MadeRow,
+  toContent,
 } from './decision-content.ts'
 import type { SpendVerdict } from './reserve.ts'
 import type { Reserve } from './reserve-queue.ts'
@@ -68,7 +68,7 @@ export function createDecisionAuthenticator({
     }
   }
   return async (connection, made) => {
-    const contents = made.map(contentOf)
+    const contents = made.map(toContent)
     await Promise.all(
       contents.map((content) => store(connection, content.decisionId, decisionMac(dataKey, content))),
     )
@@ -91,7 +91,7 @@ export function authenticatedReserve(
   const vouch = createDecisionAuthenticator(dependencies)
   return async (request) => {
     const expected = expectedDecision(request)
-    const mac = decisionMac(dependencies.dataKey, contentOf(expected))
+    const mac = decisionMac(dependencies.dataKey, toContent(expected))
     const decided = await reserve({ ...request, mac })
     const row = otherDecision(request, decided)
     if (row !== null && canonicalJson(row) !== canonicalJson(expected)) await vouch(database, [row])
@@ -101,23 +101,23 @@ export function authenticatedReserve(
 
 /** Authentication code of the decision that a request leads to unless a counter or the balance objects. */
 export function expectedMac(dataKey: Uint8Array, request: SpendRequest): string {
-  return decisionMac(dataKey, contentOf(expectedDecision(request)))
+  return decisionMac(dataKey, toContent(expectedDecision(request)))
 }
 
 function expectedDecision(request: SpendRequest): ContentRow {
   const { violations, needsApproval } = request
   const verdict = violations.length > 0 ? 'deny' : needsApproval ? 'approval_required' : 'allow'
-  return decisionOf(request, { verdict, violations, available_units: null })
+  return toDecision(request, { verdict, violations, available_units: null })
 }
 
 /** Returns the decision that may differ from the expected one; null when it matches or belongs to an earlier call. */
 function otherDecision(request: SpendRequest, decided: SpendVerdict): ContentRow | null {
   if (decided.verdict === 'deny' && !decided.replayed)
-    return decisionOf(request, { verdict: 'deny', violations: decided.violations, available_units: null })
+    return toDecision(request, { verdict: 'deny', violations: decided.violations, available_units: null })
   if (decided.verdict === 'allow' && decided.overruled !== undefined)
-    return decisionOf(request, { verdict: 'allow', violations: decided.overruled, available_units: null })
+    return toDecision(request, { verdict: 'allow', violations: decided.overruled, available_units: null })
   if (decided.verdict === 'insufficient_funds' && !decided.replayed)
-    return decisionOf(request, {
+    return toDecision(request, {
       verdict: 'insufficient_funds',
       violations: decided.overruled ?? [],
       available_units: decided.available.units,
@@ -125,7 +125,7 @@ function otherDecision(request: SpendRequest, decided: SpendVerdict): ContentRow
   return null
 }
 
-function decisionOf(
+function toDecision(
   { decisionId, at, accountId, key, policyHash, operation, facts }: SpendRequest,
   {
     verdict,

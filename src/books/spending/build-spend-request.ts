@@ -6,10 +6,10 @@ import { noPolicy } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../../policies/policy.ts'
 import type { SellerFacts } from '../../../policies/spend.ts'
-import { usdMicrosOf } from '../../../policies/usd.ts'
+import { toUsdMicros } from '../../../policies/usd.ts'
 import { type Json, toJson } from '../../core/base/json.ts'
 import type { AccessKey } from '../../core/base/principal.ts'
-import { decimalOf, type Money } from '../../core/money/money.ts'
+import { type Money, toDecimal } from '../../core/money/money.ts'
 import type { Shares } from '../../core/money/shares.ts'
 import type { UsdValue } from '../../core/money/usd-value.ts'
 import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
@@ -41,7 +41,7 @@ export interface PlannedSpend {
     readonly windows: readonly OutflowWindow[]
   }
   /** The transfer that the spend is for. @property isWritten the reserve writes its row, with the hold. */
-  readonly transfer?: { readonly rowOf: (decisionId: string) => TransferRow; readonly isWritten: boolean }
+  readonly transfer?: { readonly buildRow: (decisionId: string) => TransferRow; readonly isWritten: boolean }
   /** The order that the spend is for. @property isWritten the reserve writes its row, with the hold. */
   readonly order?: { readonly row: OrderRow; readonly isWritten: boolean }
   /** Purse that pays: see {@link SpendRequest}. */
@@ -101,12 +101,12 @@ export function buildSpendRequest({
   return {
     decisionId,
     accountId,
-    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
+    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: toLimits(policy) },
     policyHash: key?.policyHash ?? null,
     operation,
     facts: {
       ...facts,
-      amount: decimalOf(money),
+      amount: toDecimal(money),
       usdRate: rate,
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
@@ -130,15 +130,15 @@ export function buildSpendRequest({
     at: now,
     windows: aml?.windows ?? [],
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
-    transfer: transfer?.isWritten === true ? transfer.rowOf(decisionId) : null,
+    transfer: transfer?.isWritten === true ? transfer.buildRow(decisionId) : null,
     order: order?.isWritten === true ? order.row : null,
     purse,
   }
 }
 
-function limitsOf(policy: Policy | null) {
+function toLimits(policy: Policy | null) {
   return {
-    dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
+    dailyMaxMicros: policy === null ? 0n : toUsdMicros(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
     longer: policy === null ? [] : budgetRules(policy).filter(({ period }) => period !== 'day'),
   }

@@ -1,6 +1,6 @@
 /** Facts of a caller that change with its spends: usage of its key, and the signers of its account. */
-import { budgetSpans, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { budgetSpans, findPeriod, type PeriodUsage } from '../../../policies/budget.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
@@ -49,7 +49,7 @@ export async function readCallerFacts(
   now: Date,
 ): Promise<CallerFacts> {
   const day = utcDay(now)
-  const spans = budgetSpans.map((period) => periodOf(period, now))
+  const spans = budgetSpans.map((period) => findPeriod(period, now))
   const rows = await database.call<{
     part: string
     name: string
@@ -66,21 +66,21 @@ export async function readCallerFacts(
     spans.map(({ end }) => utcDay(end)),
     day,
   ])
-  const partOf = (part: string) =>
+  const pickPart = (part: string) =>
     rows.filter((row) => row.part === part).sort((left, right) => (left.name < right.name ? -1 : 1))
-  const signersOf = (part: string) =>
-    partOf(part)
+  const listSigners = (part: string) =>
+    pickPart(part)
       .reverse()
       .flatMap(({ name: id, address, created_at: createdAt }) =>
         createdAt === null ? [] : [{ id, address, createdAt }],
       )
   return {
-    usage: pickUsage(partOf('period').map(({ name: period, ...used }) => ({ period, ...used }))),
-    byCategory: partOf('category').map(({ name: category, used_micros, count }) => ({
+    usage: pickUsage(pickPart('period').map(({ name: period, ...used }) => ({ period, ...used }))),
+    byCategory: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
-    signers: [...signersOf('passkey'), ...signersOf('signer')],
+    signers: [...listSigners('passkey'), ...listSigners('signer')],
   }
 }

@@ -49,7 +49,7 @@ export type MadeRow = Omit<ContentRow, 'available_units'> & { readonly available
 export const contentColumns = `d.id, to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, d.account_id,
   d.key_id, d.operation, d.verdict, d.policy_version, d.policy_hash, d.facts, d.violations, d.available_units`
 
-export function contentOf(row: ContentRow | MadeRow): DecisionContent {
+export function toContent(row: ContentRow | MadeRow): DecisionContent {
   return {
     decisionId: row.id,
     at: row.at.replace(/000Z$/, 'Z'),

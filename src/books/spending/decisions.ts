@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { isAuthentic } from './authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from './decision-content.ts'
+import { type ContentRow, contentColumns, toContent } from './decision-content.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
 const recorded = z.looseObject({ found: z.unknown() })
@@ -32,7 +32,7 @@ export async function findAuthenticFacts(
   { dataKey, decisionId, accountId }: { dataKey: Uint8Array; decisionId: string; accountId: string },
 ): Promise<unknown> {
   const row = await callForRow<ContentRow & { mac: string | null }>(database, contentById, [decisionId])
-  const content = contentOf(row)
+  const content = toContent(row)
   const isOurs =
     isAuthentic(dataKey, content, row.mac) && content.accountId === accountId && content.verdict === 'allow'
   if (!isOurs) throw new Error(`the decision ${decisionId} is not authentic`)
@@ -44,7 +44,7 @@ export async function findAllowedDecision(
   database: Connection,
   call: IdempotentCall,
 ): Promise<string | undefined> {
-  const row = await decisionOf(database, call).where('decision.verdict', '=', 'allow').executeTakeFirst()
+  const row = await selectDecision(database, call).where('decision.verdict', '=', 'allow').executeTakeFirst()
   return row?.id
 }
 
@@ -57,7 +57,7 @@ export async function isSpendDecided(
   call: IdempotentCall,
   now: Date,
 ): Promise<boolean> {
-  const row = await decisionOf(database, call)
+  const row = await selectDecision(database, call)
     .where(({ or, eb }) =>
       or([
         eb('idempotency.created_at', '>=', new Date(now.getTime() - RETENTION_MS)),
@@ -70,7 +70,7 @@ export async function isSpendDecided(
 }
 
 /** The decision on a spend with an idempotency key and input. */
-function decisionOf({ kysely }: Connection, { principal, key, fingerprint }: IdempotentCall) {
+function selectDecision({ kysely }: Connection, { principal, key, fingerprint }: IdempotentCall) {
   return kysely
     .selectFrom('idempotency')
     .innerJoin('decision', 'decision.id', 'idempotency.decision_id')

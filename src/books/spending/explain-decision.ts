@@ -1,6 +1,6 @@
 /** Reads a decision with every rule that its policy evaluated. */
 import { z } from 'zod'
-import { type BudgetSpan, budgetSpans, type PeriodUsage, periodOf } from '../../../policies/budget.ts'
+import { type BudgetSpan, budgetSpans, findPeriod, type PeriodUsage } from '../../../policies/budget.ts'
 import { type ExplainedRule, explain, explainViolations, ruleResults } from '../../../policies/explain.ts'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { utcDay } from '../../core/base/clock.ts'
@@ -109,9 +109,9 @@ async function readUsageBefore(
     keyId,
     id,
     [...budgetSpans],
-    budgetSpans.map((period) => utcDay(periodOf(period, at).start)),
+    budgetSpans.map((period) => utcDay(findPeriod(period, at).start)),
     utcDay(at),
-    firstIdAt('dec', periodOf('day', at).start),
+    firstIdAt('dec', findPeriod('day', at).start),
   ])
   const usedIn = (period: BudgetSpan) => {
     const row = rows.find((one) => one.period === period)

@@ -13,12 +13,12 @@ export function observedReserve(
     tracing.span('spend reserve', { 'bursar.operation': request.operation }, async () => {
       const decided = await reserve(request)
       const verdict = 'replayed' in decided && decided.replayed ? 'repeated' : decided.verdict
-      metrics.decision({ path: 'operation', verdict, rules: rulesOf(decided, verdict) })
+      metrics.decision({ path: 'operation', verdict, rules: listRules(decided, verdict) })
       tracing.note({ 'bursar.verdict': verdict })
       return decided
     })
 }
 
-function rulesOf(decided: SpendVerdict, verdict: string): readonly string[] {
+function listRules(decided: SpendVerdict, verdict: string): readonly string[] {
   return verdict === 'deny' && decided.verdict === 'deny' ? decided.violations.map(({ rule }) => rule) : []
 }

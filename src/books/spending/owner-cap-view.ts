@@ -1,6 +1,6 @@
 /** The owner's caps, as shown to clients. */
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import type { OwnerCap, PeriodCap } from './owner-cap.ts'
 
 const cap = (period: string) =>
@@ -29,24 +29,24 @@ ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 
 export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof ownerCapView> {
   return {
-    dailyBudget: capOf(day),
-    weeklyBudget: capOf(week),
-    monthlyBudget: capOf(month),
-    ...useOf(day),
-    week: useOf(week),
-    month: useOf(month),
+    dailyBudget: viewCap(day),
+    weeklyBudget: viewCap(week),
+    monthlyBudget: viewCap(month),
+    ...viewUse(day),
+    week: viewUse(week),
+    month: viewUse(month),
   }
 }
 
-function capOf({ maxMicros }: PeriodCap) {
-  return maxMicros === null ? null : { max: usdOfMicros(maxMicros) }
+function viewCap({ maxMicros }: PeriodCap) {
+  return maxMicros === null ? null : { max: formatUsd(maxMicros) }
 }
 
-function useOf({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
+function viewUse({ maxMicros, usedMicros, resetsAt }: PeriodCap) {
   const left = maxMicros === null ? null : maxMicros - usedMicros
   return {
-    used: usdOfMicros(usedMicros),
-    remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+    used: formatUsd(usedMicros),
+    remaining: left === null ? null : formatUsd(left > 0n ? left : 0n),
     resetsAt: resetsAt.toISOString(),
   }
 }

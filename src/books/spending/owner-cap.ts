@@ -2,7 +2,7 @@
  * The owner's caps: the maximum that all keys of an account may spend together per UTC day, ISO week and month. The
  * spend function reads them under its lock.
  */
-import { type BudgetPeriod, periodOf } from '../../../policies/budget.ts'
+import { type BudgetPeriod, findPeriod } from '../../../policies/budget.ts'
 import type { Connection } from '../../storage/database.ts'
 import { readUsage } from './usage.ts'
 
@@ -30,12 +30,12 @@ export async function readOwnerCap(
     .where('id', '=', accountId)
   const caps = await (isLocked ? query.forNoKeyUpdate() : query).executeTakeFirstOrThrow()
   const usage = await readUsage(database, { accountId }, now)
-  const capOf = (period: BudgetPeriod): PeriodCap => ({
+  const toCap = (period: BudgetPeriod): PeriodCap => ({
     maxMicros: caps[period],
     usedMicros: usage[period].usedMicros,
-    resetsAt: periodOf(period, now).end,
+    resetsAt: findPeriod(period, now).end,
   })
-  return { day: capOf('day'), week: capOf('week'), month: capOf('month') }
+  return { day: toCap('day'), week: toCap('week'), month: toCap('month') }
 }
 
 /** Sets an account's caps, in millionths of a USD; they apply from the next spend. */

@@ -22,7 +22,7 @@ export function createReserveQueue(database: Connection & Pick<Database, 'engine
   return createBatches({
     concurrent: MAX_CONCURRENT[database.engine],
     isBlocking: database.engine === 'pglite',
-    lineOf: ({ accountId }) => accountId,
+    chooseLine: ({ accountId }) => accountId,
     send: (requests) => reserveSpends(database, requests),
   })
 }

@@ -80,11 +80,11 @@ export async function reserveSpends(
   return requests.map((request, index) => {
     const row = rows[index]
     if (row === undefined) throw new Failure('internal', 'The batch of spends returned too few rows.')
-    return verdictOf(row, request)
+    return toSpendVerdict(row, request)
   })
 }
 
-function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
+function toSpendVerdict(row: ReserveRow, request: SpendRequest): SpendVerdict {
   const { verdict, replayed, available_units: units } = row
   const violations = row.violations ?? []
   const decisionId = row.decision_id ?? request.decisionId

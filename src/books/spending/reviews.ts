@@ -51,7 +51,7 @@ export async function findReviewVerdict(
   { accountId, subject, at }: { accountId: string; subject: string; at: Date },
 ): Promise<ReviewVerdict> {
   const [row] = await connection.call<ReviewRow>(latest, [accountId, subject, at])
-  return row === undefined ? null : verdictOfReview(row)
+  return row === undefined ? null : toReviewVerdict(row)
 }
 
 /** The newest decided review of a spend. */
@@ -62,7 +62,7 @@ export interface ReviewRow {
   readonly is_released: boolean
 }
 
-export function verdictOfReview({ id, status, lists, is_released }: ReviewRow): ReviewVerdict {
+export function toReviewVerdict({ id, status, lists, is_released }: ReviewRow): ReviewVerdict {
   if (status === 'blocked') return { status, lists }
   return is_released ? { status, id, lists } : null
 }

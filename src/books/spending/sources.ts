@@ -1,7 +1,7 @@
 /** Funding sources: an owner's assets in payment order, each with its value in a currency. */
 
 import { crossRateDown } from '../../core/money/cross-rate.ts'
-import { currencyOf } from '../../core/money/currencies.ts'
+import { findCurrency } from '../../core/money/currencies.ts'
 import {
   type Asset,
   assetDecimals,
@@ -30,7 +30,7 @@ export interface Source<Name extends Asset = Asset> {
  * Converts assets to sources in order. Assets without a rate are skipped.
  * @param spreadBps basis points less than the table for an asset of another currency.
  */
-export function sourcesOf<Name extends Asset>(
+export function listSources<Name extends Asset>(
   assets: readonly Name[],
   {
     table,
@@ -39,11 +39,11 @@ export function sourcesOf<Name extends Asset>(
     spreadBps,
   }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
 ): readonly Source<Name>[] {
-  const target = currencyOf(table, currency)
+  const target = findCurrency(table, currency)
   return assets.flatMap((asset) => {
-    const source = currencyOf(table, asset)
+    const source = findCurrency(table, asset)
     if (source === undefined || target === undefined) return []
-    const lessBps = nationalOf(asset) === nationalOf(currency) ? 0 : spreadBps
+    const lessBps = toNational(asset) === toNational(currency) ? 0 : spreadBps
     const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])
     if (rate === 0n) return []
     const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
@@ -59,7 +59,7 @@ export function withEscrow<Name extends Asset>(sources: readonly Source<Name>[])
 }
 
 /** Currency that an asset is worth: `USD` for USDC. */
-function nationalOf(asset: Asset): Asset {
+function toNational(asset: Asset): Asset {
   return isStablecoin(asset) ? stablecoinCurrency[asset] : asset
 }
 

@@ -33,10 +33,10 @@ interface SpendNote {
 const spoken = z.object({ reason: z.string().optional(), memo: z.string().optional() }).catch({})
 
 /** Reads the words of a decoded call. */
-export function noteOf(input: unknown): SpendNote {
+export function parseNote(input: unknown): SpendNote {
   const { reason, memo } = spoken.parse(input)
-  const shown = (text: string | undefined) => (text === undefined ? null : visibleText(text))
-  return { reason: shown(reason), memo: shown(memo) }
+  const toShown = (text: string | undefined) => (text === undefined ? null : visibleText(text))
+  return { reason: toShown(reason), memo: toShown(memo) }
 }
 
 /** Keeps the words of a spend, once. */

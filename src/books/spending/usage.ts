@@ -3,12 +3,12 @@ import { z } from 'zod'
 import {
   type BudgetPeriod,
   budgetSpans,
+  findPeriod,
   type PeriodUsage,
-  periodOf,
   type Usage,
 } from '../../../policies/budget.ts'
 import type { Policy } from '../../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
@@ -49,7 +49,7 @@ export async function readUsage(
   of: { readonly keyId: string } | { readonly accountId: string },
   now: Date,
 ): Promise<PeriodUsage> {
-  const spans = budgetSpans.map((period) => periodOf(period, now))
+  const spans = budgetSpans.map((period) => findPeriod(period, now))
   const rows = await database.call<PeriodRow>(byPeriod, [
     'accountId' in of ? of.accountId : null,
     'keyId' in of ? of.keyId : null,
@@ -68,11 +68,16 @@ interface PeriodRow {
 
 /** A period without a row is unused. */
 export function pickUsage(rows: readonly PeriodRow[]): PeriodUsage {
-  const usageOf = (period: string): Usage => {
+  const findUsage = (period: string): Usage => {
     const row = rows.find((one) => one.period === period)
     return { usedMicros: row?.used_micros ?? 0n, count: row?.count ?? 0 }
   }
-  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month'), life: usageOf('life') }
+  return {
+    day: findUsage('day'),
+    week: findUsage('week'),
+    month: findUsage('month'),
+    life: findUsage('life'),
+  }
 }
 
 export async function showUsage(
@@ -86,16 +91,16 @@ export async function showUsage(
 /** @param policy null for a key without one. @param now in the periods of `usage`. */
 export function viewUsage(usage: PeriodUsage, policy: Policy | null, now: Date): z.output<typeof usageView> {
   const viewSpan = ({ usedMicros, count }: Usage, budget: Policy['weeklyBudget']) => {
-    const left = budget === undefined ? null : usdMicrosOf(budget.max) - usedMicros
+    const left = budget === undefined ? null : toUsdMicros(budget.max) - usedMicros
     return {
-      used: usdOfMicros(usedMicros),
-      remaining: left === null ? null : usdOfMicros(left > 0n ? left : 0n),
+      used: formatUsd(usedMicros),
+      remaining: left === null ? null : formatUsd(left > 0n ? left : 0n),
       count,
     }
   }
   const viewPeriod = (period: BudgetPeriod, budget: Policy['weeklyBudget']) => ({
     ...viewSpan(usage[period], budget),
-    resetsAt: periodOf(period, now).end.toISOString(),
+    resetsAt: findPeriod(period, now).end.toISOString(),
   })
   return {
     day: utcDay(now),
@@ -174,24 +179,24 @@ export async function readUsageBreakdown(
     breakdown,
     [accountId, since, keyId, MAX_COUNTED, MAX_PAYEES],
   )
-  const partOf = (part: string) => rows.filter((row) => row.part === part)
-  const countOf = (...verdicts: readonly string[]) =>
-    partOf('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
+  const pickPart = (part: string) => rows.filter((row) => row.part === part)
+  const countVerdicts = (...verdicts: readonly string[]) =>
+    pickPart('verdict').reduce((sum, { name, count }) => sum + (verdicts.includes(name) ? count : 0), 0)
   return {
-    categories: partOf('category').map(({ name: category, used_micros, count }) => ({
+    categories: pickPart('category').map(({ name: category, used_micros, count }) => ({
       category,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
-    payees: partOf('payee').map(({ name: payee, used_micros, count }) => ({
+    payees: pickPart('payee').map(({ name: payee, used_micros, count }) => ({
       payee,
-      used: usdOfMicros(used_micros),
+      used: formatUsd(used_micros),
       count,
     })),
     decisions: {
-      allowed: countOf('allow'),
-      denied: countOf('deny', 'insufficient_funds'),
-      approvalRequired: countOf('approval_required'),
+      allowed: countVerdicts('allow'),
+      denied: countVerdicts('deny', 'insufficient_funds'),
+      approvalRequired: countVerdicts('approval_required'),
     },
   }
 }
@@ -212,5 +217,5 @@ export async function pastUsage(
     .where('count', '>', 0)
     .orderBy('day', 'desc')
     .execute()
-  return rows.map(({ day, used_micros, count }) => ({ day, used: usdOfMicros(used_micros), count }))
+  return rows.map(({ day, used_micros, count }) => ({ day, used: formatUsd(used_micros), count }))
 }

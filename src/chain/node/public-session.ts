@@ -7,7 +7,7 @@ import type { Address, Hex, TokenAddresses } from '../../providers/chain/port.ts
 import { createQueuedRelayer } from '../relay/queued-relayer.ts'
 import { awaitReceipt } from '../relay/receipts.ts'
 import type { Fees, Relayer } from '../relay/relayer.ts'
-import { type NodeClient, nameOfNode, otherChain } from '../rpc/client.ts'
+import { type NodeClient, otherChain, requireChainName } from '../rpc/client.ts'
 import { type AccountContracts, commonDeployer, ownContracts } from '../rpc/networks.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 import { checkContracts, isOwnContract } from './trusted-contracts.ts'
@@ -57,7 +57,7 @@ export async function openPublicSession(
     throw new Error(`The node at ${variable} cannot be used: ${problems.join('; ')}.`)
   const relayer = createQueuedRelayer(client, sponsor, cachedFees(client, clock))
   await deployOwn({ client, relayer, log })
-  const { blockMs } = chains[nameOfNode(client)]
+  const { blockMs } = chains[requireChainName(client)]
   return openSession({
     client,
     contracts,

@@ -8,7 +8,7 @@ import { assetDecimals, type Stablecoin, stablecoins } from '../../core/money/mo
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { moduleAbi, tokenAbi } from '../contracts/abi.ts'
 import { isConnectionError } from '../relay/refusal.ts'
-import { type NodeClient, nameOfNode } from '../rpc/client.ts'
+import { type NodeClient, requireChainName } from '../rpc/client.ts'
 import { type AccountContracts, codeHashes, ownContracts } from '../rpc/networks.ts'
 
 /**
@@ -35,7 +35,7 @@ export async function checkContracts(
   client: NodeClient,
   contracts: AccountContracts,
 ): Promise<readonly ContractCheck[]> {
-  const { tokens } = chainFacts(nameOfNode(client))
+  const { tokens } = chainFacts(requireChainName(client))
   const accounts = contractNames.map((contract) =>
     check(client, contract, contracts[contract], (code) => judgeAccount(client, contracts, contract, code)),
   )

@@ -53,7 +53,7 @@ export interface OperationOptions {
 
 /** Port methods for operations. */
 export interface Operations {
-  operationOf(operation: ChainOperation): SignableOperation
+  buildOperation(operation: ChainOperation): SignableOperation
   submit(operation: AuthorizedOperation): Promise<Submission>
   hashOperation(operation: AuthorizedOperation): Hex
   /** Drops cached broadcasts. */
@@ -146,7 +146,7 @@ export function createOperations(options: OperationOptions): Operations {
         reason: 'the signature has an unsupported form',
         cause: 'authorization',
       }
-    const callRefusal = await refusalOfCall(plan)
+    const callRefusal = await findCallRefusal(plan)
     if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
     const bundled = await bundler.send(packOperation(plan, signature))
     if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)
@@ -167,7 +167,7 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   /** Simulates the Safe's own call, which the EntryPoint's simulation does not report. */
-  async function refusalOfCall({ safe, call }: OperationPlan): Promise<string | undefined> {
+  async function findCallRefusal({ safe, call }: OperationPlan): Promise<string | undefined> {
     if (call.byDelegate) return undefined
     try {
       const { data } = await client.call({ account: safe, to: call.to, data: call.data })
@@ -233,7 +233,7 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   return {
-    operationOf: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
+    buildOperation: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
     hashOperation: (operation) => hashOperation(signed, buildExecutedPlan(operation)),
     submit,
     awaitExecution,

@@ -8,7 +8,7 @@ import {
   parseAbi,
   TimeoutError,
 } from 'viem'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import type { Hex, RefusalCause } from '../../providers/chain/port.ts'
 import { allowanceAbi, entryPointAbi, tokenAbi } from '../contracts/abi.ts'
 
@@ -95,7 +95,7 @@ function describeRevert(data: Hex): string {
 
 /** Message for an exceeded allowance; amounts in millionths of a US dollar. */
 export function allowanceRefusal([daily, spent, value]: readonly [bigint, bigint, bigint]): string {
-  const dollars = (micros: bigint) => decimalOf({ asset: 'USDC', units: micros })
+  const dollars = (micros: bigint) => toDecimal({ asset: 'USDC', units: micros })
   return `${ALLOWANCE} of ${dollars(daily)} USD a day: ${dollars(spent)} is spent, ${dollars(value)} more was requested`
 }
 

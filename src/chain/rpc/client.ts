@@ -58,7 +58,7 @@ export function remoteNodeOptions(chain: ChainName, url: string): ClientOptions 
 }
 
 /** Name of the chain that a client was created for. */
-export function nameOfNode({ chain: { name } }: NodeClient): ChainName {
+export function requireChainName({ chain: { name } }: NodeClient): ChainName {
   if (!isChainName(name)) throw new Error(`The chain ${name} is unknown.`)
   return name
 }

@@ -107,7 +107,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     signer,
     walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
     modules: async (wallet) => listModules(wallet),
-    operationOf: signable,
+    buildOperation: signable,
     readBalance: async (token, address) => state.readBalance(token, address),
     submit: async (operation) => submit(operation),
     hashOperation,

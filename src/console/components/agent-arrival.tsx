@@ -9,7 +9,7 @@ import { loadedValue, useResource } from '../data/resource.ts'
 import { onEvent } from '../data/stream.ts'
 import { describeCall } from '../words/calls.ts'
 import { shortText } from '../words/plain-text.ts'
-import { describePolicy, describeScopes, textOfSentence } from '../words/policy.ts'
+import { describePolicy, describeScopes, joinSentence } from '../words/policy.ts'
 import { deriveScopes, type PolicyDraft, readPolicy, toPolicy } from '../words/policy-draft.ts'
 import { CallLine } from './approval.tsx'
 import { ActionButton } from './controls.tsx'
@@ -116,8 +116,7 @@ export function Arrived({
 /** True if the agent has the name and the limits that were chosen for it. */
 function isAsChosen(agent: Agent, name: string, draft: PolicyDraft): boolean {
   const policy = readPolicy(agent.policy)
-  const words = (one: Parameters<typeof describePolicy>[0]) =>
-    describePolicy(one).map(textOfSentence).join(' ')
+  const words = (one: Parameters<typeof describePolicy>[0]) => describePolicy(one).map(joinSentence).join(' ')
   // The ways to pay follow what the agent asked for: they are shown, and are no reason to set its limits again.
   const wanted = policy === null ? null : { ...toPolicy(draft), categories: policy.categories }
   return agent.name === name.trim() && (policy === null || wanted === null || words(policy) === words(wanted))

@@ -4,7 +4,7 @@ import type { Agent } from '../../client/operations.ts'
 import { formatUsd } from '../words/money.ts'
 import { count } from '../words/names.ts'
 import { shortText } from '../words/plain-text.ts'
-import { nameOfConnection } from '../words/policy.ts'
+import { nameConnection } from '../words/policy.ts'
 import { BudgetBurn } from './burn.tsx'
 import { AgentGlyph, Status } from './marks.tsx'
 import { Untrusted } from './quote.tsx'
@@ -24,7 +24,7 @@ export function AgentRow({ agent }: { readonly agent: Agent }) {
             {isOff && <Status status={status} />}
           </span>
           <span class="item__sub trim">
-            {nameOfConnection(connection)} ·{' '}
+            {nameConnection(connection)} ·{' '}
             {usage.count === 0 ? 'paid nothing today' : `${count(usage.count, 'payment')} today`}
           </span>
         </span>

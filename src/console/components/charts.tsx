@@ -17,7 +17,7 @@ const LABELLED_DAYS = 10
 export function Days({ days, limit }: { readonly days: readonly DayBar[]; readonly limit: string }) {
   const isShort = days.length <= LABELLED_DAYS
   const said = days.filter(({ used }) => findShare(used, limit) > 0)
-  const words = said.map(({ day, used }) => `${nameOfDay(day, true)} ${formatUsd(used)}`).join(', ')
+  const words = said.map(({ day, used }) => `${nameDay(day, true)} ${formatUsd(used)}`).join(', ')
   return (
     <figure
       class={isShort ? 'days' : 'days days--many'}
@@ -42,7 +42,7 @@ export function Days({ days, limit }: { readonly days: readonly DayBar[]; readon
               {isToday && isShort
                 ? 'Today'
                 : isShort
-                  ? nameOfDay(day, false)
+                  ? nameDay(day, false)
                   : labelDay(day, position, days.length)}
             </span>
           </div>
@@ -57,7 +57,7 @@ function labelDay(day: string, position: number, all: number): string {
   return (all - 1 - position) % 7 === 0 ? String(Number(day.slice(8))) : ''
 }
 
-function nameOfDay(day: string, isLong: boolean): string {
+function nameDay(day: string, isLong: boolean): string {
   return new Date(`${day}T00:00:00Z`).toLocaleDateString(undefined, {
     ...digits,
     timeZone: 'UTC',

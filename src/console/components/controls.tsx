@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { findMember, forgetEntries, listIssues } from '../data/gateway.ts'
 import { Icon, type IconName } from './icon.tsx'
-import { toast, toastFailure, wordsOfFailure } from './messages.tsx'
+import { describeFailure, toast, toastFailure } from './messages.tsx'
 
 type ButtonKind = 'primary' | 'quiet' | 'stop' | 'stopline' | 'plain'
 
@@ -29,7 +29,7 @@ export function Form({ children }: { readonly children: ComponentChildren }) {
   const tell = (error: unknown) => {
     const at = error === null ? new Map<string, string>() : placeFailure(error, members.current)
     setWrong(at)
-    setFailure(error === null || at.size > 0 ? null : wordsOfFailure(error))
+    setFailure(error === null || at.size > 0 ? null : describeFailure(error))
     // The field that is wrong may be out of sight.
     if (at.size > 0)
       setTimeout(() => end.current?.parentElement?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
@@ -60,7 +60,7 @@ function extractMember(path: string): string {
 function placeFailure(error: unknown, members: ReadonlySet<string>): Map<string, string> {
   const about = findMember(error)
   const given =
-    about === undefined ? listIssues(error) : [{ path: about, words: wordsOfFailure(error) ?? '' }]
+    about === undefined ? listIssues(error) : [{ path: about, words: describeFailure(error) ?? '' }]
   const placed = given.flatMap(({ path, words }) => {
     const member = members.has(path)
       ? path

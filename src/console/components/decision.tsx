@@ -1,9 +1,9 @@
 /** A decision on a spend: verdict, the rules in words with their numbers, and the signed receipt. */
 import type { Decision } from '../../client/operations.ts'
 import { formatUsd } from '../words/money.ts'
-import { nameOfChain, shortAddress } from '../words/names.ts'
+import { nameChain, shortAddress } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
-import { capital, describeVerdict, describeViolation, nameOfCategory } from '../words/policy.ts'
+import { capital, describeVerdict, describeViolation, nameCategory } from '../words/policy.ts'
 import { formatMoment, formatWhen } from '../words/time.ts'
 import { Amount } from './amount.tsx'
 import type { IconName } from './icon.tsx'
@@ -22,7 +22,7 @@ const marks: Readonly<Record<string, readonly [icon: IconName, kind: 'in' | 'bad
 export function nameSubject({ merchant, counterparty, category, operation }: Decision): string {
   if (merchant !== null) return shortText(merchant)
   if (counterparty !== null) return shortText(shortAddress(counterparty.replace(/^merchant:/, '')))
-  return category === null ? plainText(operation) : nameOfCategory(category)
+  return category === null ? plainText(operation) : nameCategory(category)
 }
 
 /** A row that opens to the whole decision. */
@@ -63,11 +63,11 @@ export function DecisionView({ decision }: { readonly decision: Decision }) {
   const { verdict, violations, usd, category, counterparty, merchant, mcc, chain, policyVersion } = decision
   const facts: readonly (readonly [name: string, value: string | null, isMono?: boolean])[] = [
     ['Worth', usd === null ? null : formatUsd(usd)],
-    ['Way of paying', category === null ? null : nameOfCategory(category)],
+    ['Way of paying', category === null ? null : nameCategory(category)],
     ['Merchant', merchant === null ? null : plainText(merchant)],
     ['Kind of shop', mcc],
     ['Payee', counterparty === null ? null : plainText(counterparty), true],
-    ['Chain', chain === null ? null : nameOfChain(chain)],
+    ['Chain', chain === null ? null : nameChain(chain)],
     ['Policy', policyVersion === null ? null : `Version ${policyVersion}`],
     ['At', formatMoment(decision.at)],
     ['Decision', decision.decisionId, true],

@@ -7,7 +7,7 @@ import { decisionById, rulesById } from '../data/money.ts'
 import { useResource } from '../data/resource.ts'
 import { saveFile } from '../data/save-file.ts'
 import { formatDecimal, formatUsd } from '../words/money.ts'
-import { nameOfChain } from '../words/names.ts'
+import { nameChain } from '../words/names.ts'
 import { capital, describeViolation } from '../words/policy.ts'
 import { formatMoment } from '../words/time.ts'
 import { Copy, CopyButton } from './controls.tsx'
@@ -15,7 +15,7 @@ import { Icon } from './icon.tsx'
 import { Failed, SkeletonRows } from './messages.tsx'
 import { Untrusted } from './quote.tsx'
 import { Receipt } from './receipt.tsx'
-import { headOfRules, RulesTable } from './rules-table.tsx'
+import { headRules, RulesTable } from './rules-table.tsx'
 import { nameKind, shownAmount } from './statement.tsx'
 
 interface Shown {
@@ -73,7 +73,7 @@ function Rules({ decision }: { readonly decision: Decision }) {
   return (
     <div class="stack">
       <div class="stack stack--tight">
-        <h3>{complete ? headOfRules(decision.verdict, rules) : 'The rules it broke'}</h3>
+        <h3>{complete ? headRules(decision.verdict, rules) : 'The rules it broke'}</h3>
         <RulesTable rules={rules} />
         {!complete && (
           <p class="small faint">Its policy has been replaced since, so the rules it kept are not listed.</p>
@@ -126,7 +126,7 @@ function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: D
             )}
           </Fact>
         )}
-        {decision?.chain != null && <Fact name="Chain">{nameOfChain(decision.chain)}</Fact>}
+        {decision?.chain != null && <Fact name="Chain">{nameChain(decision.chain)}</Fact>}
         {decision?.mcc != null && <Fact name="Kind of shop">{decision.mcc}</Fact>}
         {decision?.policyVersion != null && <Fact name="Policy">Version {decision.policyVersion}</Fact>}
         {object.kind !== 'decision' && (

@@ -98,7 +98,7 @@ const statuses: Readonly<Record<string, { word: string; kind: ChipKind | 'quiet'
 }
 
 /** The product's word for a status. */
-export function wordOfStatus(status: string): string {
+export function nameStatus(status: string): string {
   return statuses[status]?.word ?? status.replaceAll('_', ' ')
 }
 

@@ -132,14 +132,14 @@ export function toast(text: string, action?: ToastMessage['action'], ms = TOAST_
 }
 
 /** Why an action failed, in words. Null when the person gave it up, or the session ended and begins anew. */
-export function wordsOfFailure(error: unknown): string | null {
+export function describeFailure(error: unknown): string | null {
   if (isShutOut(error)) signInAgain()
   return isShutOut(error) || error instanceof GivenUp ? null : describeError(error)
 }
 
 /** Says why an action failed. */
 export function toastFailure(error: unknown): void {
-  const words = wordsOfFailure(error)
+  const words = describeFailure(error)
   if (words !== null) toast(words, undefined, FAILURE_MS)
 }
 

@@ -6,7 +6,7 @@ import { useResource } from '../data/resource.ts'
 import { digits } from '../words/digits.ts'
 import { findShare, formatDecimal, formatUsd } from '../words/money.ts'
 import { count } from '../words/names.ts'
-import { nameOfRule } from '../words/policy.ts'
+import { nameRule } from '../words/policy.ts'
 import { formatSpan, formatWhen } from '../words/time.ts'
 import { ActionButton } from './controls.tsx'
 import { Icon } from './icon.tsx'
@@ -137,7 +137,7 @@ export function RefusalsPanel() {
                 {refusals.map(({ rule, day, week }) => (
                   <tr key={rule}>
                     <td>
-                      {nameOfRule(rule)} <span class="faint mono small">{rule}</span>
+                      {nameRule(rule)} <span class="faint mono small">{rule}</span>
                     </td>
                     <td class="end">{formatCount(day)}</td>
                     <td class="end">{formatCount(week)}</td>

@@ -4,13 +4,13 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { Policy, TimeWindow } from '../../client/operations.ts'
 import { formatUsd } from '../words/money.ts'
-import { nameOfChain } from '../words/names.ts'
+import { nameChain } from '../words/names.ts'
 import { shortText } from '../words/plain-text.ts'
-import { formatLongSpan, nameOfCategory } from '../words/policy.ts'
+import { formatLongSpan, nameCategory } from '../words/policy.ts'
 import {
   type DraftField,
   type DraftProblems,
-  draftOfPreset,
+  draftPreset,
   findProblems,
   type PolicyDraft,
   presets,
@@ -161,7 +161,7 @@ function Presets({ draft, change }: { readonly draft: PolicyDraft; readonly chan
               name={group}
               checked={isPreset(draft, preset)}
               onChange={() => {
-                const { perTransaction, daily, weekly, monthly, above } = draftOfPreset(preset)
+                const { perTransaction, daily, weekly, monthly, above } = draftPreset(preset)
                 change({ ...draft, perTransaction, daily, weekly, monthly, above })
               }}
             />
@@ -363,7 +363,7 @@ function How({ draft, problems, set }: ClauseProps) {
         label="How it may pay"
         options={allCategories}
         chosen={draft.categories}
-        nameOption={nameOfCategory}
+        nameOption={nameCategory}
         choose={(categories) => set({ categories })}
       />
     </Clause>
@@ -478,7 +478,7 @@ function From({ draft, set }: ClauseProps) {
         some="Only on these chains"
         options={allChains}
         chosen={draft.chains}
-        nameOption={nameOfChain}
+        nameOption={nameChain}
         choose={(chains) => set({ chains })}
       />
     </Clause>

@@ -16,7 +16,7 @@ import { formatDecimal, isAmount } from '../words/money.ts'
 import { chooseHue, extractInitials } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 import { ActionButton, Dialog, DialogButtons, Field, Segments } from './controls.tsx'
-import { Failed, SkeletonRows, toast, wordsOfFailure } from './messages.tsx'
+import { describeFailure, Failed, SkeletonRows, toast } from './messages.tsx'
 import { Panel } from './panel.tsx'
 import { Untrusted } from './quote.tsx'
 
@@ -241,7 +241,7 @@ function usePayoutQuote(asked: BankingPayoutsQuoteRequest | null) {
     let timer = setTimeout(async () => {
       const answer = await bursar.banking.payouts.quote(asked).then(
         (quote) => ({ name, quote, error: null }),
-        (failure: unknown) => ({ name, quote: null, error: wordsOfFailure(failure) }),
+        (failure: unknown) => ({ name, quote: null, error: describeFailure(failure) }),
       )
       if (isOver) return
       show(answer)

@@ -6,7 +6,7 @@ import { Chip } from './marks.tsx'
 import { Untrusted } from './quote.tsx'
 
 /** `Allowed: 6 of 6 rules`. */
-export function headOfRules(verdict: string, rules: readonly ExplainedRule[]): string {
+export function headRules(verdict: string, rules: readonly ExplainedRule[]): string {
   const countRules = (result: ExplainedRule['result']) =>
     rules.filter((rule) => rule.result === result).length
   const all = `of ${rules.length} rules`

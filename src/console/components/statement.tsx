@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact'
 import type { ActivityEntry } from '../../client/operations.ts'
 import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { nameOfPayee } from '../words/names.ts'
+import { namePayee } from '../words/names.ts'
 import { formatWhen } from '../words/time.ts'
 import { Amount } from './amount.tsx'
 import type { IconName } from './icon.tsx'
@@ -53,7 +53,7 @@ export function useAgentName(agentId: string | null): string | null {
 
 /** Payee or payer on one line; what has none is named by its kind. */
 export function titleEntry({ counterparty, kind }: Pick<ActivityEntry, 'counterparty' | 'kind'>): string {
-  return counterparty === null ? nameKind(kind) : nameOfPayee(counterparty)
+  return counterparty === null ? nameKind(kind) : namePayee(counterparty)
 }
 
 const currencies: ReadonlySet<string> = new Set(['USD', 'EUR', 'GBP', 'INR'])

@@ -68,7 +68,7 @@ export function describeError(error: unknown): string {
     return 'This needs a second factor. Add one under Security first.'
   const issues = listIssues(error)
   const said = issues
-    .map(({ path, words }) => (path === '' ? words : `${nameOfMember(path)}: ${words}`))
+    .map(({ path, words }) => (path === '' ? words : `${nameMember(path)}: ${words}`))
     .join(' ')
   const { hint = '', message, problem } = error
   const detail = isForPrograms(message) ? `${problem.title}.` : message
@@ -118,7 +118,7 @@ function entryWords(message: string): string {
 }
 
 /** A member's name in words: `account.accountNumber` is "Account number". */
-function nameOfMember(path: string): string {
+function nameMember(path: string): string {
   const words = (path.split('.').at(-1) ?? '').replaceAll(
     /(?<=[a-z])[A-Z]/g,
     (letter) => ` ${letter.toLowerCase()}`,

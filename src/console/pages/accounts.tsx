@@ -13,7 +13,7 @@ import { bursar } from '../data/gateway.ts'
 import { accounts, portfolio, wallet } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
-import { nameOfChain } from '../words/names.ts'
+import { nameChain } from '../words/names.ts'
 
 const currencies = {
   USD: ['$', 'US dollars'],
@@ -199,8 +199,8 @@ function WalletPanel() {
       {missing.map(({ token, chain, shortfall }) => (
         <div class="panel__body" key={`${token} ${chain}`}>
           <Banner kind="bad" icon="warning">
-            {formatDecimal(shortfall ?? '0')} {token} are booked here but missing on {nameOfChain(chain)}.
-            They cannot be spent until that is settled.
+            {formatDecimal(shortfall ?? '0')} {token} are booked here but missing on {nameChain(chain)}. They
+            cannot be spent until that is settled.
           </Banner>
         </div>
       ))}
@@ -226,9 +226,9 @@ function WalletPanel() {
               <tr key={`${token} ${chain}`}>
                 <td class="strong">
                   {token}
-                  {chains.length > 1 && <span class="only-phone faint"> {nameOfChain(chain)}</span>}
+                  {chains.length > 1 && <span class="only-phone faint"> {nameChain(chain)}</span>}
                 </td>
-                <td class="soft only-wide">{nameOfChain(chain)}</td>
+                <td class="soft only-wide">{nameChain(chain)}</td>
                 <td class="end">{formatDecimal(amount)}</td>
                 <td class="end faint">
                   {compareDecimals(held, '0') === 0 ? (
@@ -255,7 +255,7 @@ function WalletPanel() {
         <Copy text={safeAddress} what="the wallet’s address" />
         <p class="small faint">
           The same wallet takes every asset above. Send only these, and only on{' '}
-          {chains.map(nameOfChain).join(' and ')}.
+          {chains.map(nameChain).join(' and ')}.
         </p>
       </div>
     </Panel>

@@ -6,7 +6,7 @@ import { Amount } from '../components/amount.tsx'
 import { ActionButton, Segments } from '../components/controls.tsx'
 import { EntryDetails } from '../components/entry-details.tsx'
 import { Icon } from '../components/icon.tsx'
-import { AgentGlyph, IconGlyph, Status, wordOfStatus } from '../components/marks.tsx'
+import { AgentGlyph, IconGlyph, nameStatus, Status } from '../components/marks.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
@@ -141,7 +141,7 @@ export function ActivityPage() {
             choose={(status) => set('status', status)}
             options={[
               ['', 'Every status'],
-              ...statuses.map((status) => [status, wordOfStatus(status)] as const),
+              ...statuses.map((status) => [status, nameStatus(status)] as const),
             ]}
           />
         </div>
@@ -313,7 +313,7 @@ function Day({
   return (
     <>
       <h2 class="daymark">
-        <b>{nameOfDay(new Date(day))}</b>
+        <b>{nameDay(new Date(day))}</b>
         {isWhole && (
           <span class="row">
             {inside !== null && (
@@ -351,7 +351,7 @@ function sumUp(entries: readonly ActivityEntry[]): string | null {
   return parts.length === 0 ? null : parts.join(' + ')
 }
 
-function nameOfDay(day: Date): string {
+function nameDay(day: Date): string {
   const date = day.toLocaleDateString(undefined, {
     ...digits,
     weekday: 'short',

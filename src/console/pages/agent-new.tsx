@@ -7,7 +7,7 @@ import { useTitle } from '../components/panel.tsx'
 import { PolicyEditor } from '../components/policy-editor.tsx'
 import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { draftOfPreset, type PolicyDraft, presets } from '../words/policy-draft.ts'
+import { draftPreset, type PolicyDraft, presets } from '../words/policy-draft.ts'
 
 type Step = 'who' | 'policy' | 'connect'
 
@@ -24,7 +24,7 @@ export function AgentNewPage() {
   useTitle('New agent')
   const [step, go] = useState<Step>('who')
   const [name, rename] = useState('My agent')
-  const [draft, change] = useState<PolicyDraft>(draftOfPreset(presets[0]))
+  const [draft, change] = useState<PolicyDraft>(draftPreset(presets[0]))
   const keys = loadedValue(useResource(agents))?.keys ?? []
   const heading = useRef<HTMLHeadingElement>(null)
   const move = (to: Step) => {

@@ -25,9 +25,9 @@ import { digits } from '../words/digits.ts'
 import { addDecimals, formatUsd } from '../words/money.ts'
 import { count, isAddress, shortAddress } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
-import { nameOfCategory, nameOfConnection } from '../words/policy.ts'
+import { nameCategory, nameConnection } from '../words/policy.ts'
 import {
-  draftOfPreset,
+  draftPreset,
   type PolicyDraft,
   presets,
   readPolicy,
@@ -122,7 +122,7 @@ function Head({ agent, edit }: { readonly agent: Agent; readonly edit: () => voi
           </h1>
           <p class="small soft row row--wrap">
             <Status status={status} />
-            <span>{nameOfConnection(connection)}</span>
+            <span>{nameConnection(connection)}</span>
             <span class="only-wide">since {formatDay(createdAt)}</span>
             {!isEnded && (
               <button class="linkbtn" type="button" onClick={() => rename(true)}>
@@ -326,7 +326,7 @@ function Shares({ agent }: { readonly agent: Agent }) {
         <div class="panel__body">
           <HBars
             bars={usage.categories.map(({ category, used }) => ({
-              name: nameOfCategory(category),
+              name: nameCategory(category),
               usd: used,
             }))}
           />
@@ -430,7 +430,7 @@ function MayDo({ agent, edit }: { readonly agent: Agent; readonly edit: (() => v
 function Connects({ agent }: { readonly agent: Agent }) {
   const { connection, agentId, keyId, createdAt, expiresAt, firstUsedAt } = agent
   const facts: readonly (readonly [string, ComponentChildren])[] = [
-    ['By', nameOfConnection(connection)],
+    ['By', nameConnection(connection)],
     ['Since', formatDay(createdAt)],
     ...(expiresAt === null ? [] : [['Until', formatDay(expiresAt)] as const]),
     ['First call', firstUsedAt === null ? 'None yet' : formatWhen(firstUsedAt)],
@@ -532,7 +532,7 @@ function isTypable(name: string): boolean {
 
 function draftFrom(agent: Agent): PolicyDraft {
   const policy = readPolicy(agent.policy)
-  return policy === null ? draftOfPreset(presets[0]) : toDraft(policy)
+  return policy === null ? draftPreset(presets[0]) : toDraft(policy)
 }
 
 /** The policy editor in place of the page. */

@@ -20,9 +20,9 @@ import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agentById, approvalById, approvals, decisionsById, findDecision, recipients } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { type CallFacts, describeCall, listMembers, phraseCall, sentenceOfCall } from '../words/calls.ts'
+import { type CallFacts, describeCall, listMembers, phraseCall, writeCallSentence } from '../words/calls.ts'
 import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
-import { nameOfChain } from '../words/names.ts'
+import { nameChain } from '../words/names.ts'
 import { plainText } from '../words/plain-text.ts'
 import { capital, describeAskReason, describeViolation } from '../words/policy.ts'
 import { formatLeft, formatMoment, formatWhen } from '../words/time.ts'
@@ -37,7 +37,9 @@ function Loaded({ id }: { readonly id: string }) {
   const state = useResource(source)
   const loaded = loadedValue(state)
   useTitle(
-    loaded === undefined ? 'Approval' : capital(sentenceOfCall(describeCall(loaded.operation, loaded.input))),
+    loaded === undefined
+      ? 'Approval'
+      : capital(writeCallSentence(describeCall(loaded.operation, loaded.input))),
   )
   if (state.status !== 'ready')
     return (
@@ -196,7 +198,7 @@ function Says({
   return (
     <div class="ask__says">
       <h1 class="hide">
-        {name} wants to {sentenceOfCall(facts)}
+        {name} wants to {writeCallSentence(facts)}
       </h1>
       <p aria-hidden="true">
         <b>
@@ -262,7 +264,7 @@ function Payee({
             <Untrusted>{detail}</Untrusted>
           </p>
         )}
-        {chain !== null && <p class="small faint">{nameOfChain(chain)}</p>}
+        {chain !== null && <p class="small faint">{nameChain(chain)}</p>}
       </div>
     </div>
   )
@@ -454,11 +456,11 @@ function isPurchase({ operation }: Approval): boolean {
 function describeEnding(approval: Approval, facts: CallFacts, name: string, now: Date): Ending {
   const { status, answer, problem, decidedAt } = approval
   const when = decidedAt === null ? '' : ` ${formatWhen(decidedAt)}`
-  if (status === 'approved' && isPurchase(approval)) return endingOfPurchase(approval, facts, now)
+  if (status === 'approved' && isPurchase(approval)) return describePurchaseEnding(approval, facts, now)
   if (status === 'approved' && problem !== null)
     return {
       title: 'Approved, but it failed',
-      words: sentenceOfProblem(problem),
+      words: describeProblem(problem),
       icon: 'warning',
       isGood: false,
     }
@@ -505,7 +507,11 @@ function describeEnding(approval: Approval, facts: CallFacts, name: string, now:
 /** How long an approved purchase may be tried again. */
 const RETRY_MS = 15 * 60_000
 
-function endingOfPurchase({ answer, problem, decidedAt }: Approval, facts: CallFacts, now: Date): Ending {
+function describePurchaseEnding(
+  { answer, problem, decidedAt }: Approval,
+  facts: CallFacts,
+  now: Date,
+): Ending {
   if (answer !== null)
     return {
       title: 'Approved and completed',
@@ -518,7 +524,7 @@ function endingOfPurchase({ answer, problem, decidedAt }: Approval, facts: CallF
     return {
       title: 'Approved, but not used',
       words:
-        problem === null ? 'The purchase was not tried again within 15 minutes.' : sentenceOfProblem(problem),
+        problem === null ? 'The purchase was not tried again within 15 minutes.' : describeProblem(problem),
       icon: 'clock',
       isGood: false,
     }
@@ -530,7 +536,7 @@ function endingOfPurchase({ answer, problem, decidedAt }: Approval, facts: CallF
   }
 }
 
-function sentenceOfProblem(problem: Readonly<Record<string, unknown>>): string {
+function describeProblem(problem: Readonly<Record<string, unknown>>): string {
   const { detail, title } = problem
   if (typeof detail === 'string') return plainText(detail)
   return typeof title === 'string' ? plainText(title) : 'The call did not succeed.'

@@ -21,14 +21,14 @@ import { describeCall, phraseCall } from '../words/calls.ts'
 import {
   addDecimals,
   compareDecimals,
+  computePartWorth,
   findShare,
   formatDecimal,
   formatUsd,
   subtractDecimals,
   sumWorth,
-  worthOfPart,
 } from '../words/money.ts'
-import { nameOfChain, shortAddress } from '../words/names.ts'
+import { nameChain, shortAddress } from '../words/names.ts'
 import { shortText } from '../words/plain-text.ts'
 import { formatLeft, formatWhen } from '../words/time.ts'
 
@@ -87,7 +87,9 @@ function Worth() {
   ])
   const held = addDecimals(
     '0',
-    ...mine.balances.map(({ usd, amount, held }) => worthOfPart(usd ?? '0', held, addDecimals(amount, held))),
+    ...mine.balances.map(({ usd, amount, held }) =>
+      computePartWorth(usd ?? '0', held, addDecimals(amount, held)),
+    ),
     ...mine.escrow.map(({ usd }) => usd ?? '0'),
   )
   const shares = addDecimals('0', ...(invested?.holdings ?? []).map(({ marketValue }) => marketValue))
@@ -348,7 +350,7 @@ function Balances() {
             <li class="item item--two" key={`${token} ${chain}`}>
               <span class="item__main">
                 <span class="item__name">{token}</span>
-                {chain !== deployment.chain && <span class="item__sub">{nameOfChain(chain)}</span>}
+                {chain !== deployment.chain && <span class="item__sub">{nameChain(chain)}</span>}
                 {compareDecimals(held, '0') > 0 && (
                   <span class="item__sub num">{formatDecimal(held)} held</span>
                 )}

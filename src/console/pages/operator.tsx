@@ -30,7 +30,7 @@ import {
 } from '../data/operator.ts'
 import { type Resource, useResource } from '../data/resource.ts'
 import { formatDecimal, formatUsd } from '../words/money.ts'
-import { count, nameOfChain } from '../words/names.ts'
+import { count, nameChain } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
 import { formatDay, formatWhen } from '../words/time.ts'
 
@@ -698,7 +698,7 @@ function Books() {
       rows.push({
         key: `drift ${accountId} ${chain} ${token}`,
         icon: 'activity',
-        title: `${nameOfChain(chain)} holds ${onChain} ${token}`,
+        title: `${nameChain(chain)} holds ${onChain} ${token}`,
         words: `Booked · ${accountId}`,
         amount: booked,
         asset: token,
@@ -707,7 +707,7 @@ function Books() {
       rows.push({
         key: `shortfall ${accountId} ${chain} ${token}`,
         icon: 'freeze',
-        title: `Frozen: missing on ${nameOfChain(chain)}`,
+        title: `Frozen: missing on ${nameChain(chain)}`,
         words: accountId,
         amount: frozen,
         asset: token,

@@ -394,7 +394,7 @@ function SecondFactor() {
 }
 
 /** The code's dots as one path. The API writes it as an image, which the page's policy would not load. */
-function pathOfQr(uri: string): { viewBox: string; path: string } | null {
+function parseQrPath(uri: string): { viewBox: string; path: string } | null {
   const text = decodeURIComponent(uri.slice(uri.indexOf(',') + 1))
   const svg = new DOMParser().parseFromString(
     uri.includes(';base64') ? atob(text) : text,
@@ -443,7 +443,7 @@ function AddFactor({ close }: { readonly close: () => void }) {
         </DialogButtons>
       </Dialog>
     )
-  const image = pathOfQr(enrolment.qr)
+  const image = parseQrPath(enrolment.qr)
   return (
     <Dialog title="Scan this with the app" close={close}>
       {image !== null && (

@@ -142,7 +142,7 @@ export function phraseCall({ verb, amount, asset }: CallFacts, format: (amount: 
 }
 
 /** `Send 3.50 USDC to 0x0000…dEaD`: the whole sentence in text, for titles and readers of the screen. */
-export function sentenceOfCall(facts: CallFacts): string {
+export function writeCallSentence(facts: CallFacts): string {
   const { party, partyKind, preposition } = facts
   const phrase = phraseCall(facts, formatDecimal)
   if (party === null) return phrase

@@ -112,7 +112,7 @@ export function compareDecimals(one: string, other: string): number {
 }
 
 /** The part of a worth that belongs to a part of the amount, rounded down to cents: 10 of 40 that are worth 44 are 11. */
-export function worthOfPart(worth: string, part: string, whole: string): string {
+export function computePartWorth(worth: string, part: string, whole: string): string {
   const scale = Math.max(countDecimals(part), countDecimals(whole))
   const all = toUnits(whole, scale)
   return all <= 0n ? '0' : formatUnits((toUnits(worth, 2) * toUnits(part, scale)) / all, 2)

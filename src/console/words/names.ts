@@ -25,7 +25,7 @@ export function shortAddress(address: string): string {
 }
 
 /** A payee on one line: the short form of an address, the host of a seller, otherwise the name as it is. */
-export function nameOfPayee(payee: string): string {
+export function namePayee(payee: string): string {
   return shortAddress(payee.replace(/^https:\/\/(?=[^/]+$)/, ''))
 }
 
@@ -50,6 +50,6 @@ const chains: Readonly<Record<string, string>> = {
 }
 
 /** `base-sepolia` → `Base Sepolia`. */
-export function nameOfChain(chain: string): string {
+export function nameChain(chain: string): string {
   return chains[chain] ?? chain
 }

@@ -104,7 +104,7 @@ export const emptyDraft: PolicyDraft = {
 }
 
 /** The draft of a preset: it may send and buy. */
-export function draftOfPreset({
+export function draftPreset({
   perTransaction,
   daily,
   weekly,

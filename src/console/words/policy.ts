@@ -2,7 +2,7 @@
 import type { ExplainedRule, Policy, Violation } from '../../client/operations.ts'
 import { digits } from './digits.ts'
 import { formatDecimal, formatUsdExactly } from './money.ts'
-import { nameOfChain, nameOfPayee, shortAddress } from './names.ts'
+import { nameChain, namePayee, shortAddress } from './names.ts'
 import { plainText } from './plain-text.ts'
 import { formatSpan } from './time.ts'
 
@@ -17,7 +17,7 @@ function sentence(texts: TemplateStringsArray, ...values: readonly string[]): Se
   })
 }
 
-export function textOfSentence(words: Sentence): string {
+export function joinSentence(words: Sentence): string {
   return words.map((word) => (typeof word === 'string' ? word : word.value)).join('')
 }
 
@@ -32,7 +32,7 @@ const categoryNames: Readonly<Record<string, string>> = {
   payout: 'Payouts to banks',
 }
 
-export function nameOfCategory(category: string): string {
+export function nameCategory(category: string): string {
   return categoryNames[category] ?? category
 }
 
@@ -62,7 +62,7 @@ const shops: Readonly<Record<string, string>> = {
 }
 
 /** `gambling (7995)`. */
-function nameOfShop(code: string): string {
+function nameShop(code: string): string {
   const name = shops[code]
   return name === undefined ? `shops of kind ${code}` : `${name} (${code})`
 }
@@ -141,7 +141,7 @@ function describeWays({ categories, assets, chains: onChains }: Policy): Sentenc
   if (ways.length === 0) return sentence`It may pay in ${'no way'} at all.`
   const from = assets === undefined ? 'any money' : assets.length === 0 ? 'no money at all' : list(assets)
   if (onChains === undefined) return sentence`By ${list(ways)}, from ${from}.`
-  const where = onChains.length === 0 ? 'no chain' : list(onChains.map(nameOfChain))
+  const where = onChains.length === 0 ? 'no chain' : list(onChains.map(nameChain))
   return sentence`By ${list(ways)}, from ${from}, on ${where} only.`
 }
 
@@ -200,10 +200,10 @@ function describeMerchants({ mcc, symbols }: Policy): readonly Sentence[] {
       ? []
       : mcc.allow.length === 0
         ? [sentence`By card, it may pay in ${'no shop'}.`]
-        : [sentence`By card, only at ${some(mcc.allow.map(nameOfShop))}.`]),
+        : [sentence`By card, only at ${some(mcc.allow.map(nameShop))}.`]),
     ...(mcc?.deny === undefined || mcc.deny.length === 0
       ? []
-      : [sentence`Never by card: ${some(mcc.deny.map(nameOfShop))}.`]),
+      : [sentence`Never by card: ${some(mcc.deny.map(nameShop))}.`]),
     ...(symbols?.allow === undefined
       ? []
       : symbols.allow.length === 0
@@ -267,10 +267,10 @@ const ruleWords: Readonly<Record<string, (facts: RuleFacts) => string>> = {
   category: ({ requested }) =>
     requested === null
       ? 'this way of paying is not allowed'
-      : `${nameOfCategory(requested).toLowerCase()} are not among its ways of paying`,
+      : `${nameCategory(requested).toLowerCase()} are not among its ways of paying`,
   asset: ({ requested }) => `it may not spend ${plain(requested, 'this money')}`,
   chain: ({ requested }) =>
-    `it may not pay on ${requested === null ? 'this chain' : plainText(nameOfChain(requested))}`,
+    `it may not pay on ${requested === null ? 'this chain' : plainText(nameChain(requested))}`,
   counterparty: () => 'this payee is not allowed',
   seller: () => 'this seller is not allowed',
   payee_changed: () => 'the seller asks to be paid at another address than before',
@@ -282,7 +282,7 @@ const ruleWords: Readonly<Record<string, (facts: RuleFacts) => string>> = {
   mcc: ({ requested }) =>
     requested === null
       ? 'a shop of an unknown kind is not allowed'
-      : `${plainText(nameOfShop(requested))} is a kind of shop you ruled out`,
+      : `${plainText(nameShop(requested))} is a kind of shop you ruled out`,
   symbol: ({ requested }) => `it may not trade ${plain(requested, 'this')}`,
   time_window: () => 'it is outside the hours you set',
   not_yet_valid: ({ limit }) =>
@@ -343,16 +343,16 @@ const ruleRows: Readonly<Record<string, RuleRow>> = {
   weekly_count: numberRow('Payments a week'),
   monthly_count: numberRow('Payments a month'),
   total_count: numberRow('Payments in total'),
-  category: ['Pays by', nameOfCategory],
+  category: ['Pays by', nameCategory],
   asset: ['Spends', plainText],
-  chain: ['Pays on', nameOfChain],
-  counterparty: ['Payee', nameOfPayee],
-  seller: ['Seller', nameOfPayee],
+  chain: ['Pays on', nameChain],
+  counterparty: ['Payee', namePayee],
+  seller: ['Seller', namePayee],
   payee_changed: ['Address as before', shortAddress],
   // Prices are smallest units of any asset: the numbers alone would mislead.
   price_changed: ['Price as before', () => ''],
   new_payee_cooldown: ['New payee waits', shortAddress],
-  mcc: ['Kind of shop', nameOfShop],
+  mcc: ['Kind of shop', nameShop],
   symbol: ['Trades', plainText],
   time_window: ['Hours', plainText],
   not_yet_valid: ['Begins', formatLongDay],
@@ -365,7 +365,7 @@ const ruleRows: Readonly<Record<string, RuleRow>> = {
 }
 
 /** `daily_budget` → `A day`. */
-export function nameOfRule(rule: string): string {
+export function nameRule(rule: string): string {
   return ruleRows[rule]?.[0] ?? capital(plainText(rule.replaceAll('_', ' ')))
 }
 
@@ -373,7 +373,7 @@ export function nameOfRule(rule: string): string {
 export function describeRule({ rule, limit, used, requested }: Omit<ExplainedRule, 'result'>): RuleWords {
   const [, words] = ruleRows[rule] ?? ['', plainText]
   return {
-    name: nameOfRule(rule),
+    name: nameRule(rule),
     requested: requested === null ? '' : plainText(words(requested)),
     used: used === null ? null : words(used),
     limit: limit === null ? '' : plainText(describeLimit(rule, limit, words)),
@@ -547,7 +547,7 @@ export function describeAskReason(policy: Readonly<Record<string, unknown>> | nu
 }
 
 /** How a key connects, in words. */
-export function nameOfConnection(connection: string): string {
+export function nameConnection(connection: string): string {
   const names: Readonly<Record<string, string>> = {
     oauth: 'By OAuth',
     signed: 'Signs with its own key',

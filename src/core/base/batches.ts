@@ -12,14 +12,14 @@ const HUNG_MS = 2_000
 /**
  * @property concurrent maximum batches at a time.
  * @property isBlocking a batch occupies this thread: calls wait for the turn's other input before one is sent.
- * @property lineOf calls of one line are sent in order of arrival and never in two batches at once.
+ * @property chooseLine calls of one line are sent in order of arrival and never in two batches at once.
  * @property send sends a batch as a whole and returns an answer for each call, in order. A throw means that nothing was
  * done, unless it is a Failure: then the outcome is unknown.
  */
 interface Batching<Request, Answer> {
   readonly concurrent: number
   readonly isBlocking?: boolean
-  readonly lineOf: (request: Request) => string
+  readonly chooseLine: (request: Request) => string
   readonly send: (requests: readonly Request[]) => Promise<readonly Answer[]>
 }
 
@@ -37,7 +37,7 @@ interface Waiter<Request, Answer> {
 export function createBatches<Request, Answer>({
   concurrent,
   isBlocking = false,
-  lineOf,
+  chooseLine,
   send,
 }: Batching<Request, Answer>) {
   /** Waiting calls by line. A line has an entry while any of its calls is waiting or running. */
@@ -84,7 +84,7 @@ export function createBatches<Request, Answer>({
 
   return (request: Request): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const name = lineOf(request)
+      const name = chooseLine(request)
       const line = lines.get(name)
       const waiter = { request, resolve, reject }
       if (line !== undefined) line.push(waiter)

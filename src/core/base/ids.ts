@@ -61,7 +61,7 @@ export function firstIdAt(prefix: IdPrefix, at: Date): string {
 }
 
 /** The creation time of an id; null if {@link newId} did not create it. */
-export function timeOfId(id: string): Date | null {
+export function readIdTime(id: string): Date | null {
   const digits = /^[a-z]+_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1]?.slice(0, TIME_DIGITS)
   if (digits === undefined) return null
   const time = new Date([...digits].reduce((sum, digit) => sum * 32 + CROCKFORD.indexOf(digit), 0))

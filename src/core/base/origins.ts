@@ -3,7 +3,7 @@
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
 /** All names of an origin, the given one first. */
-export function namesOfOrigin(origin: string): readonly string[] {
+export function listOriginNames(origin: string): readonly string[] {
   const { protocol, hostname, port } = new URL(origin)
   if (!LOOPBACK_NAMES.some((name) => name === hostname)) return [origin]
   const end = port === '' ? '' : `:${port}`
@@ -13,7 +13,7 @@ export function namesOfOrigin(origin: string): readonly string[] {
 /** The origin name that matches a Host header, or the origin itself. */
 export function matchOriginName(origin: string, host: string | undefined): string {
   const given = host?.toLowerCase()
-  return namesOfOrigin(origin).find((name) => new URL(name).host === given) ?? origin
+  return listOriginNames(origin).find((name) => new URL(name).host === given) ?? origin
 }
 
 /** True if a Host header is a loopback name with this port. */

@@ -1,7 +1,7 @@
 /** Starts slow dependencies in parallel, with errors that name the failing one. */
 
 import { rootCause } from '../failures/root-cause.ts'
-import { urlsOfHosts } from './host-urls.ts'
+import { splitHosts } from './host-urls.ts'
 
 interface Closable {
   close(): Promise<void>
@@ -11,7 +11,7 @@ interface Closable {
 export function describeVariable(variable: string, url: string | null): string | undefined {
   return url === null
     ? undefined
-    : `${variable} (${urlsOfHosts(url)
+    : `${variable} (${splitHosts(url)
         .map((one) => new URL(one).host)
         .join(', ')})`
 }

@@ -1,7 +1,7 @@
 /** Configuration of cards and banking: issuers and webhook secrets. */
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
-import { moneyOf } from '../money/money.ts'
+import { toMoney } from '../money/money.ts'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 const webhookSecret = z
@@ -100,7 +100,7 @@ export function readCards(settings: z.output<typeof variables>): CardConfig {
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
       treasury: settings.CARD_TREASURY ?? null,
       spreadBps: settings.CARD_SPREAD_BPS,
-      floatMicros: moneyOf('USDC', settings.CARD_FLOAT).units,
+      floatMicros: toMoney('USDC', settings.CARD_FLOAT).units,
       pullMs: settings.CARD_PULL_MS,
     },
     banking: {

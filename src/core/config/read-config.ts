@@ -5,16 +5,16 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
-import { urlsOfHosts } from '../base/host-urls.ts'
+import { splitHosts } from '../base/host-urls.ts'
 import { importJwtKey } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
 import {
   amountMismatch,
   decimalAmount,
   type Money,
-  moneyOf,
   type Stablecoin,
   stablecoins,
+  toMoney,
 } from '../money/money.ts'
 import { address, type CardConfig, cardVariables, readCards } from './cards.ts'
 import { type ChainConfig, chainErrors, chainVariables, nodeVariables, readChains } from './chains.ts'
@@ -36,7 +36,7 @@ import { findUnknownVariables, type UnknownVariable } from './unknown-variables.
 
 const isDatabaseUrl = (text: string) => {
   try {
-    return urlsOfHosts(text).every((one) => /^postgres(ql)?:$/.test(new URL(one).protocol))
+    return splitHosts(text).every((one) => /^postgres(ql)?:$/.test(new URL(one).protocol))
   } catch {
     return false
   }
@@ -269,7 +269,7 @@ function toConfig(
     redisUrl: settings.REDIS_URL ?? null,
     x402: {
       payTo: settings.X402_PAY_TO ?? null,
-      price: moneyOf('USDC', settings.X402_FX_PRICE),
+      price: toMoney('USDC', settings.X402_FX_PRICE),
       facilitatorUrl: settings.X402_FACILITATOR_URL ?? null,
       facilitatorKey:
         settings.CDP_API_KEY_ID === undefined || settings.CDP_API_KEY_SECRET === undefined

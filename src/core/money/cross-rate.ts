@@ -1,7 +1,7 @@
 /** Exact arithmetic on exchange rates: bigint fractions via EUR. Only functions that name a direction round. */
 
 import type { Currency } from './currencies.ts'
-import { decimalOfUnits } from './money.ts'
+import { formatUnits } from './money.ts'
 
 /** Fraction digits of a rate. */
 const RATE_DIGITS = 10
@@ -52,7 +52,7 @@ export function sourceRoundingUp(
 }
 
 export function rateText(rate: RateUnits): string {
-  return decimalOfUnits(rate, RATE_DIGITS)
+  return formatUnits(rate, RATE_DIGITS)
 }
 
 /** `to.perEuro / from.perEuro` in rate units, as an exact fraction. */

@@ -53,7 +53,7 @@ function isStablecoin(code: string): code is Stablecoin {
  * Looks up a code in a rate table; a stablecoin has the rate of its currency while it holds its peg. Undefined if it cannot
  * be quoted.
  */
-export function currencyOf(table: RateTable, code: string): Currency | undefined {
+export function findCurrency(table: RateTable, code: string): Currency | undefined {
   if (table.lost?.has(code)) return undefined
   const perEuro = table.perEuro.get(isStablecoin(code) ? stablecoinCurrency[code] : code)
   const digits = digitsByCode.get(code)
@@ -62,5 +62,5 @@ export function currencyOf(table: RateTable, code: string): Currency | undefined
 
 /** All quotable codes of a table, sorted. */
 export function quotableCodes(table: RateTable): readonly string[] {
-  return [...digitsByCode.keys()].filter((code) => currencyOf(table, code) !== undefined).sort()
+  return [...digitsByCode.keys()].filter((code) => findCurrency(table, code) !== undefined).sort()
 }

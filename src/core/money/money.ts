@@ -117,7 +117,7 @@ export function amountMismatch(decimal: string, asset: Asset): string | undefine
  * Converts a decimal that {@link decimalAmount} and {@link amountMismatch} have validated. @throws RangeError when
  * the text does not fit the asset, which is a bug in the caller.
  */
-export function moneyOf(asset: Asset, decimal: string): Money {
+export function toMoney(asset: Asset, decimal: string): Money {
   const match = DECIMAL.exec(decimal)
   const mismatch = match === null ? 'is not a decimal' : amountMismatch(decimal, asset)
   if (match === null || mismatch !== undefined) throw new RangeError(`amount ${mismatch}`)
@@ -126,12 +126,12 @@ export function moneyOf(asset: Asset, decimal: string): Money {
 }
 
 /** Formats money without trailing zeros: 1_500_000n units of USDC are `1.5`. */
-export function decimalOf({ asset, units }: Money): string {
-  return decimalOfUnits(units, assetDecimals[asset])
+export function toDecimal({ asset, units }: Money): string {
+  return formatUnits(units, assetDecimals[asset])
 }
 
 /** Formats units with this many fraction digits. */
-export function decimalOfUnits(units: bigint, digits: number): string {
+export function formatUnits(units: bigint, digits: number): string {
   const sign = units < 0n ? '-' : ''
   const text = (units < 0n ? -units : units).toString().padStart(digits + 1, '0')
   const fraction = digits === 0 ? '' : text.slice(-digits).replace(/0+$/, '')

@@ -3,7 +3,7 @@
  * money, so a position cannot fall below zero. Prices are nano-dollars per share. Rounding to cents happens only
  * here, in functions that name the direction.
  */
-import { type Asset, assetDecimals, decimalOf, decimalOfUnits, type Money } from './money.ts'
+import { type Asset, assetDecimals, formatUnits, type Money, toDecimal } from './money.ts'
 
 /** Ledger asset of a stock or fund. Other assets have no colon, so tickers cannot collide. */
 type ShareAsset = `equity:${string}`
@@ -73,16 +73,16 @@ export function quantityText(units: bigint): string {
 
 /** Formats a price in USD with at least two digits. */
 export function priceText(price: bigint): string {
-  const [whole = '0', fraction = ''] = decimalOfUnits(price, 9).split('.')
+  const [whole = '0', fraction = ''] = formatUnits(price, 9).split('.')
   return `${whole}.${fraction.padEnd(2, '0')}`
 }
 
-export function decimalOfValue(value: Value): string {
-  return isMoney(value) ? decimalOf(value) : decimalOfUnits(value.units, SHARE_DIGITS)
+export function formatValue(value: Value): string {
+  return isMoney(value) ? toDecimal(value) : formatUnits(value.units, SHARE_DIGITS)
 }
 
 /** Display name of the asset: `USDC`, or `VTI`. */
-export function nameOfValue({ asset }: Pick<Value, 'asset'>): string {
+export function nameValue({ asset }: Pick<Value, 'asset'>): string {
   return asset.replace(/^equity:/, '')
 }
 

@@ -2,7 +2,7 @@
 
 import { Failure } from '../failures/failure.ts'
 import { convertRoundingUp, crossRateUp, rateText } from './cross-rate.ts'
-import { currencyOf } from './currencies.ts'
+import { findCurrency } from './currencies.ts'
 import { assetDecimals, type Money } from './money.ts'
 import type { RateTable } from './rate-table.ts'
 
@@ -20,7 +20,7 @@ export interface UsdValue {
  */
 export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue {
   if (table.lost?.has(asset)) throw pegLost(asset)
-  const [source, dollar] = [currencyOf(table, asset), currencyOf(table, 'USD')]
+  const [source, dollar] = [findCurrency(table, asset), findCurrency(table, 'USD')]
   if (source === undefined || dollar === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${asset} to USD.`, { retryAfter: 60 })
   const rate = crossRateUp(source, dollar)
@@ -32,7 +32,7 @@ export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue
 
 /** Worth of money in millionths of a dollar, to be shown; null without a rate, and for a stablecoin that lost its peg. */
 export function worthInMicros(table: RateTable, money: Money): bigint | null {
-  const isPriced = currencyOf(table, money.asset) !== undefined && !table.lost?.has(money.asset)
+  const isPriced = findCurrency(table, money.asset) !== undefined && !table.lost?.has(money.asset)
   return isPriced ? usdMicrosAt(table, money).usdMicros : null
 }
 

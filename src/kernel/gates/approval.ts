@@ -1,7 +1,7 @@
 /** Failures for calls that require approval. */
 import { z } from 'zod'
 import { type Approval, requestApproval } from '../../books/approvals/approvals.ts'
-import { noteOf } from '../../books/spending/spend-note.ts'
+import { parseNote } from '../../books/spending/spend-note.ts'
 import { writeJson } from '../../core/base/json.ts'
 import { visibleText } from '../../core/base/untrusted-text.ts'
 import { Failure, type FailureCode, type FailureMembers, failures } from '../../core/failures/failure.ts'
@@ -38,7 +38,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     input: writeJson(call.raw),
     fingerprint: hashSpendCall(context, operation, call.input),
     idempotencyKey: context.idempotencyKey,
-    reason: noteOf(call.input).reason,
+    reason: parseNote(call.input).reason,
     violations: [],
     ttlSeconds,
     at: context.now,

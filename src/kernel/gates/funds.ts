@@ -5,8 +5,8 @@ import type { SpendVerdict } from '../../books/spending/reserve.ts'
 import { BANK } from '../../books/spending/sources.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
-import { decimalOf } from '../../core/money/money.ts'
-import { decimalOfValue, nameOfValue } from '../../core/money/shares.ts'
+import { toDecimal } from '../../core/money/money.ts'
+import { formatValue, nameValue } from '../../core/money/shares.ts'
 import { type Context, requireCaller } from '../context.ts'
 import type { SpendPlan } from '../tool.ts'
 
@@ -17,7 +17,7 @@ export async function insufficientFunds(
 ): Promise<Failure> {
   const { place, holding, money, fundsHint } = spending
   const chain = place !== null && isChainName(place) ? place : null
-  const asset = nameOfValue(available)
+  const asset = nameValue(available)
   const booked = await balances(context.database, requireCaller(context).account.id)
   const elsewhere =
     holding !== undefined
@@ -30,22 +30,22 @@ export async function insufficientFunds(
             {
               chain: isChainName(balance.place) ? balance.place : null,
               asset: balance.asset,
-              available: decimalOf({ asset: balance.asset, units: balance.available }),
+              available: toDecimal({ asset: balance.asset, units: balance.available }),
             },
           ]
         })
   const owner = holding !== undefined ? 'portfolio' : chain === null ? 'account' : 'wallet'
   const where = chain === null ? '' : ` on ${chain}`
-  const needed = decimalOfValue(holding ?? money)
+  const needed = formatValue(holding ?? money)
   return new Failure(
     'insufficient_funds',
-    `The ${owner} has ${decimalOfValue(available)} ${asset}${where} available; ${needed} needed.`,
+    `The ${owner} has ${formatValue(available)} ${asset}${where} available; ${needed} needed.`,
     {
       decisionId,
       isReplayed: replayed,
       asset,
       chain,
-      available: decimalOfValue(available),
+      available: formatValue(available),
       elsewhere,
       hint:
         fundsHint ??

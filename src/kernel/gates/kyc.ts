@@ -1,6 +1,6 @@
 /** Requires the identity verification level for a spend. */
 import { neededLevel } from '../../../policies/kyc.ts'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import type { Account } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Settings } from '../context.ts'
@@ -19,7 +19,7 @@ export function requireKyc(
   if (level === null) return
   throw new Failure(
     'kyc_required',
-    `A spend worth ${usdOfMicros(usdMicros)} USD requires identity verification level "${level}"; the account has "${account.kycLevel}".`,
+    `A spend worth ${formatUsd(usdMicros)} USD requires identity verification level "${level}"; the account has "${account.kycLevel}".`,
     {
       hint: `Send POST /api/compliance/kyc {"level":"${level === 'none' ? 'basic' : level}","applicant":{…}}; the owner gives the data. Never split the spend.`,
     },

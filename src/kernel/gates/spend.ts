@@ -13,7 +13,7 @@ import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
 import { Failure, type FailureCode, type Violation } from '../../core/failures/failure.ts'
 import { idempotencyKeyReused } from '../../core/failures/idempotency-failures.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { valueInUsd } from '../../providers/rates/port.ts'
 import { type Context, requireCaller } from '../context.ts'
 import { hashSpendCall, idempotencyOwner } from '../fingerprint.ts'
@@ -80,7 +80,7 @@ export async function reserve(
 }
 
 function describeSpend({ money }: Pick<SpendPlan, 'money'>): string {
-  return `A spend of ${decimalOf(money)} ${money.asset}`
+  return `A spend of ${toDecimal(money)} ${money.asset}`
 }
 
 /**

@@ -5,7 +5,7 @@ import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import { toJson } from '../../core/base/json.ts'
 import type { Log } from '../../core/base/log.ts'
 import { unseal } from '../../core/base/seal.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import { type Stablecoin, stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../../providers/travel-rule-network/port.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { TRAVEL_RULE_PURPOSE } from './store.ts'
@@ -91,7 +91,7 @@ export async function notifyInstitution(
     return raiseAlarm({ database, log }, alarm)
   }
   const payload: unknown = JSON.parse(unseal(dataKey, { purpose: TRAVEL_RULE_PURPOSE, owner: id }, sealed))
-  const amount = decimalOf({ asset: record.token, units })
+  const amount = toDecimal({ asset: record.token, units })
   const answer = await network.send({ ...record, id, amount, payload })
   return note({ database, log }, { id, reference: answer.reference, at }, answer)
 }

@@ -5,7 +5,7 @@ import {
   type TravelRuleThresholds,
   type TravelRuleVerdict,
 } from '../../../policies/travel-rule.ts'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { type Money, type Stablecoin, stablecoinCurrency } from '../../core/money/money.ts'
@@ -129,7 +129,7 @@ export async function recordTravelRule(
       ? `The name of ${listed.join(', ')} may be on a sanctions list. Transfers to this destination are blocked until an administrator of the gateway has reviewed it.`
       : explainVerdict(verdict),
     threshold: {
-      amount: usdOfMicros(verdict.threshold.micros),
+      amount: formatUsd(verdict.threshold.micros),
       currency: verdict.threshold.currency,
     },
     payload,
@@ -153,7 +153,7 @@ function findListed(
 }
 
 function explainVerdict({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {
-  const [worth, from] = [amount, micros].map((units) => `${usdOfMicros(units)} ${currency}`)
+  const [worth, from] = [amount, micros].map((units) => `${formatUsd(units)} ${currency}`)
   if (reason === 'own_wallet')
     return 'The destination is a wallet of this gateway; no other institution needs to be notified.'
   if (reason === 'below_threshold') return `${worth} is below the threshold of ${from}.`

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { assetDecimals, decimalOf, type Money, stablecoins } from '../../core/money/money.ts'
+import { assetDecimals, type Money, stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Address } from '../chain/port.ts'
 import { callProvider } from '../http-client.ts'
 import {
@@ -181,11 +181,11 @@ function requirePayable(money: Money): void {
   if (money.units < MIN_WHOLE * 10n ** BigInt(assetDecimals[money.asset]))
     throw buildRejection(
       'amount_too_small',
-      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+      `${toDecimal(money)} ${money.asset} is less than the minimum of 1.`,
     )
   // The bank has cents, and what it cannot pay must not be taken.
   if (money.units % 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS) !== 0n)
-    throw buildRejection('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
+    throw buildRejection('amount_not_in_cents', `${toDecimal(money)} ${money.asset} has fractions of a cent.`)
 }
 
 /** The recipient's amount, rounded down to cents. */
@@ -208,7 +208,7 @@ function buildTransfer({
   return {
     client_reference_id: id,
     on_behalf_of: recipient.customer,
-    amount: decimalOf(money),
+    amount: toDecimal(money),
     source: {
       payment_rail: source?.chain.replace('-', '_'),
       currency: money.asset.toLowerCase(),
@@ -240,7 +240,7 @@ function toReport(answer: z.output<typeof transfer>, { id, money, source }: Payo
   const contradicts =
     (isOther && answer.client_reference_id !== id) ||
     (currency != null && currency.toUpperCase() !== money.asset) ||
-    (amount != null && plain(amount) !== decimalOf(money)) ||
+    (amount != null && plain(amount) !== toDecimal(money)) ||
     (to !== null && !isAddress(to, { strict: false }))
   if (contradicts)
     throw new Failure('provider_unavailable', 'The banking provider answered with another payout.', {

@@ -3,7 +3,7 @@
  * The end of an account number decides otherwise: `0000` waits for POST /sandbox/payouts, `0001` is not accepted.
  */
 import { createHash } from 'node:crypto'
-import { timeOfId } from '../../core/base/ids.ts'
+import { readIdTime } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import {
   convertRoundingDown,
@@ -11,8 +11,8 @@ import {
   rateText,
   sourceRoundingUp,
 } from '../../core/money/cross-rate.ts'
-import { currencyOf } from '../../core/money/currencies.ts'
-import { assetDecimals, decimalOf } from '../../core/money/money.ts'
+import { findCurrency } from '../../core/money/currencies.ts'
+import { assetDecimals, toDecimal } from '../../core/money/money.ts'
 import type { Address } from '../chain/port.ts'
 import type { Rates } from '../rates/port.ts'
 import {
@@ -95,12 +95,12 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
   if (money.units < MIN_CENTS * perCent)
     throw buildRejection(
       'amount_too_small',
-      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+      `${toDecimal(money)} ${money.asset} is less than the minimum of 1.`,
     )
   if (money.units > MAX_CENTS * perCent)
     throw buildRejection(
       'amount_too_large',
-      `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`,
+      `${toDecimal(money)} ${money.asset} is over the maximum of 1000000.`,
     )
   return {
     money,
@@ -117,7 +117,7 @@ async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Prom
 
 async function crossRate(rates: Rates, currency: PayoutCurrency, now: Date): Promise<bigint> {
   const table = await rates.latest(now)
-  const [from, to] = [currencyOf(table, 'USD'), currencyOf(table, currency)]
+  const [from, to] = [findCurrency(table, 'USD'), findCurrency(table, currency)]
   if (from === undefined || to === undefined)
     throw new Failure('rates_unavailable', `There is no rate from USD to ${currency}.`, { retryAfter: 60 })
   return crossRateDown(from, to, SPREAD_BPS)
@@ -125,7 +125,7 @@ async function crossRate(rates: Rates, currency: PayoutCurrency, now: Date): Pro
 
 function stateAt(providerId: string, now: Date): string {
   const [kind = '', ...rest] = providerId.split('_')
-  const sentAt = timeOfId(rest.join('_'))
+  const sentAt = readIdTime(rest.join('_'))
   const ageMs = sentAt === null ? 0 : now.getTime() - sentAt.getTime()
   if (ageMs < SUBMITTED_MS) return 'awaiting_funds'
   return ageMs < PAID_MS || kind === 'wait' ? 'payment_submitted' : 'payment_processed'

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { toAlpha3 } from '../../core/base/alpha-3.ts'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import type {
   BrokerageAccount,
   BrokerageAccounts,
@@ -159,7 +159,7 @@ async function transferCash(
   { id, account, direction, cents }: CashTransfer,
 ): Promise<CashTransferReport> {
   const [from, to] = direction === 'to_person' ? [firmAccountId, account] : [account, firmAccountId]
-  const amount = decimalOfUnits(cents, 2)
+  const amount = formatUnits(cents, 2)
   const answer = await request(
     'POST',
     `${base}/v1/journals`,

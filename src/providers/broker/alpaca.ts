@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../core/base/clock.ts'
 import { toJson } from '../../core/base/json.ts'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { priceText } from '../../core/money/shares.ts'
 import { createAlpacaAccounts } from './alpaca-accounts.ts'
 import {
@@ -99,8 +99,8 @@ async function place(request: Request, orders: string, placed: BrokerOrder): Pro
     symbol: placed.symbol,
     side: placed.side,
     ...(placed.qty === null
-      ? { notional: decimalOfUnits(placed.notional, 2) }
-      : { qty: decimalOfUnits(placed.qty, 9) }),
+      ? { notional: formatUnits(placed.notional, 2) }
+      : { qty: formatUnits(placed.qty, 9) }),
     ...(placed.limitPrice === null
       ? { type: 'market' }
       : { type: 'limit', limit_price: priceText(placed.limitPrice) }),

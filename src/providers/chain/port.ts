@@ -280,7 +280,7 @@ export interface Chain {
    */
   modules(wallet: Wallet): Promise<readonly WalletModule[]>
   /** Builds the data that an owner other than the gateway signs. Depends only on its arguments. */
-  operationOf(operation: ChainOperation): SignableOperation
+  buildOperation(operation: ChainOperation): SignableOperation
   /** Reads a balance; 0 for a token that the chain does not have. */
   readBalance(token: Stablecoin, address: Address): Promise<bigint>
   /**

@@ -1,6 +1,6 @@
 /** Across: `GET /swap/approval`. @see https://docs.across.to/api-reference/swap/approval/get */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapRequest } from './port.ts'
 
@@ -42,7 +42,7 @@ export function createAcross({ url, apiKey }: { url: string; apiKey: string | nu
           fees: [
             {
               name: 'total',
-              amount: decimalOfUnits(total.amount, total.token.decimals),
+              amount: formatUnits(total.amount, total.token.decimals),
               token: total.token.symbol,
               usdMicros: total.amountUsd,
               included: true,

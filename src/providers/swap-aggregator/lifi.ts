@@ -1,6 +1,6 @@
 /** LI.FI: `GET /v1/quote`. @see https://docs.li.fi/api-reference/get-a-quote-for-a-token-transfer */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapRequest } from './port.ts'
 
@@ -46,7 +46,7 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
           outUsdMicros: estimate.toAmountUSD ?? null,
           fees: (estimate.feeCosts ?? []).map(({ name, amount, amountUSD, included = false, token }) => ({
             name: name ?? 'fee',
-            amount: decimalOfUnits(amount, token.decimals),
+            amount: formatUnits(amount, token.decimals),
             token: token.symbol,
             usdMicros: amountUSD,
             included,

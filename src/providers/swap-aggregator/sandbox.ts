@@ -2,7 +2,7 @@
  * The sandbox's aggregators: three with different fee models, so that the cheapest one depends on amount and route.
  * They use reference prices and answer at once.
  */
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { minimum } from '../../core/money/shares.ts'
 import { type SwapChain, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from './port.ts'
@@ -99,7 +99,7 @@ function buildOffer(model: FeeModel, { from, to, amountIn, slippageBps }: SwapRe
     fees: [
       {
         name: model.fixedUsdMicros === 0n ? 'share' : 'flat and share',
-        amount: decimalOfUnits(tokensFor(to, feeMicros), to.decimals),
+        amount: formatUnits(tokensFor(to, feeMicros), to.decimals),
         token: to.symbol,
         usdMicros: feeMicros,
         included: true,

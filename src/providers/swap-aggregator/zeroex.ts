@@ -1,6 +1,6 @@
 /** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { findSwapToken, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from './port.ts'
@@ -95,6 +95,6 @@ function listFee(
   const token = coin ?? [from, to].find((each) => each.address?.toLowerCase() === address)
   if (token === undefined) throw new Error('bad_answer')
   const usdMicros = worthInMicros(found.amount, token.decimals, token.usdMicros)
-  const amount = decimalOfUnits(found.amount, token.decimals)
+  const amount = formatUnits(found.amount, token.decimals)
   return [{ name, amount, token: token.symbol, usdMicros, included }]
 }

@@ -3,14 +3,14 @@ import { screenCountry } from '../../../policies/aml/embargo.ts'
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { type OutflowWindow, outflowRules, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
 import { screenName } from '../../../policies/aml/screen-name.ts'
-import { type Screening, worstOf } from '../../../policies/aml/screening.ts'
+import { findWorst, type Screening } from '../../../policies/aml/screening.ts'
 import { bandBelow } from '../../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../../policies/travel-rule.ts'
 import { exceededOutflows } from '../../books/spending/outflows.ts'
 import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../books/spending/reviews.ts'
 import { Failure, type FailureMembers } from '../../core/failures/failure.ts'
-import { assetDecimals, decimalOf, type Money } from '../../core/money/money.ts'
+import { assetDecimals, type Money, toDecimal } from '../../core/money/money.ts'
 import type { PayoutQuote } from '../../providers/banking/port.ts'
 import { type Rates, valueInUsd } from '../../providers/rates/port.ts'
 import type { Sanctions } from '../../providers/sanctions/port.ts'
@@ -87,7 +87,7 @@ export async function admitPayout(
   )
   const exceeded = await exceededOutflows(database, { accountId, windows, at: now })
   const { names } = await sanctions.latest()
-  const found = worstOf([
+  const found = findWorst([
     screenName(details.name, names),
     screenName(payer, names),
     screenCountry(country),
@@ -129,7 +129,7 @@ export function requireArrival({
   if (recipientUnits > 0n && fee < money.units) return
   throw new Failure(
     'payout_rejected',
-    `The fee of ${decimalOf({ asset: money.asset, units: fee })} ${money.asset} leaves nothing of ${decimalOf(money)}. Nothing was sent.`,
+    `The fee of ${toDecimal({ asset: money.asset, units: fee })} ${money.asset} leaves nothing of ${toDecimal(money)}. Nothing was sent.`,
     { reason: 'amount_too_small', isFinal: true, hint: 'Pay out more.' },
   )
 }
@@ -152,7 +152,7 @@ function buildBlockedFailure(
   }: { recipientId: string; money: Money; recorded: Pick<FailureMembers, 'decisionId' | 'violations'> },
 ): Failure {
   const { result, lists } = screening
-  const what = `the payout of ${decimalOf(money)} ${money.asset} to ${recipientId}`
+  const what = `the payout of ${toDecimal(money)} ${money.asset} to ${recipientId}`
   const hint = 'Tell the owner. Do not split it, and do not pay the same recipient in another way.'
   return new Failure(
     'aml_blocked',

@@ -1,7 +1,7 @@
 /** Conversion of a deposit into the token of its virtual account. */
 import { Failure } from '../../core/failures/failure.ts'
 import { convertRoundingDown, crossRateDown } from '../../core/money/cross-rate.ts'
-import { type Currency, currencyOf } from '../../core/money/currencies.ts'
+import { type Currency, findCurrency } from '../../core/money/currencies.ts'
 import { type Asset, assetDecimals, type Money } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import type { VirtualAccount } from './store.ts'
@@ -24,7 +24,7 @@ export function convertDeposit(
 
 /** @throws Failure `rates_unavailable`. */
 function findPair(table: RateTable, source: Asset, target: Asset): { from: Currency; to: Currency } {
-  const [from, to] = [currencyOf(table, source), currencyOf(table, target)]
+  const [from, to] = [findCurrency(table, source), findCurrency(table, target)]
   if (from === undefined || to === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${source} to ${target}.`, {
       retryAfter: 60,

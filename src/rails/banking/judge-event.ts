@@ -11,8 +11,8 @@ import {
   assetDecimals,
   decimalAmount,
   type Money,
-  moneyOf,
   stablecoinCurrency,
+  toMoney,
 } from '../../core/money/money.ts'
 import type { BankingEvent } from '../../providers/banking/port.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -30,7 +30,7 @@ export function parseEventAmount({ amount, currency: said }: BankingEvent, curre
   const misfit = parsed.success ? amountMismatch(parsed.data, currency) : 'is not an amount'
   if (!parsed.success || misfit !== undefined)
     throw mismatch('no_amount', 'amount', misfit ?? 'is not an amount')
-  const money = moneyOf(currency, parsed.data)
+  const money = toMoney(currency, parsed.data)
   const isTooLarge = money.units > MAX_CENTS * 10n ** BigInt(assetDecimals[currency] - CENT_DECIMALS)
   if (isTooLarge) throw mismatch('amount_too_large', 'amount', 'exceeds the maximum deposit')
   return money

@@ -1,7 +1,7 @@
 /** Terms of payouts: asked of the provider, or those of a quote that it keeps to. A quote is for one recipient, and is used once. */
 import type { NewId } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { moneyOf } from '../../core/money/money.ts'
+import { toMoney } from '../../core/money/money.ts'
 import type { BankingProvider, PayoutQuote } from '../../providers/banking/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { requireArrival } from './admit-payout.ts'
@@ -36,8 +36,8 @@ export async function agreeTerms(
   const { currency } = recipient
   const asked =
     amount === undefined
-      ? { asset, recipientUnits: moneyOf(currency, recipientAmount ?? '').units }
-      : { money: moneyOf(asset, amount) }
+      ? { asset, recipientUnits: toMoney(currency, recipientAmount ?? '').units }
+      : { money: toMoney(asset, amount) }
   const terms = await bankingProvider.quotePayout({ ...asked, currency }, now)
   requireArrival(terms)
   return terms

@@ -5,7 +5,7 @@ import { payoutStatuses } from '../../../policies/banking/payout-states.ts'
 import type { Page } from '../../core/base/page.ts'
 import { seal, unseal } from '../../core/base/seal.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
-import { type Asset, assetDecimals, decimalOf, type Money } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, type Money, toDecimal } from '../../core/money/money.ts'
 import { payoutCurrencies } from '../../providers/banking/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { PayoutTable } from '../../storage/schema.ts'
@@ -92,11 +92,11 @@ export function viewPayout(payout: Payout, memo: string | null): z.input<typeof 
     id,
     status,
     recipientId,
-    amount: decimalOf(money),
+    amount: toDecimal(money),
     asset: money.asset === 'USD' ? 'USD' : 'USDC',
-    fee: decimalOf({ asset: money.asset, units: fee }),
+    fee: toDecimal({ asset: money.asset, units: fee }),
     currency,
-    recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
+    recipientAmount: toDecimal({ asset: currency, units: recipientUnits }),
     rate,
     eta: payout.eta.toISOString(),
     decisionId,

@@ -9,7 +9,7 @@ import { lockUnits } from '../../books/ledger/balances.ts'
 import { post } from '../../books/ledger/post.ts'
 import { BANK } from '../../books/spending/sources.ts'
 import type { Log } from '../../core/base/log.ts'
-import { decimalOf, type Money } from '../../core/money/money.ts'
+import { type Money, toDecimal } from '../../core/money/money.ts'
 import { minimum } from '../../core/money/shares.ts'
 import type { Connection } from '../../storage/database.ts'
 
@@ -47,7 +47,7 @@ export async function reverseDeposit(
     at,
   })
   log.error(
-    { depositId: id, asset, owed: decimalOf(owed) },
+    { depositId: id, asset, owed: toDecimal(owed) },
     'a reversed deposit exceeds the balance: the rest is a debt of its owner',
   )
   return debt

@@ -1,7 +1,7 @@
 /** An owner approves terms, not a URL: an approved call pays them or nothing. */
 import { z } from 'zod'
 import { Failure } from '../../core/failures/failure.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
@@ -28,8 +28,8 @@ export async function requireApprovedTerms(
   const { found } = approved.parse(facts)
   if (found.payTo === payTo && found.asset === asset && units <= BigInt(found.units)) return
   const [then, now] = [
-    `${decimalOf({ asset: found.asset, units: BigInt(found.units) })} ${found.asset} to ${found.payTo}`,
-    `${decimalOf({ asset, units })} ${asset} to ${payTo}`,
+    `${toDecimal({ asset: found.asset, units: BigInt(found.units) })} ${found.asset} to ${found.payTo}`,
+    `${toDecimal({ asset, units })} ${asset} to ${payTo}`,
   ]
   throw new Failure(
     'terms_not_payable',

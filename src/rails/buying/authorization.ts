@@ -10,7 +10,7 @@ import type { Json } from '../../core/base/json.ts'
 import { derivedSeed } from '../../core/base/seal.ts'
 import { signedPaymentTypes as types } from '../../core/base/signed-payment-types.ts'
 import { type Address, type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
-import { mppCredential, nonceOfChallenge } from './mpp.ts'
+import { deriveChallengeNonce, mppCredential } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
 
 /** Never stale: a purse has one key for ever. Deriving the address takes as long as signing. */
@@ -26,7 +26,7 @@ export function purseKey(dataKey: Uint8Array, purseId: string): LocalAccount {
 }
 
 /** The only nonce of a purchase: our choice, except where the protocol prescribes it. */
-export function nonceOfPurchase({
+export function derivePurchaseNonce({
   purchaseId,
   protocol,
   offer,
@@ -35,7 +35,7 @@ export function nonceOfPurchase({
   protocol: Protocol
   offer: Json
 }): Hex {
-  if (protocol === 'mpp') return nonceOfChallenge(offer)
+  if (protocol === 'mpp') return deriveChallengeNonce(offer)
   return keccak256(stringToHex(`bursar purchase ${purchaseId}`))
 }
 

@@ -1,7 +1,7 @@
 /** The evidence of a purchase: the intent, the decision, what was signed, paid and delivered. A third party can verify it. */
 import { z } from 'zod'
 import { toJson } from '../../core/base/json.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type Purchase, parseKind, toHex } from './store.ts'
@@ -127,7 +127,7 @@ export async function buildEvidence(
       network: purchase.network,
       asset,
       token: purchase.token,
-      amount: decimalOf({ asset, units: purchase.units }),
+      amount: toDecimal({ asset, units: purchase.units }),
       units: purchase.units.toString(),
       payTo: purchase.pay_to,
       offer: z.looseObject({}).parse(toJson(purchase.offer)),

@@ -3,7 +3,7 @@ import type { RateTable } from '../../core/money/rate-table.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer } from '../../providers/public-fetch.ts'
 import type { Connection } from '../../storage/database.ts'
-import { nonceOfPurchase, purseKey } from './authorization.ts'
+import { derivePurchaseNonce, purseKey } from './authorization.ts'
 import { readOffers } from './offers.ts'
 import { isSuccess } from './pay-purchase.ts'
 import { type Acceptance, chooseOffer } from './plan-purchase.ts'
@@ -45,7 +45,7 @@ export async function findOffer(
     )
     const offer = chooseOffer(offers, acceptance, table)
     if (offer.protocol !== 'mpp') return offer
-    const nonce = nonceOfPurchase({ purchaseId: '', ...offer })
+    const nonce = derivePurchaseNonce({ purchaseId: '', ...offer })
     if (!(await isNonceTaken(database, { payer, token: offer.token, nonce }))) return offer
   }
   throw repeatedChallenge()

@@ -88,13 +88,13 @@ export function readMppChallenges(
 }
 
 /** The nonce that a challenge prescribes. */
-export function nonceOfChallenge(offer: Json): Hex {
+export function deriveChallengeNonce(offer: Json): Hex {
   const { id, realm } = challenge.parse(offer)
   return keccak256(stringToHex(`${id}${realm}`))
 }
 
 /** When a challenge ends; null: it does not say. */
-export function endOfChallenge(offer: Json): Date | null {
+export function readChallengeEnd(offer: Json): Date | null {
   const { expires } = challenge.parse(offer)
   return expires === undefined ? null : new Date(expires)
 }

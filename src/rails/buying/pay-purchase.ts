@@ -15,14 +15,14 @@ import type { Database } from '../../storage/database.ts'
 import {
   cancelAuthorization,
   credentialHeader,
-  nonceOfPurchase,
+  derivePurchaseNonce,
   purseKey,
   signPayment,
 } from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
-import { endOfChallenge } from './mpp.ts'
+import { readChallengeEnd } from './mpp.ts'
 import { readOffers } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
@@ -68,7 +68,7 @@ export async function signTerms(
 ): Promise<SignedCredential> {
   const { purchaseId, asset, protocol, offer, seconds, sinceBlock } = terms
   const account = purseKey(settings.dataKey, terms.purseId)
-  const endOfOffer = protocol === 'mpp' ? endOfChallenge(offer) : null
+  const endOfOffer = protocol === 'mpp' ? readChallengeEnd(offer) : null
   const validBefore = Math.min(
     Math.floor(clock().getTime() / 1000) + seconds,
     Math.floor((endOfOffer?.getTime() ?? Number.POSITIVE_INFINITY) / 1000),
@@ -79,7 +79,7 @@ export async function signTerms(
     value: BigInt(terms.units),
     validAfter: 0n,
     validBefore: BigInt(validBefore),
-    nonce: nonceOfPurchase(terms),
+    nonce: derivePurchaseNonce(terms),
   }
   const signature = await signPayment(chain, account, { asset, message })
   const header = JSON.stringify(credentialHeader({ protocol, offer, chainId: chain.id }, message, signature))

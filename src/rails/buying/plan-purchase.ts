@@ -2,11 +2,11 @@
 
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { currencyOf } from '../../core/money/currencies.ts'
-import { decimalOf, decimalOfUnits } from '../../core/money/money.ts'
+import { findCurrency } from '../../core/money/currencies.ts'
+import { formatUnits, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { usdMicrosAt } from '../../core/money/usd-value.ts'
 import type { Offer } from './offers.ts'
@@ -30,11 +30,11 @@ export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerV
     protocol,
     network: network.slice(0, 100),
     asset: asset ?? getAddress(token),
-    amount: asset === null ? decimalOfUnits(units, 0) : decimalOf({ asset, units }),
+    amount: asset === null ? formatUnits(units, 0) : toDecimal({ asset, units }),
     usd:
-      asset === null || currencyOf(table, asset) === undefined
+      asset === null || findCurrency(table, asset) === undefined
         ? null
-        : usdOfMicros(usdMicrosAt(table, { asset, units }).usdMicros),
+        : formatUsd(usdMicrosAt(table, { asset, units }).usdMicros),
     payTo: getAddress(payTo),
     payable: reason === null,
     reason,
@@ -65,7 +65,7 @@ export function chooseOffer(
   const [first] = judged.filter(({ reason }) => reason === null)
   if (first !== undefined) return { ...first, asset }
   const isTooDear = judged.some(({ reason }) => reason === 'over_max_amount')
-  const max = decimalOf({ asset, units: maxUnits })
+  const max = toDecimal({ asset, units: maxUnits })
   throw new Failure(
     'terms_not_payable',
     judged.length === 0

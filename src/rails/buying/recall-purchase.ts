@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
-import { hashOfRequest, type PurchaseRequest } from './request.ts'
+import { hashRequest, type PurchaseRequest } from './request.ts'
 import {
   BUSY_MS,
   claimPurchase,
@@ -73,8 +73,7 @@ async function recallOnce(
     // An unsigned one that is over is ended by a job.
     if (claimed.state === 'reserved') return claimed.is_canceled ? null : await pay(claimed)
     const mayCome = claimed.state === 'settled' || !claimed.is_canceled
-    const mustAsk =
-      claimed.delivered_at === null && mayCome && claimed.request_hash === hashOfRequest(request)
+    const mustAsk = claimed.delivered_at === null && mayCome && claimed.request_hash === hashRequest(request)
     if (mustAsk) return await presentPurchase(parts, claimed, request)
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null

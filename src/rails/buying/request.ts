@@ -90,7 +90,7 @@ export function toSeller({ url }: PurchaseRequest): { readonly seller: string; r
 }
 
 /** Hex SHA-256 of what is asked: method, URL, header fields and body. */
-export function hashOfRequest({ url, method, headers, body = '' }: PurchaseRequest): string {
+export function hashRequest({ url, method, headers, body = '' }: PurchaseRequest): string {
   const fields = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return createHash('sha256')
     .update(JSON.stringify([method, url.href, fields, body]))

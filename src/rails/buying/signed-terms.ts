@@ -2,7 +2,7 @@
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import type { Address } from '../../providers/chain/port.ts'
-import { hashOfRequest, type PurchaseRequest } from './request.ts'
+import { hashRequest, type PurchaseRequest } from './request.ts'
 
 /** A request and the payee of its offer. Asset and amount are those of the signed transfer to the purse. */
 export interface SignableTerms {
@@ -17,7 +17,7 @@ export function describeTerms({ request, payTo }: SignableTerms): Readonly<Recor
   return {
     url: request.url.href,
     method: request.method,
-    requestHash: hashOfRequest(request),
+    requestHash: hashRequest(request),
     payTo: getAddress(payTo),
   }
 }

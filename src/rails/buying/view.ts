@@ -3,7 +3,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { type Delivery, deliveryView, unsealAnswer } from './delivery.ts'
 import { deliverableUntil, type Purchase, parseKind } from './store.ts'
 import { payableAssets, protocols } from './terms.ts'
@@ -63,7 +63,7 @@ function viewShared(purchase: Purchase) {
   const { units, state, delivered_at: deliveredAt } = purchase
   return {
     purchaseId: purchase.id,
-    charged: state === 'settled' ? decimalOf({ asset, units }) : '0',
+    charged: state === 'settled' ? toDecimal({ asset, units }) : '0',
     asset,
     protocol,
     network: purchase.network,
@@ -141,7 +141,7 @@ export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
     url: purchase.url,
     method: purchase.method,
     purpose: purchase.purpose,
-    price: decimalOf({ asset, units: purchase.units }),
+    price: toDecimal({ asset, units: purchase.units }),
     failure: purchase.delivered_at === null ? purchase.failure : null,
     createdAt: purchase.created_at.toISOString(),
   }

@@ -3,7 +3,7 @@
 import { budgetPeriods, budgetRules, type PeriodUsage } from '../../../policies/budget.ts'
 import { maxSingleSpend } from '../../../policies/kyc.ts'
 import type { Policy } from '../../../policies/policy.ts'
-import { usdMicrosOf } from '../../../policies/usd.ts'
+import { toUsdMicros } from '../../../policies/usd.ts'
 import { sumOpenDebts } from '../../books/debts/debts.ts'
 import type { Coverage } from '../../books/spending/coverage.ts'
 import { type OwnerCap, readOwnerCap } from '../../books/spending/owner-cap.ts'
@@ -76,8 +76,8 @@ function keyLimits(policy: Policy | null, { key, keys }: Used): readonly (bigint
   if (policy === null || key === null) return [0n]
   const { perTransaction, approval } = policy
   return [
-    usdMicrosOf(perTransaction.max),
-    approval === undefined ? null : usdMicrosOf(approval.above),
+    toUsdMicros(perTransaction.max),
+    approval === undefined ? null : toUsdMicros(approval.above),
     ...budgetRules(policy).map(({ period, maxMicros, maxCount }) => {
       if (maxCount !== null) return key[period].count < maxCount ? null : 0n
       return maxMicros === null ? null : maxMicros - key[period].usedMicros

@@ -5,7 +5,7 @@ import { PURCHASE_RETRY_MS } from '../../books/approvals/approvals.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { canonicalJson } from '../../core/base/json.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import type { CardAuthorization } from '../../providers/card-processor/port.ts'
 
 /** Maximum open requests of a key: purchases are tried by merchants, and each request is a message to the owner. */
@@ -36,7 +36,7 @@ export function buildApprovalRequest(
       cardId,
       merchant: merchant.name,
       mcc: merchant.mcc,
-      amount: decimalOf({ asset: 'USD', units }),
+      amount: toDecimal({ asset: 'USD', units }),
       currency: 'USD',
       channel,
     }),

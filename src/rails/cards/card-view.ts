@@ -4,7 +4,7 @@ import { cardChannels } from '../../../policies/cards/controls.ts'
 import { controlDirections } from '../../../policies/cards/loosening.ts'
 import type { Directions } from '../../../policies/directions.ts'
 import { untrustedText, untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../core/money/money.ts'
+import { amountMismatch, decimalAmount, toDecimal, toMoney } from '../../core/money/money.ts'
 import { type Card, fundingAssets } from './store.ts'
 
 const limit = z.string().nullable().describe('USD, as a decimal string; null: no limit.')
@@ -52,7 +52,7 @@ export const cardView = z.strictObject({
 cardView.register(z.globalRegistry, { id: 'Card' })
 
 export function viewCard(card: Card): z.output<typeof cardView> {
-  const dollars = (units: bigint | null) => (units === null ? null : decimalOf({ asset: 'USD', units }))
+  const dollars = (units: bigint | null) => (units === null ? null : toDecimal({ asset: 'USD', units }))
   const isOn = (channel: string) => card.channels.includes(channel)
   return {
     id: card.id,
@@ -157,5 +157,5 @@ type ControlName = 'dailyMax' | 'purchaseMax' | 'channels' | 'mccAllow' | 'mccDe
 
 function toCents(decimal: string | null | undefined, before: bigint | null): bigint | null {
   if (decimal === undefined) return before
-  return decimal === null ? null : moneyOf('USD', decimal).units
+  return decimal === null ? null : toMoney('USD', decimal).units
 }

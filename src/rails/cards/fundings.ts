@@ -1,7 +1,7 @@
 /** Funding of card purchases: the owner's assets in order, each at the current rate. */
 
 import { type Coverage, coverageParameters } from '../../books/spending/coverage.ts'
-import { allAssets, type Source, sourcesOf, withEscrow } from '../../books/spending/sources.ts'
+import { allAssets, listSources, type Source, withEscrow } from '../../books/spending/sources.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { CardWithPolicies, FundingAsset } from './store.ts'
@@ -21,7 +21,7 @@ export function listFundings(
     spreadBps,
   }: { table: RateTable; chain: string; coverage: Coverage | null; spreadBps: number },
 ): readonly Funding[] {
-  const sources = sourcesOf(priority, { table, currency: 'USD', chain, spreadBps })
+  const sources = listSources(priority, { table, currency: 'USD', chain, spreadBps })
   return isWalletOurs
     ? sources
     : withEscrow(sources).filter(({ place }) => coverage !== null || place !== chain)
@@ -36,7 +36,7 @@ export function clearingSources(
   { table, chain, spreadBps }: { table: RateTable; chain: string; spreadBps: number },
 ): readonly Source[] {
   const par = { ...table, lost: undefined }
-  return withEscrow(sourcesOf(allAssets(priority), { table: par, currency: 'USD', chain, spreadBps }))
+  return withEscrow(listSources(allAssets(priority), { table: par, currency: 'USD', chain, spreadBps }))
 }
 
 /** Sums the currently available funding in cents, rounded down. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Page } from '../../core/base/page.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { cardReasons } from '../../providers/card-processor/port.ts'
 import type { Connection } from '../../storage/database.ts'
 
@@ -64,7 +64,7 @@ export async function listTransactions(
           .where('units', '>', 0n)
           .orderBy('ordinal')
           .execute()
-  const dollars = (units: bigint) => decimalOf({ asset: 'USD', units })
+  const dollars = (units: bigint) => toDecimal({ asset: 'USD', units })
   return rows.map((row) => ({
     id: row.id,
     status: row.status,
@@ -76,7 +76,7 @@ export async function listTransactions(
     refunded: dollars(row.refunded),
     held: holds
       .filter((hold) => hold.authorization_id === row.id)
-      .map(({ asset, units }) => ({ asset, amount: decimalOf({ asset: parseAsset(asset), units }) })),
+      .map(({ asset, units }) => ({ asset, amount: toDecimal({ asset: parseAsset(asset), units }) })),
     decisionId: row.decision_id,
     createdAt: row.created_at.toISOString(),
   }))

@@ -7,8 +7,8 @@ import { type AuthenticateDecisions, isAuthentic } from '../../books/spending/au
 import {
   type ContentRow,
   contentColumns,
-  contentOf,
   type MadeRow,
+  toContent,
 } from '../../books/spending/decision-content.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import type { Log } from '../../core/base/log.ts'
@@ -67,7 +67,7 @@ async function filterAuthentic<Settlement extends Row>(
 ): Promise<readonly Settlement[]> {
   const kept: Settlement[] = []
   for (const row of rows) {
-    const content = contentOf(row)
+    const content = toContent(row)
     const { settlement, chain, asset, units = '0' } = Object(content.facts)
     const isOurs =
       isAuthentic(settings.dataKey, content, row.mac) &&

@@ -1,7 +1,7 @@
 /** Admission checks and pricing of an order. Read-only; runs before anything is held. */
 import { isStopped } from '../../books/alarms/alarms.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { decimalOf, type Money } from '../../core/money/money.ts'
+import { type Money, toDecimal } from '../../core/money/money.ts'
 import { costRoundedUp, unitsForUp, worthRoundedDown } from '../../core/money/shares.ts'
 import type { Broker } from '../../providers/broker/port.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -77,7 +77,7 @@ export async function admitOrder(
 function requireFitting(side: 'buy' | 'sell', notional: Money): void {
   if (side === 'buy' && notional.units < MIN_CENTS) throw tooSmall(notional)
   if (notional.units > MAX_CENTS)
-    throw buildRejection('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+    throw buildRejection('notional_too_large', `${toDecimal(notional)} USD is more than 1,000,000.00 USD.`)
 }
 
 /** Worth of a quantity, rounded up to the cent. */
@@ -113,7 +113,7 @@ function quantityToSell(notional: Money, price: bigint, owned: bigint): bigint {
 }
 
 function tooSmall(notional: Money): Failure {
-  return buildRejection('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
+  return buildRejection('notional_too_small', `${toDecimal(notional)} USD is less than 1.00 USD.`)
 }
 
 const hints: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** An order as its owner sees it. */
 import { z } from 'zod'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { priceText, quantityText } from '../../core/money/shares.ts'
 import type { Order } from './order.ts'
 
@@ -39,7 +39,7 @@ export function viewOrder(order: Order): z.input<typeof orderView> {
     symbol: order.symbol,
     side: order.side,
     type: order.type,
-    notional: decimalOf({ asset: 'USD', units: order.notional }),
+    notional: toDecimal({ asset: 'USD', units: order.notional }),
     qty: qty === null ? null : quantityText(qty),
     sizedAt: qty === null ? null : priceText(sizingPrice(order)),
     // The gateway places a `new` order eventually, whether or not the broker has it already.

@@ -1,7 +1,7 @@
 /** Positions: the ledger holds the quantity of shares; this table holds their cost. */
 import { sql } from 'kysely'
 import { available, held } from '../../books/ledger/accounts.ts'
-import { nameOfValue, toShares } from '../../core/money/shares.ts'
+import { nameValue, toShares } from '../../core/money/shares.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { BROKER } from './order.ts'
 
@@ -73,7 +73,7 @@ export async function readPositions(
     .execute()
   const costBySymbol = new Map(costs.map((row) => [row.symbol, row.cost]))
   return rows
-    .map(({ asset, qty }) => ({ symbol: nameOfValue({ asset }), qty }))
+    .map(({ asset, qty }) => ({ symbol: nameValue({ asset }), qty }))
     .map((row) => ({ ...row, cost: costBySymbol.get(row.symbol) ?? 0n }))
     .filter(({ qty }) => qty > 0n || symbol !== undefined)
 }

@@ -4,7 +4,7 @@
  * fees and gas.
  */
 import { Failure } from '../../core/failures/failure.ts'
-import { decimalOfUnits } from '../../core/money/money.ts'
+import { formatUnits } from '../../core/money/money.ts'
 import { worthInMicros } from '../../core/money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../../providers/swap-aggregator/port.ts'
 import { validateOffer } from './judge-offer.ts'
@@ -57,7 +57,7 @@ function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed'
       retryAfter: 60,
       hint: 'Contact the operator.',
     })
-  const amount = decimalOfUnits(amountIn, from.decimals)
+  const amount = formatUnits(amountIn, from.decimals)
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
   const detail = `No aggregator offers a route from ${amount} ${nameToken(from)} to ${nameToken(to)} (${reasons}).`
   if (failed.every(({ reason }) => permanentReasons.has(reason)))

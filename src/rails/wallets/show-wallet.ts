@@ -1,12 +1,12 @@
 /** The wallet as in spec 2.1: address, modules and balances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getAddress } from 'viem'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { escrowPlace } from '../../books/ledger/accounts.ts'
 import { balances } from '../../books/ledger/balances.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
-import { decimalOf, type Money, type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import { type Money, type Stablecoin, stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { worthInMicros } from '../../core/money/usd-value.ts'
 import type { Chains } from '../../providers/chain/chains.ts'
@@ -63,12 +63,12 @@ export async function showWallet(
       const row = booked.find(({ place, asset }) => place === chain && asset === token)
       return {
         token,
-        amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
-        held: decimalOf({ asset: token, units: row?.held ?? 0n }),
+        amount: toDecimal({ asset: token, units: row?.available ?? 0n }),
+        held: toDecimal({ asset: token, units: row?.held ?? 0n }),
         usd: formatWorth(table, { asset: token, units: (row?.available ?? 0n) + (row?.held ?? 0n) }),
         ...(row === undefined || row.frozen === 0n
           ? {}
-          : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
+          : { shortfall: toDecimal({ asset: token, units: row.frozen }) }),
         chain,
       }
     }),
@@ -76,7 +76,7 @@ export async function showWallet(
       const rows = booked.filter((row) => row.asset === asset && row.place.startsWith(escrowPlace('')))
       const units = rows.reduce((sum, { available, held }) => sum + available + held, 0n)
       const money = { asset, units }
-      return units === 0n ? [] : [{ asset, amount: decimalOf(money), usd: formatWorth(table, money) }]
+      return units === 0n ? [] : [{ asset, amount: toDecimal(money), usd: formatWorth(table, money) }]
     }),
   }
 }
@@ -118,5 +118,5 @@ async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly Wa
 /** Worth in USD; null without a rate. */
 export function formatWorth(table: RateTable, money: Money): string | null {
   const micros = worthInMicros(table, money)
-  return micros === null ? null : usdOfMicros(micros)
+  return micros === null ? null : formatUsd(micros)
 }

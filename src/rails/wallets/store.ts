@@ -52,7 +52,7 @@ export interface OnChain {
 const MAX_ADDRESSES = 1_000
 
 /** Builds the chain operation of a transfer. */
-export function operationOf(transfer: Transfer): AuthorizedOperation {
+export function toOperation(transfer: Transfer): AuthorizedOperation {
   const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
   return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
 }
@@ -80,7 +80,7 @@ export async function findEscrow({ kysely }: Connection, accountId: string): Pro
     .select('escrow')
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined || row.escrow === null ? undefined : addressOf(row.escrow)
+  return row === undefined || row.escrow === null ? undefined : toAddress(row.escrow)
 }
 
 export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
@@ -89,7 +89,7 @@ export async function findWallet(database: Connection, accountId: string): Promi
     .select('address')
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : addressOf(row.address)
+  return row === undefined ? undefined : toAddress(row.address)
 }
 
 export async function findOwnedWallet(
@@ -101,7 +101,7 @@ export async function findOwnedWallet(
     .select(['address', 'origin', 'owner', 'card_cover'])
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
+  return row === undefined ? undefined : { ...parseWallet(accountId, row), address: toAddress(row.address) }
 }
 
 /** Finds the account whose wallet has this address, in our own books. */
@@ -127,7 +127,7 @@ export async function findWalletsByAddress(
       .select(['account_id', 'address'])
       .where('address', 'in', distinct.slice(start, start + MAX_ADDRESSES))
       .execute()
-    for (const row of rows) found.set(addressOf(row.address), row.account_id)
+    for (const row of rows) found.set(toAddress(row.address), row.account_id)
   }
   return found
 }
@@ -150,7 +150,7 @@ export async function insertWallet(
 }
 
 /** Lists the next wallets, ordered by account id. */
-export async function pageOfWallets(
+export async function readWalletPage(
   database: Connection,
   after: string,
   limit: number,
@@ -162,12 +162,12 @@ export async function pageOfWallets(
     .orderBy('account_id')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
+  return rows.map((row) => ({ accountId: row.account_id, address: toAddress(row.address) }))
 }
 
 export async function allWallets(database: Connection): Promise<{ accountId: string; address: Address }[]> {
   const rows = await database.kysely.selectFrom('wallet').select(['account_id', 'address']).execute()
-  return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
+  return rows.map((row) => ({ accountId: row.account_id, address: toAddress(row.address) }))
 }
 
 /**
@@ -198,7 +198,7 @@ const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_c
 export function walletWritten(accountId: string, written: Json | null): Wallet | undefined {
   if (written === null) return undefined
   const { card_cover, ...owners } = writtenWallet.parse(written)
-  return walletOf(accountId, { ...owners, card_cover: BigInt(card_cover) })
+  return parseWallet(accountId, { ...owners, card_cover: BigInt(card_cover) })
 }
 
 /** Updates a transfer. A completed transfer never changes again. */
@@ -346,14 +346,14 @@ export async function findTransferOfDecision(
 function parseTransfer(row: Selectable<TransferTable> & WalletColumns): Transfer {
   return {
     id: row.id,
-    wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : walletOf(row.account_id, row),
+    wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : parseWallet(row.account_id, row),
     authorization: authorization.parse(row.authorized),
     signer: row.signer,
     validUntil: row.valid_until,
     decisionId: row.decision_id,
-    token: stablecoinOf(row.token),
+    token: parseStablecoin(row.token),
     units: row.units,
-    destination: addressOf(row.destination),
+    destination: toAddress(row.destination),
     chain: row.chain,
     state: row.state,
     transactionHash: row.transaction_hash === null ? null : toHex(row.transaction_hash),
@@ -368,7 +368,10 @@ export interface WalletColumns {
   readonly card_cover: bigint
 }
 
-export function walletOf(accountId: string, { origin, owner, card_cover: cardCover }: WalletColumns): Wallet {
+export function parseWallet(
+  accountId: string,
+  { origin, owner, card_cover: cardCover }: WalletColumns,
+): Wallet {
   return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner), cardCover }
 }
 
@@ -376,12 +379,12 @@ function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 
-export function addressOf(text: string): Address {
+export function toAddress(text: string): Address {
   return toHex(text)
 }
 
 /** Parses a stored stablecoin symbol. @throws Error for an unknown symbol. */
-export function stablecoinOf(text: string): Stablecoin {
+export function parseStablecoin(text: string): Stablecoin {
   const known = stablecoins.find((symbol) => symbol === text)
   if (known === undefined) throw new Error(`the stored symbol ${text} is not a known stablecoin`)
   return known

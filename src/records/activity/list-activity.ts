@@ -4,10 +4,10 @@
  */
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { partOperations } from '../../books/spending/part-operations.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
-import { type Asset, assetDecimals, decimalOf, type Money } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, type Money, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { worthInMicros } from '../../core/money/usd-value.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
@@ -303,7 +303,7 @@ const asset = z.custom<Asset>((name) => typeof name === 'string' && name in asse
 function toEntry(row: Row, table: RateTable): ActivityEntry {
   const { counterparty, units, asked_units: askedUnits } = row
   const symbol = asset.parse(row.asset)
-  const formatAmount = (of: bigint) => decimalOf({ asset: symbol, units: of })
+  const formatAmount = (of: bigint) => toDecimal({ asset: symbol, units: of })
   const isVoid = voidStatuses.has(row.status)
   const moved = isVoid ? 0n : units
   const intended = askedUnits ?? units
@@ -334,7 +334,7 @@ function toEntry(row: Row, table: RateTable): ActivityEntry {
 
 /** @param micros value that the decision counted; null: none. */
 function toUsd(table: RateTable, money: Money, micros: bigint | null): string | null {
-  if (money.asset === 'USD') return decimalOf(money)
+  if (money.asset === 'USD') return toDecimal(money)
   const worth = micros ?? worthInMicros(table, money)
-  return worth === null ? null : usdOfMicros(worth)
+  return worth === null ? null : formatUsd(worth)
 }

@@ -1,7 +1,7 @@
 /** Judges decisions that are not sealed yet. */
 
 import { isAuthentic } from '../../books/spending/authenticate.ts'
-import { timeOfId } from '../../core/base/ids.ts'
+import { readIdTime } from '../../core/base/ids.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type UnsealedDecision, unsealedPages } from './store.ts'
 
@@ -34,7 +34,7 @@ export function judgeDecision(dataKey: Uint8Array, { content, mac }: UnsealedDec
       ? { verdict: 'wait' }
       : { verdict: 'refuse', fault: 'unauthenticated' }
   if (!isAuthentic(dataKey, content, mac)) return { verdict: 'refuse', fault: 'not_authentic' }
-  const idTime = timeOfId(content.decisionId)?.getTime()
+  const idTime = readIdTime(content.decisionId)?.getTime()
   if (idTime === undefined || Math.abs(idTime - at) > ID_TOLERANCE_MS)
     return { verdict: 'refuse', fault: 'id_of_another_time' }
   const fault = age > SEALED_WITHIN_MS ? 'sealed_late' : age < -AHEAD_MS ? 'dated_ahead' : null

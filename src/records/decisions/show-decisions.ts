@@ -1,9 +1,9 @@
 /** Reads an account's decisions. */
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { isAuthentic } from '../../books/spending/authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from '../../books/spending/decision-content.ts'
+import { type ContentRow, contentColumns, toContent } from '../../books/spending/decision-content.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
@@ -98,7 +98,7 @@ export async function showDecisions(
   const { rows, nextCursor } = cutPage(found, page)
   const key = await deriveSigningKey(settings.dataKey)
   const decisions = rows.map(async (row) => {
-    const content = contentOf(row)
+    const content = toContent(row)
     const isOurs = isAuthentic(settings.dataKey, content, row.mac)
     const receipt =
       row.receipt ?? (isOurs ? await signReceipt(key, { issuer: settings.origin, content }) : null)
@@ -151,7 +151,7 @@ const shownFacts = z
   })
 const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])
 
-function viewDecision(content: ReturnType<typeof contentOf>) {
+function viewDecision(content: ReturnType<typeof toContent>) {
   const { usdMicros, counterparty, found, ...facts } = shownFacts.parse(content.facts)
   return {
     decisionId: content.decisionId,
@@ -162,7 +162,7 @@ function viewDecision(content: ReturnType<typeof contentOf>) {
     ...facts,
     ...found,
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
-    usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
+    usd: usdMicros === null ? null : formatUsd(BigInt(usdMicros)),
     policyVersion: content.policyVersion,
     policyHash: content.policyHash,
     violations: shownViolations.parse(content.violations),

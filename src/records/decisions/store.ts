@@ -3,8 +3,8 @@
 import {
   type ContentRow,
   contentColumns,
-  contentOf,
   type DecisionContent,
+  toContent,
 } from '../../books/spending/decision-content.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { FIRST_PREVIOUS } from './chain.ts'
@@ -99,7 +99,7 @@ export async function readUnsealed(
   ids: readonly string[],
 ): Promise<UnsealedDecision[]> {
   const rows = await database.call<ContentRow & { mac: string | null }>(unsealedByIds, [ids])
-  return rows.map((row) => ({ content: contentOf(row), mac: row.mac }))
+  return rows.map((row) => ({ content: toContent(row), mac: row.mac }))
 }
 
 const newestSeal: Statement = {
@@ -171,7 +171,7 @@ export async function readSealed(
     previous: row.previous,
     hash: row.hash,
     receipt: row.receipt,
-    content: row.id === null ? null : contentOf(row),
+    content: row.id === null ? null : toContent(row),
   }))
 }
 

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import type { Json } from '../../core/base/json.ts'
-import { type Asset, assetDecimals, decimalOf } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, toDecimal } from '../../core/money/money.ts'
 
 const amount = z.string().describe('Decimal string of the asset.')
 const asset = z.string().describe('Asset by symbol.')
@@ -392,7 +392,7 @@ function shownData(stored: Readonly<Record<string, Json>>): Record<string, Json>
       if (name === 'expiresAt' || name === 'failingSince')
         return [name, new Date(String(value)).toISOString()]
       if (!/(^u|U)nits$/.test(name)) return [name, value]
-      const shown = decimalOf({ asset: knownAsset.parse(stored.asset), units: BigInt(String(value)) })
+      const shown = toDecimal({ asset: knownAsset.parse(stored.asset), units: BigInt(String(value)) })
       return [name.replace('units', 'amount').replace('Units', 'Amount'), shown]
     }),
   )

@@ -4,7 +4,7 @@
  */
 import { alarmDomains } from '../../books/alarms/alarms.ts'
 import type { Clock } from '../../core/base/clock.ts'
-import { decimalOf, stablecoins } from '../../core/money/money.ts'
+import { stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Gauge } from '../../providers/metrics/port.ts'
 import type { Database, Statement } from '../../storage/database.ts'
@@ -97,7 +97,7 @@ async function readStored(
       name: 'card_float_usd',
       help: 'What cards have promised of wallets that their owners can empty, in US dollars: at most CARD_FLOAT for each account.',
       labels: {},
-      value: Number(decimalOf({ asset: 'USDC', units: float.micros })),
+      value: Number(toDecimal({ asset: 'USDC', units: float.micros })),
     },
     ...alarmDomains.map((domain) => ({
       name: 'alarms',
@@ -113,7 +113,7 @@ async function readStored(
           help: 'Total difference between ledger and chain over all wallets, in whole coins.',
           labels: { asset, chain },
           // For display and alerts only, so a float is acceptable.
-          value: Number(decimalOf({ asset, units: units.get(namePosition({ chain, token: asset })) ?? 0n })),
+          value: Number(toDecimal({ asset, units: units.get(namePosition({ chain, token: asset })) ?? 0n })),
         },
         {
           name: 'ledger_drift_wallets',
@@ -126,7 +126,7 @@ async function readStored(
           help: 'Total booked money that the chain no longer holds, in whole coins. Alert above zero.',
           labels: { asset, chain },
           value: Number(
-            decimalOf({ asset, units: missing.get(namePosition({ chain, token: asset })) ?? 0n }),
+            toDecimal({ asset, units: missing.get(namePosition({ chain, token: asset })) ?? 0n }),
           ),
         },
       ]),

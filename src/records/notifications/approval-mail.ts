@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { readOwnerCap } from '../../books/spending/owner-cap.ts'
 import { showUsage } from '../../books/spending/usage.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -128,7 +128,7 @@ function describeApproval(approval: {
 function describeSpend(operation: string, stored: unknown, budget: string): string[] {
   const { asset, amount, usdMicros, payee } = readFacts(operation, stored)
   // Valued at zero only before the terms of a seller are known.
-  const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${usdOfMicros(BigInt(usdMicros))} USD)`
+  const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${formatUsd(BigInt(usdMicros))} USD)`
   return [
     `Amount: ${amount} ${asset}${usd}`,
     ...(payee === null ? [] : [`To: ${quoteText(payee)}`]),
@@ -186,6 +186,6 @@ async function sharedBudgetLeft(database: Connection, accountId: string, now: Da
   return periods.flatMap(([{ maxMicros, usedMicros }, period]) => {
     if (maxMicros === null) return []
     const left = maxMicros > usedMicros ? maxMicros - usedMicros : 0n
-    return [`${usdOfMicros(left)} USD ${period} for all agents together`]
+    return [`${formatUsd(left)} USD ${period} for all agents together`]
   })
 }

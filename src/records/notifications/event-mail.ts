@@ -1,6 +1,6 @@
 /** Mails about events other than requests for approval. */
 import { z } from 'zod'
-import { type Asset, assetDecimals, decimalOf } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, toDecimal } from '../../core/money/money.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { MailText } from './approval-mail.ts'
 import type { ClaimedEvent } from './queue.ts'
@@ -51,7 +51,7 @@ const kinds: Readonly<Record<string, MailKind>> = {
       const [frozen, uncovered] = [frozenUnits, uncoveredUnits].map(BigInt)
       if (!frozen && !uncovered)
         return `${at.toISOString()}: the missing ${asset} of your wallet is covered again.`
-      const [missing, held] = [frozen, uncovered].map((units = 0n) => decimalOf({ asset, units }))
+      const [missing, held] = [frozen, uncovered].map((units = 0n) => toDecimal({ asset, units }))
       return `${at.toISOString()}: the chain holds less ${asset} than the books of your wallet. ${missing} ${asset} cannot be spent, and ${held} ${asset} of open spends is not covered.`
     },
     advice: (site) => `See your wallet at ${site}/.`,

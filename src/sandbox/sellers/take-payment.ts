@@ -1,5 +1,5 @@
 import { parseAbi } from 'viem'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { type Address, type Chain, type Hex, isRefusedCall } from '../../providers/chain/port.ts'
 
 /** A signed EIP-3009 transfer, as a buyer sent it. @see https://eips.ethereum.org/EIPS/eip-3009 */
@@ -66,7 +66,7 @@ async function explainRefusal(
 ): Promise<string> {
   const balance = await chain.readBalance('USDC', from)
   if (balance >= units) return error.message
-  const [has, due] = [balance, units].map((amount) => decimalOf({ asset: 'USDC', units: amount }))
+  const [has, due] = [balance, units].map((amount) => toDecimal({ asset: 'USDC', units: amount }))
   return `the payer ${from} has ${has} USDC, and ${due} are due`
 }
 

@@ -1,6 +1,6 @@
 /** Authenticates requests. Each request may carry exactly one credential. */
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
-import { namesOfOrigin } from '../../core/base/origins.ts'
+import { listOriginNames } from '../../core/base/origins.ts'
 import type { Account, KnownBrowser, Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Services, Settings } from '../../kernel/context.ts'
@@ -278,7 +278,7 @@ function parseBearer(authorization: string | undefined): Credential[] {
 /** Browsers attach cookies to cross-site requests; only pages of this origin may make changes with them. */
 function requireSameSite(c: HttpContext, origin: string): void {
   const from = c.req.header('origin')
-  const origins = namesOfOrigin(origin)
+  const origins = listOriginNames(origin)
   const isSameOrigin =
     from === undefined ? c.req.header('sec-fetch-site') === 'same-origin' : origins.includes(from)
   if (!isSameOrigin)
@@ -296,7 +296,7 @@ function requireSameSite(c: HttpContext, origin: string): void {
  * Clients that are not browsers send no Origin. @throws Failure `cross_site_request`.
  */
 export function requireSameSitePage(c: HttpContext, origin: string): void {
-  const origins = namesOfOrigin(origin)
+  const origins = listOriginNames(origin)
   const from = c.req.header('origin')
   const site = c.req.header('sec-fetch-site') ?? 'none'
   if (from === undefined ? site === 'none' || site === 'same-origin' : origins.includes(from)) return

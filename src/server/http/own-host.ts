@@ -3,14 +3,14 @@
  * from a local browser, but its Host header shows its own name.
  */
 
-import { isLoopbackHost, namesOfOrigin } from '../../core/base/origins.ts'
+import { isLoopbackHost, listOriginNames } from '../../core/base/origins.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Settings } from '../../kernel/context.ts'
 import type { HttpContext } from './request.ts'
 
 /** @returns a check that throws Failure `cross_site_request`. */
 export function ownHostCheck({ origin, mode }: Pick<Settings, 'origin' | 'mode'>): (c: HttpContext) => void {
-  const hosts = new Set(namesOfOrigin(origin).map((name) => new URL(name).host))
+  const hosts = new Set(listOriginNames(origin).map((name) => new URL(name).host))
   return (c) => {
     const { incoming } = c.env ?? {}
     // Without a listener the app is called in-process.

@@ -3,7 +3,7 @@
 import { collectDebt, type DebtCollectionDependencies, dueDebts } from '../../books/debts/debts.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import type { Rates } from '../../providers/rates/port.ts'
 import type { Database } from '../../storage/database.ts'
 
@@ -32,7 +32,7 @@ export async function collectDebts(
         collectDebt({ ...parts, database: connection }, debt, { table, at: clock() }),
       )
       const { asset, id: debtId } = debt
-      if (units > 0n) log.info({ debtId, asset, amount: decimalOf({ asset, units }) }, 'a debt was collected')
+      if (units > 0n) log.info({ debtId, asset, amount: toDecimal({ asset, units }) }, 'a debt was collected')
     } catch (err) {
       log.error({ err, debtId: debt.id }, 'collecting a debt failed')
     }

@@ -1,8 +1,8 @@
 /** Compares ledger and chain in an endless cycle, one page of wallets per round. */
-import { decimalOf } from '../../core/money/money.ts'
+import { toDecimal } from '../../core/money/money.ts'
 import { findDifferingWallets } from '../../rails/wallets/reconcile/find-differing-wallets.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../../rails/wallets/reconcile/reconcile.ts'
-import { pageOfWallets } from '../../rails/wallets/store.ts'
+import { readWalletPage } from '../../rails/wallets/store.ts'
 
 /** Wallets per round; each wallet costs the node four reads. */
 const PAGE = 100
@@ -16,7 +16,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
   const alarmed = new Set<string>()
   let after = ''
   return async (signal) => {
-    const wallets = await pageOfWallets(database, after, PAGE)
+    const wallets = await readWalletPage(database, after, PAGE)
     const differing = await findDifferingWallets(parts, wallets)
     for (const wallet of differing) {
       if (signal.aborted) break
@@ -26,7 +26,7 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
         return []
       })
       for (const { token, booked, onChain } of missing) {
-        const [inBooks, onChainAmount] = [booked, onChain].map((units) => decimalOf({ asset: token, units }))
+        const [inBooks, onChainAmount] = [booked, onChain].map((units) => toDecimal({ asset: token, units }))
         const alarm = `${address} ${token} ${inBooks} ${onChainAmount}`
         if (alarmed.has(alarm)) continue
         alarmed.add(alarm)

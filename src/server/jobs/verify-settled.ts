@@ -14,7 +14,7 @@ import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome
 import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/relay-outcome.ts'
 import { resendRelay } from '../../rails/wallets/relays/relay-payment.ts'
 import { relaysConfirmedSince, updateRelayTransaction } from '../../rails/wallets/relays/relay-store.ts'
-import { operationOf, transfersConfirmedSince, updateTransferTransaction } from '../../rails/wallets/store.ts'
+import { toOperation, transfersConfirmedSince, updateTransferTransaction } from '../../rails/wallets/store.ts'
 import { reverseTransfer } from '../../rails/wallets/transfers/reverse-transfer.ts'
 import { requireAuthentic } from '../../rails/wallets/transfers/transfer-mac.ts'
 
@@ -79,7 +79,7 @@ async function repeatTransfer(
   { database, chain, log, clock, settings, requireSameChain }: VerifyingParts,
   transfer: ConfirmedTransfer,
 ): Promise<boolean> {
-  const operation = operationOf(transfer)
+  const operation = toOperation(transfer)
   const outcome = await operationOutcome(chain, operation, 0)
   if (outcome.status === 'confirmed') {
     const { transactionHash } = outcome

@@ -8,7 +8,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, place, spendOf } from '../spending/scene.ts'
+import { buildSpend, noon, openAccount, place } from '../spending/scene.ts'
 
 const owner = fc.nat({ max: 2 })
 const units = fc.bigInt({ min: 1n, max: 40n })
@@ -55,7 +55,7 @@ onBothEngines('the books', (database) => {
             }).catch((error: unknown) => expect(error).toBeInstanceOf(Failure))
           } else if (taken.do === 'reserve') {
             const money = { asset: taken.asset, units: taken.units }
-            const request = spendOf({ accountId: owners[taken.owner] ?? '', keyId: null }, taken.units, {
+            const request = buildSpend({ accountId: owners[taken.owner] ?? '', keyId: null }, taken.units, {
               money,
             })
             await reserveSpend(database(), request)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { available, external, held, revenue } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem, balances } from '../../../src/books/ledger/balances.ts'
+import { balances, readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { type Posting, post } from '../../../src/books/ledger/post.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -28,9 +28,9 @@ onBothEngines('post', (database) => {
     expect(await balances(database(), bob)).toEqual([
       { place: 'base', asset: 'USDC', available: 89n, held: 0n, frozen: 0n },
     ])
-    expect(await balanceOfSystem(database(), external('base'), 'USDC')).toBe(-100n)
-    expect(await balanceOfSystem(database(), revenue('fees'), 'USDC')).toBe(1n)
-    expect(await balanceOfSystem(database(), revenue('fees'), 'EUR')).toBe(0n)
+    expect(await readSystemBalance(database(), external('base'), 'USDC')).toBe(-100n)
+    expect(await readSystemBalance(database(), revenue('fees'), 'USDC')).toBe(1n)
+    expect(await readSystemBalance(database(), revenue('fees'), 'EUR')).toBe(0n)
   })
 
   it('rejects an overdraft, with decimals in the message, and changes nothing', async () => {

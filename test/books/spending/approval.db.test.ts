@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { onBothEngines } from '../../engines.ts'
-import { openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
+import { buildSpend, openAccount, openKey, readUsage, unlimited } from './scene.ts'
 
 const needed = { needsApproval: true }
 const approved = { isApproved: true }
@@ -13,11 +13,11 @@ onBothEngines('a spend that needs approval', (database) => {
     const keyId = await openKey(database(), accountId)
     return { accountId, keyId, limits: { ...unlimited, dailyMaxMicros } }
   }
-  const callOf = (keyId: string, fingerprint = 'same') => ({ principal: keyId, key: 'a', fingerprint })
+  const nameCall = (keyId: string, fingerprint = 'same') => ({ principal: keyId, key: 'a', fingerprint })
 
   it('holds nothing, counts nothing and is recorded; a repeat gets the same verdict', async () => {
     const scene = await open()
-    const request = spendOf(scene, 60n, { ...needed, idempotency: callOf(scene.keyId) })
+    const request = buildSpend(scene, 60n, { ...needed, idempotency: nameCall(scene.keyId) })
     const { decisionId } = request
     expect(await reserveSpend(database(), request)).toEqual({
       verdict: 'approval_required',
@@ -25,8 +25,8 @@ onBothEngines('a spend that needs approval', (database) => {
       replayed: false,
     })
     expect(await balances(database(), scene.accountId)).toMatchObject([{ available: 100n, held: 0n }])
-    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    const again = spendOf(scene, 60n, { ...needed, idempotency: callOf(scene.keyId) })
+    expect(await readUsage(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    const again = buildSpend(scene, 60n, { ...needed, idempotency: nameCall(scene.keyId) })
     expect(await reserveSpend(database(), again)).toEqual({
       verdict: 'approval_required',
       decisionId,
@@ -44,11 +44,11 @@ onBothEngines('a spend that needs approval', (database) => {
 
   it('is denied for other violations, and refused without the funds', async () => {
     const scene = await open(50n)
-    expect(await reserveSpend(database(), spendOf(scene, 60n, needed))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 60n, needed))).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'daily_budget' }],
     })
-    expect(await reserveSpend(database(), spendOf(await open(), 101n, needed))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(await open(), 101n, needed))).toMatchObject({
       verdict: 'insufficient_funds',
       available: { units: 100n },
     })
@@ -56,25 +56,25 @@ onBothEngines('a spend that needs approval', (database) => {
 
   it('is held once when it is approved, in place of the requesting call', async () => {
     const scene = await open()
-    const idempotency = callOf(scene.keyId)
-    await reserveSpend(database(), spendOf(scene, 60n, { ...needed, idempotency }))
-    const request = spendOf(scene, 60n, { ...approved, idempotency })
+    const idempotency = nameCall(scene.keyId)
+    await reserveSpend(database(), buildSpend(scene, 60n, { ...needed, idempotency }))
+    const request = buildSpend(scene, 60n, { ...approved, idempotency })
     expect(await reserveSpend(database(), request)).toEqual({
       verdict: 'allow',
       decisionId: request.decisionId,
     })
     for (const changes of [needed, approved])
-      expect(await reserveSpend(database(), spendOf(scene, 60n, { ...changes, idempotency }))).toEqual({
+      expect(await reserveSpend(database(), buildSpend(scene, 60n, { ...changes, idempotency }))).toEqual({
         verdict: 'repeated',
         decisionId: request.decisionId,
       })
-    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 60n, count: 1 })
+    expect(await readUsage(database(), scene.keyId)).toEqual({ usedMicros: 60n, count: 1 })
   })
 
   it('is approved for exactly the requesting call', async () => {
     const scene = await open()
-    await reserveSpend(database(), spendOf(scene, 60n, { ...needed, idempotency: callOf(scene.keyId) }))
-    const other = spendOf(scene, 70n, { ...approved, idempotency: callOf(scene.keyId, 'other') })
+    await reserveSpend(database(), buildSpend(scene, 60n, { ...needed, idempotency: nameCall(scene.keyId) }))
+    const other = buildSpend(scene, 70n, { ...approved, idempotency: nameCall(scene.keyId, 'other') })
     expect(await reserveSpend(database(), other)).toEqual({ verdict: 'fingerprint_mismatch' })
   })
 })

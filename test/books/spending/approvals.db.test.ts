@@ -13,7 +13,7 @@ import {
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const firstPage = { limit: 50, after: null }
@@ -26,7 +26,7 @@ onBothEngines('the approvals of an account', (database) => {
   type Scene = Awaited<ReturnType<typeof open>>
   /** A call that needs approval, with a decision of its own. */
   const openApproval = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
-    const request = spendOf(scene, 1n, { needsApproval: true })
+    const request = buildSpend(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
     const approval = await requestApproval(
       { database: database(), newId },
@@ -99,7 +99,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await openApproval(scene)).isNew).toBe(true)
   })
 
-  it('that were rejected answer the same call for as long as they could have been approved', async () => {
+  it('approvals that were rejected answer the same call for as long as they could have been approved', async () => {
     const scene = await open()
     const { approval } = await openApproval(scene)
     await decide(scene, approval.id, 'rejected')
@@ -133,7 +133,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await openApproval(scene, asked)).approval).toEqual(next)
   })
 
-  it('with an idempotency key belong to one decision, whatever its outcome', async () => {
+  it('approvals with an idempotency key belong to one decision, whatever its outcome', async () => {
     const scene = await open()
     const { approval, decisionId } = await openApproval(scene, { idempotencyKey: 'a' })
     expect((await openApproval(scene, { idempotencyKey: 'a', decisionId })).approval).toEqual(approval)
@@ -149,8 +149,8 @@ onBothEngines('the approvals of an account', (database) => {
 
   it('are one when several processes create one for the same decision concurrently', async () => {
     const scene = await open()
-    const { decisionId } = spendOf(scene, 1n)
-    await reserveSpend(database(), spendOf(scene, 1n, { needsApproval: true, decisionId }))
+    const { decisionId } = buildSpend(scene, 1n)
+    await reserveSpend(database(), buildSpend(scene, 1n, { needsApproval: true, decisionId }))
     const all = await Promise.all(
       Array.from({ length: 4 }, () => openApproval(scene, { idempotencyKey: 'a', decisionId })),
     )
@@ -173,15 +173,15 @@ onBothEngines('the approvals of an account', (database) => {
 
   it('record the time of the last request', async () => {
     const scene = await open()
-    const askedAt = (changes: object = {}) =>
+    const readRequestedAt = (changes: object = {}) =>
       findApprovalRequestedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
-    expect(await askedAt()).toBeUndefined()
+    expect(await readRequestedAt()).toBeUndefined()
     await openApproval(scene)
     await openApproval(scene, { at: after(700) })
     await openApproval(scene, { at: after(900), fingerprint: 'another call' })
-    expect(await askedAt()).toEqual(after(700))
-    expect(await askedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
-    expect(await askedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
+    expect(await readRequestedAt()).toEqual(after(700))
+    expect(await readRequestedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
+    expect(await readRequestedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
   })
 
   it('are listed newest first, in pages and by status', async () => {
@@ -266,12 +266,12 @@ onBothEngines('the approvals of an account', (database) => {
     await decide(scene, rejected, 'rejected', after(10))
     await storeApprovalOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
     await storeApprovalOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
-    const unfinished = async (before: Date) =>
+    const listUnfinished = async (before: Date) =>
       (await unfinishedApprovals(database(), { before, retriedSince: noon, after: '', limit: 50 }))
         .map(({ id }) => id)
         .filter((id) => ids.includes(id))
-    expect(await unfinished(after(11))).toEqual([one, two])
-    expect(await unfinished(after(10))).toEqual([])
+    expect(await listUnfinished(after(11))).toEqual([one, two])
+    expect(await listUnfinished(after(10))).toEqual([])
     expect(
       await unfinishedApprovals(database(), { before: after(11), retriedSince: noon, after: '', limit: 1 }),
     ).toHaveLength(1)

@@ -5,7 +5,7 @@ import type { SpendRequest, TransferRow } from '../../../src/books/spending/spen
 import { newId } from '../../../src/core/base/ids.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, unlimited } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, place, unlimited } from './scene.ts'
 
 const TABLES = [
   'balance',
@@ -33,7 +33,7 @@ const velocity = (seconds: number) => ({
   isJudged: true,
 })
 
-const transferOf = (units: bigint): TransferRow => ({
+const buildTransfer = (units: bigint): TransferRow => ({
   id: newId('tx', noon),
   token: 'USDC',
   units,
@@ -50,8 +50,8 @@ const transferOf = (units: bigint): TransferRow => ({
 
 /** A spend with all that a signed transfer has. */
 const signedSpend = (scene: Scene, units: bigint, place: number): SpendRequest =>
-  spendOf(scene, units, {
-    transfer: transferOf(units),
+  buildSpend(scene, units, {
+    transfer: buildTransfer(units),
     mac: 'b'.repeat(64),
     windows: [velocity(3_600), velocity(86_400)],
     idempotency: { principal: scene.keyId, key: `call ${place}`, fingerprint: 'print' },
@@ -71,21 +71,21 @@ onBothEngines('the rows of a batch', (database) => {
   }
 
   /** Each kind of spend, among others that must be decided by themselves. */
-  const requestsOf = (scene: Scene): readonly SpendRequest[] => {
+  const buildRequests = (scene: Scene): readonly SpendRequest[] => {
     const twin = signedSpend(scene, 3n, 9)
     return [
       signedSpend(scene, 3n, 0),
       signedSpend(scene, 4n, 1),
-      spendOf(scene, 5n, { place: null }),
+      buildSpend(scene, 5n, { place: null }),
       twin,
       // Its key is taken by the spend before it, in the same batch.
       { ...signedSpend(scene, 3n, 9), nonce: undefined },
-      spendOf(scene, 2n, { transfer: null, usdMicros: null }),
-      spendOf(scene, 6n, { needsApproval: true }),
-      spendOf(scene, 7n, { isApproved: true }),
-      spendOf(scene, 1_000n),
-      spendOf({ ...scene, keyId: null }, 8n, { usdMicros: null }),
-      spendOf(scene, 9n, {
+      buildSpend(scene, 2n, { transfer: null, usdMicros: null }),
+      buildSpend(scene, 6n, { needsApproval: true }),
+      buildSpend(scene, 7n, { isApproved: true }),
+      buildSpend(scene, 1_000n),
+      buildSpend({ ...scene, keyId: null }, 8n, { usdMicros: null }),
+      buildSpend(scene, 9n, {
         key: { id: scene.keyId, policyVersion: 1, limits: { ...unlimited, dailyMaxMicros: 30n } },
       }),
       signedSpend(scene, 10n, 2),
@@ -95,21 +95,21 @@ onBothEngines('the rows of a batch', (database) => {
   it('are those of single calls', async () => {
     const alone = await open()
     const together = await open()
-    const first = requestsOf(alone)
+    const first = buildRequests(alone)
     const singles = []
     for (const request of first) singles.push(await reserveSpend(database(), request))
-    const second = requestsOf(together)
+    const second = buildRequests(together)
     const batch = await reserveSpends(database(), second)
     expect(batch.map(({ verdict }) => verdict)).toEqual(singles.map(({ verdict }) => verdict))
     expect(new Set(batch.map(({ verdict }) => verdict)).size).toBe(5)
-    const rows = await rowsOf(database(), alone, first)
+    const rows = await readRows(database(), alone, first)
     expect(rows.filter((row) => row.startsWith('transfer '))).toHaveLength(4)
-    expect(await rowsOf(database(), together, second)).toEqual(rows)
+    expect(await readRows(database(), together, second)).toEqual(rows)
   })
 })
 
 /** All rows that name the scene, as text that does not depend on its ids. */
-async function rowsOf(
+async function readRows(
   database: Connection,
   { accountId, keyId }: Scene,
   requests: readonly SpendRequest[],

@@ -1,13 +1,13 @@
 /** Budgets of weeks and months at their boundaries, in any time zone of the database and of the process. */
 import { afterEach, expect, it } from 'vitest'
-import { type BudgetPeriod, budgetPeriods, budgetRules, periodOf } from '../../../policies/budget.ts'
+import { type BudgetPeriod, budgetPeriods, budgetRules, findPeriod } from '../../../policies/budget.ts'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { readUsage } from '../../../src/books/spending/usage.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { capAccount, openAccount, openKey, spendOf, unlimited } from './scene.ts'
+import { buildSpend, capAccount, openAccount, openKey, unlimited } from './scene.ts'
 
 /** The last one skips midnight when its summer begins. */
 const zones = ['UTC', 'Pacific/Kiritimati', 'America/Santiago']
@@ -55,7 +55,7 @@ onBothEngines('budgets of weeks and months', (database) => {
         expect(rows).toHaveLength(3_288)
         const due = rows.map(({ day }) => ({
           day,
-          ends: budgetPeriods.map((period) => periodOf(period, new Date(day)).end.toISOString()),
+          ends: budgetPeriods.map((period) => findPeriod(period, new Date(day)).end.toISOString()),
         }))
         expect(rows).toEqual(due)
       })
@@ -65,22 +65,22 @@ onBothEngines('budgets of weeks and months', (database) => {
     const scene = await open({ ...unlimited, longer: [] })
     const from = Date.parse('2026-12-20T23:59:59.999Z')
     const days = Array.from({ length: 26 }, (_, index) => new Date(from + index * DAY_MS))
-    for (const at of days) await reserveSpend(database(), spendOf(scene, 1n, { at }))
+    for (const at of days) await reserveSpend(database(), buildSpend(scene, 1n, { at }))
     for (const zone of zones) {
       process.env.TZ = zone
       expect(new Date(2026, 0, 1).getTimezoneOffset() === 0).toBe(zone === 'UTC')
       for (const now of days) {
-        const countOf = (period: BudgetPeriod) => {
-          const { start, end } = periodOf(period, now)
+        const countDays = (period: BudgetPeriod) => {
+          const { start, end } = findPeriod(period, now)
           return days.filter((at) => at >= start && at < end).length
         }
         const usage = await readUsage(database(), { keyId: scene.keyId }, now)
         expect([zone, now, usage.day.count, usage.week.count, usage.month.count]).toEqual([
           zone,
           now,
-          countOf('day'),
-          countOf('week'),
-          countOf('month'),
+          countDays('day'),
+          countDays('week'),
+          countDays('month'),
         ])
       }
     }
@@ -92,7 +92,7 @@ onBothEngines('budgets of weeks and months', (database) => {
     )
     const scene = await open({ ...unlimited, longer: total })
     const decide = async (at: string, units: bigint) =>
-      reserveSpend(database(), spendOf(scene, units, { at: new Date(at) }))
+      reserveSpend(database(), buildSpend(scene, units, { at: new Date(at) }))
     expect(await decide('2024-02-29T12:00:00.000Z', 6_000_000n)).toMatchObject({ verdict: 'allow' })
     const second = await decide('2026-11-22T12:00:00.000Z', 4_000_000n)
     const denial = { verdict: 'deny', violations: [{ rule: 'total_budget', remaining: '0', resetsAt: null }] }
@@ -117,7 +117,7 @@ onBothEngines('budgets of weeks and months', (database) => {
       const decide = (at: string, units: bigint) =>
         database().transaction(async (connection) => {
           await useZone(connection, zone)
-          const verdict = await reserveSpend(connection, spendOf(scene, units, { at: new Date(at) }))
+          const verdict = await reserveSpend(connection, buildSpend(scene, units, { at: new Date(at) }))
           return 'violations' in verdict ? verdict.violations : verdict.verdict
         })
       // Sunday, then Monday.
@@ -148,7 +148,7 @@ onBothEngines('budgets of weeks and months', (database) => {
   it('get back what is released later, where it was counted', async () => {
     const scene = await open()
     const at = new Date('2026-12-31T12:00:00.000Z')
-    const spend = spendOf(scene, 4_000_000n, { at })
+    const spend = buildSpend(scene, 4_000_000n, { at })
     await reserveSpend(database(), spend)
     const usage = (when: string) => readUsage(database(), { keyId: scene.keyId }, new Date(when))
     // New Year’s Day lies in the same week, and in the next month.
@@ -157,15 +157,15 @@ onBothEngines('budgets of weeks and months', (database) => {
     const none = { usedMicros: 0n, count: 0 }
     for (const when of ['2026-12-31', '2027-01-01', '2027-02-01'])
       expect(await usage(when)).toEqual({ day: none, week: none, month: none, life: none })
-    expect((await reserveSpend(database(), spendOf(scene, 4_000_000n, { at }))).verdict).toBe('allow')
+    expect((await reserveSpend(database(), buildSpend(scene, 4_000_000n, { at }))).verdict).toBe('allow')
   })
 
-  it('of an owner hold for all keys together', async () => {
+  it('budgets of an owner hold for all keys together', async () => {
     const scene = await open({ ...unlimited, longer: [] })
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     await capAccount(database(), scene.accountId, null, { week: 5n, month: 8n })
     const decide = async (of: typeof scene, at: string, units: bigint) =>
-      (await reserveSpend(database(), spendOf(of, units, { at: new Date(at) }))).verdict
+      (await reserveSpend(database(), buildSpend(of, units, { at: new Date(at) }))).verdict
     expect(await decide(scene, '2026-11-16T00:00:00.000Z', 3n)).toBe('allow')
     expect(await decide(other, '2026-11-22T23:59:59.999Z', 3n)).toBe('deny')
     expect(await decide(other, '2026-11-22T23:59:59.999Z', 2n)).toBe('allow')
@@ -176,7 +176,7 @@ onBothEngines('budgets of weeks and months', (database) => {
 
   it('deny a spend without a known worth', async () => {
     const scene = await open()
-    expect(await reserveSpend(database(), spendOf(scene, 1n, { usdMicros: null }))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 1n, { usdMicros: null }))).toMatchObject({
       violations: [
         { rule: 'weekly_budget', requested: null },
         { rule: 'monthly_budget', requested: null },

@@ -7,7 +7,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { utcDay } from '../../../src/core/base/clock.ts'
 import { onBothEngines } from '../../engines.ts'
-import { capAccount, deposit, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, capAccount, deposit, openAccount, openKey, place, readUsage } from './scene.ts'
 
 const days = ['2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z'].map((text) => new Date(text))
 const units = fc.bigInt({ min: 1n, max: 60n })
@@ -53,12 +53,12 @@ onBothEngines('budgets', (database) => {
         const keys = [await openKey(database(), accountId), await openKey(database(), accountId)]
         const spends: Spend[] = []
         let deposited = 200n
-        const counted = (day: string) =>
+        const listCounted = (day: string) =>
           spends.filter((spend) => spend.day === day && spend.status !== 'released')
         const funds = () => deposited - sum(spends.filter(({ status }) => status !== 'released'))
 
-        const expected = (key: number, day: string, wanted: bigint): string => {
-          const ofDay = counted(day)
+        const findExpected = (key: number, day: string, wanted: bigint): string => {
+          const ofDay = listCounted(day)
           const ofKey = ofDay.filter((spend) => spend.key === key)
           const rules = [
             limits.dailyMaxMicros !== null && sum(ofKey) + wanted > limits.dailyMaxMicros && 'daily_budget',
@@ -77,8 +77,10 @@ onBothEngines('budgets', (database) => {
             deposited += taken.units
           } else if (taken.do === 'reserve') {
             const at = days[taken.day] ?? new Date(Number.NaN)
-            const request = spendOf({ accountId, keyId: keys[taken.key] ?? '', limits }, taken.units, { at })
-            const due = expected(taken.key, utcDay(at), taken.units)
+            const request = buildSpend({ accountId, keyId: keys[taken.key] ?? '', limits }, taken.units, {
+              at,
+            })
+            const due = findExpected(taken.key, utcDay(at), taken.units)
             const answer = await reserveSpend(database(), request)
             const rules =
               answer.verdict === 'deny' ? ` ${answer.violations.map(({ rule }) => rule).join(' ')}` : ''
@@ -113,8 +115,8 @@ onBothEngines('budgets', (database) => {
 
         for (const [index, keyId] of keys.entries())
           for (const day of days.map(utcDay)) {
-            const ofKey = counted(day).filter(({ key }) => key === index)
-            expect(await usageOf(database(), keyId, day)).toEqual({
+            const ofKey = listCounted(day).filter(({ key }) => key === index)
+            expect(await readUsage(database(), keyId, day)).toEqual({
               usedMicros: sum(ofKey),
               count: ofKey.length,
             })

@@ -4,7 +4,7 @@ import { spendPolicy } from '../../../policies/policy.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, readUsage } from './scene.ts'
 
 const payee = '0x00000000000000000000000000000000000000aa'
 const hour = { cooldownSeconds: 3_600, counterparty: payee }
@@ -21,7 +21,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
     const accountId = await openAccount(database(), units)
     return { accountId, keyId: await openKey(database(), accountId) }
   }
-  const payeesOf = async (keyId: string) =>
+  const readPayees = async (keyId: string) =>
     (
       await database()
         .kysely.selectFrom('payee')
@@ -30,7 +30,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
         .execute()
     ).map(({ counterparty, first_seen_at: firstSeenAt }) => [counterparty, firstSeenAt])
   const request = (scene: { accountId: string; keyId: string }, changes: Partial<SpendRequest>) =>
-    reserveSpend(database(), spendOf(scene, 5n, { ...hour, ...changes }))
+    reserveSpend(database(), buildSpend(scene, 5n, { ...hour, ...changes }))
 
   it('denies the first request, reports its end, and allows spends from then on', async () => {
     const scene = await open()
@@ -49,12 +49,12 @@ onBothEngines('the cool-down of a new payee', (database) => {
       ],
     })
     expect(refused).toMatchObject({ violations: [cooldownViolation(policy, payee, null, noon)] })
-    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
     const early = await request(scene, { at: after(3_599.999) })
     expect(early).toMatchObject({ violations: [cooldownViolation(policy, payee, noon, after(3_599.999))] })
     expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'allow' })
     expect(cooldownViolation(policy, payee, noon, after(3_600))).toBeUndefined()
-    expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
+    expect(await readPayees(scene.keyId)).toEqual([[payee, noon]])
   })
 
   it('records a payee although the request is denied for another reason', async () => {
@@ -71,7 +71,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
       violations: [{ rule: 'asset' }, { rule: 'new_payee_cooldown' }],
     })
     expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'insufficient_funds' })
-    expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
+    expect(await readPayees(scene.keyId)).toEqual([[payee, noon]])
   })
 
   it('is separate for each key', async () => {
@@ -89,7 +89,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
     expect(await request(scene, {})).toMatchObject({
       violations: [{ rule: 'new_payee_cooldown' }, { rule: 'paused' }],
     })
-    expect(await payeesOf(scene.keyId)).toEqual([])
+    expect(await readPayees(scene.keyId)).toEqual([])
     await set('active')
     expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
     expect(await request(scene, { at: after(7_200) })).toMatchObject({ verdict: 'allow' })
@@ -101,7 +101,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
       expect(await request(scene, { counterparty: null, at })).toMatchObject({
         violations: [{ rule: 'new_payee_cooldown', requested: null, resetsAt: null }],
       })
-    expect(await payeesOf(scene.keyId)).toEqual([])
+    expect(await readPayees(scene.keyId)).toEqual([])
   })
 
   it('writes nothing without the rule, for a stale policy and for a repeated call', async () => {
@@ -109,7 +109,7 @@ onBothEngines('the cool-down of a new payee', (database) => {
     expect(await request(scene, { cooldownSeconds: null })).toMatchObject({ verdict: 'allow' })
     const stale = { id: scene.keyId, policyVersion: 9, limits: { dailyMaxMicros: null, dailyMaxCount: null } }
     expect(await request(scene, { key: stale })).toEqual({ verdict: 'stale_policy' })
-    expect(await payeesOf(scene.keyId)).toEqual([])
+    expect(await readPayees(scene.keyId)).toEqual([])
     const idempotency = { principal: scene.keyId, key: 'a', fingerprint: 'same' }
     const first = await request(scene, { idempotency })
     const again = await request(scene, {
@@ -118,6 +118,6 @@ onBothEngines('the cool-down of a new payee', (database) => {
       counterparty: `${payee.slice(0, -1)}b`,
     })
     expect(again).toEqual({ ...first, replayed: true })
-    expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
+    expect(await readPayees(scene.keyId)).toEqual([[payee, noon]])
   })
 })

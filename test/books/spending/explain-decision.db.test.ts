@@ -5,7 +5,7 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const policy = spendPolicy.parse({
   perTransaction: { max: '10' },
@@ -35,7 +35,7 @@ onBothEngines('an explained decision', (database) => {
       asset: 'USDC',
       usdMicros: String(dollars * 1_000_000),
     }
-    const request = spendOf(scene, BigInt(dollars) * 1_000_000n, {
+    const request = buildSpend(scene, BigInt(dollars) * 1_000_000n, {
       facts,
       at,
       decisionId: newId('dec', at),
@@ -45,7 +45,7 @@ onBothEngines('an explained decision', (database) => {
     return request.decisionId
   }
   const after = (ms: number) => new Date(noon.getTime() + ms)
-  const rulesOf = async ({ accountId }: Scene, id: string) => {
+  const readRules = async ({ accountId }: Scene, id: string) => {
     const { rules } = await explainDecision(database(), { id, accountId })
     return Object.fromEntries(rules.map(({ rule, used, result }) => [rule, [used, result]]))
   }
@@ -59,7 +59,7 @@ onBothEngines('an explained decision', (database) => {
     await releaseSpend(database(), { decisionId: back, at: after(3_000) })
     const id = await spend(scene, { at: after(4_000), dollars: 2 })
     await spend(scene, { at: after(5_000), dollars: 9 })
-    expect(await rulesOf(scene, id)).toEqual({
+    expect(await readRules(scene, id)).toEqual({
       per_transaction: [null, 'kept'],
       category: [null, 'kept'],
       daily_budget: ['3', 'kept'],
@@ -72,7 +72,7 @@ onBothEngines('an explained decision', (database) => {
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     await spend(other, { at: after(1_000), dollars: 4 })
     const id = await spend(scene, { at: after(2_000), dollars: 1 })
-    expect((await rulesOf(scene, id)).daily_budget).toEqual(['0', 'kept'])
+    expect((await readRules(scene, id)).daily_budget).toEqual(['0', 'kept'])
   })
 
   it('lists only violated rules once the key has another policy', async () => {
@@ -92,7 +92,7 @@ onBothEngines('an explained decision', (database) => {
 
   it('has no rules of agents when a person spent', async () => {
     const { accountId } = await open()
-    const request = spendOf({ accountId, keyId: null }, 10n, {
+    const request = buildSpend({ accountId, keyId: null }, 10n, {
       facts: { category: 'transfer', amount: '0.00001', asset: 'USDC', usdMicros: '10' },
     })
     await reserveSpend(database(), request)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { sweepIdempotency, withIdempotency } from '../../../src/books/spending/idempotency.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const call = (key: string, fingerprint = 'same', at = noon) => ({ principal: 'acct_1', key, fingerprint, at })
 const nextDay = new Date('2026-11-21T12:00:00.001Z')
@@ -65,7 +65,7 @@ onBothEngines('withIdempotency', (database) => {
     const accountId = await openAccount(database(), 100n)
     const scene = { accountId, keyId: await openKey(database(), accountId) }
     const { at: _, ...idempotency } = call('e', 'spend')
-    await reserveSpend(database(), spendOf(scene, 1n, { idempotency }))
+    await reserveSpend(database(), buildSpend(scene, 1n, { idempotency }))
     await expect(withIdempotency(database(), call('e', 'write'), async () => 1)).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     })
@@ -74,7 +74,7 @@ onBothEngines('withIdempotency', (database) => {
     })
     await withIdempotency(database(), call('f', 'write'), async () => 1)
     const { at: __, ...taken } = call('f', 'other')
-    expect(await reserveSpend(database(), spendOf(scene, 1n, { idempotency: taken }))).toEqual({
+    expect(await reserveSpend(database(), buildSpend(scene, 1n, { idempotency: taken }))).toEqual({
       verdict: 'fingerprint_mismatch',
     })
   })

@@ -27,16 +27,16 @@ import {
 import { payee, walletScene } from '../../tools/wallets/scene.ts'
 
 const lost = { code: 'rates_unavailable', members: { reason: 'peg_lost' } }
-const lostOf = (...tokens: Stablecoin[]): Rates =>
+const withoutPegs = (...tokens: Stablecoin[]): Rates =>
   withPegs(createSnapshotRates(), { findLost: async () => new Set(tokens), setPrice: null })
 
 it('is valued at nothing, and others are at par', async () => {
-  const rates = lostOf('USDC')
+  const rates = withoutPegs('USDC')
   await expect(valueInUsd(rates, { asset: 'USDC', units: 1n }, noon)).rejects.toMatchObject(lost)
   expect(await valueInUsd(rates, { asset: 'USDT', units: 5_000_000n }, noon)).toMatchObject({
     usdMicros: 5_000_000n,
   })
-  expect(await valueInUsd(lostOf('EURC'), { asset: 'EUR', units: 100n }, noon)).toMatchObject({
+  expect(await valueInUsd(withoutPegs('EURC'), { asset: 'EUR', units: 100n }, noon)).toMatchObject({
     rate: '1.0705',
   })
 })
@@ -86,7 +86,7 @@ onBothEngines('a stablecoin below its peg', (database) => {
     }
     const send = (token: string) =>
       scene.call(transfer, owner, { destination: payee, amount: '1', token, signature: 'sandbox' }, later())
-    const usdOf = async (token: string) => {
+    const readUsd = async (token: string) => {
       const { balances } = (await scene.call(getWallet, owner, {}, later())) as {
         balances: { token: string; usd: string | null }[]
       }
@@ -96,7 +96,7 @@ onBothEngines('a stablecoin below its peg', (database) => {
     expect(await send('PYUSD')).toMatchObject({ status: 'confirmed' })
     await scene.call(prices, nobody, { token: 'PYUSD', price: '0.979999' })
     await expect(send('PYUSD')).rejects.toMatchObject(lost)
-    expect([await usdOf('PYUSD'), typeof (await usdOf('USDC'))]).toEqual([null, 'string'])
+    expect([await readUsd('PYUSD'), typeof (await readUsd('USDC'))]).toEqual([null, 'string'])
     expect(await send('USDC')).toMatchObject({ status: 'confirmed' })
     await scene.call(prices, nobody, { token: 'PYUSD', price: '0.98' })
     expect(await send('PYUSD')).toMatchObject({ status: 'confirmed' })
@@ -110,7 +110,7 @@ onBothEngines('a stablecoin below its peg', (database) => {
     const card = await issueCard(database(), owner)
     const approved = buildPurchase(card, '5')
     expect(await decide(cardDependencies(database()), approved)).toMatchObject({ reason: 'approved' })
-    const parts = cardDependencies(database(), { rates: lostOf('USDC') })
+    const parts = cardDependencies(database(), { rates: withoutPegs('USDC') })
     expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'insufficient_funds' })
     expect(await decide(parts, buildPurchase(card, '3'))).toMatchObject({ reason: 'approved' })
     await applyCardEvents(parts, approved, 'settled', [['clearing', '5']])

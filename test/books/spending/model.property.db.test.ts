@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest'
 import { needsApproval } from '../../../policies/approval.ts'
 import { type BudgetPeriod, budgetPeriods, budgetRules } from '../../../policies/budget.ts'
 import { type Policy, spendPolicy } from '../../../policies/policy.ts'
-import { usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import { external } from '../../../src/books/ledger/accounts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
@@ -16,8 +16,8 @@ import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import { utcDay } from '../../../src/core/base/clock.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { type Ask, decide, fundsOf, type Model, usageNow } from './model.ts'
-import { capAccount, deposit, noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { type Ask, countFunds, decide, type Model, usageNow } from './model.ts'
+import { buildSpend, capAccount, deposit, noon, openAccount, openKey, place, readUsage } from './scene.ts'
 
 const CENT = 10_000n
 const FUNDS = 120n * CENT
@@ -68,22 +68,22 @@ const policies = fc
   })
   .map(({ max, maxCount, week, month, total, newPayeeCooldownSec, above }) =>
     spendPolicy.parse({
-      perTransaction: { max: usdOfMicros(max * CENT) },
-      dailyBudget: { max: usdOfMicros(max * CENT), maxCount },
-      weeklyBudget: week && { ...week, max: usdOfMicros((max + week.max) * CENT) },
-      monthlyBudget: month && { ...month, max: usdOfMicros((max + month.max) * CENT) },
-      totalBudget: total && { ...total, max: usdOfMicros((max + total.max) * CENT) },
+      perTransaction: { max: formatUsd(max * CENT) },
+      dailyBudget: { max: formatUsd(max * CENT), maxCount },
+      weeklyBudget: week && { ...week, max: formatUsd((max + week.max) * CENT) },
+      monthlyBudget: month && { ...month, max: formatUsd((max + month.max) * CENT) },
+      totalBudget: total && { ...total, max: formatUsd((max + total.max) * CENT) },
       categories: { allow: ['transfer'] },
       counterparties: { newPayeeCooldownSec },
-      approval: above === undefined ? undefined : { above: usdOfMicros(above * CENT) },
+      approval: above === undefined ? undefined : { above: formatUsd(above * CENT) },
     }),
   )
 
-function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRequest {
+function buildRequest(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRequest {
   const key = ask.key === null ? undefined : model.keys[ask.key]
   const keyId = ask.key === null ? null : (keyIds[ask.key] ?? '')
   const usdMicros = ask.isPriced ? ask.units : null
-  return spendOf({ accountId, keyId: null }, ask.units, {
+  return buildSpend({ accountId, keyId: null }, ask.units, {
     at: model.now,
     usdMicros,
     counterparty: ask.payee,
@@ -96,7 +96,7 @@ function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRe
             id: keyId,
             policyVersion: key.version - (ask.isStale ? 1 : 0),
             limits: {
-              dailyMaxMicros: usdMicrosOf(key.policy.dailyBudget.max),
+              dailyMaxMicros: toUsdMicros(key.policy.dailyBudget.max),
               dailyMaxCount: key.policy.dailyBudget.maxCount ?? null,
               longer: budgetRules(key.policy).filter(({ period }) => period !== 'day'),
             },
@@ -114,7 +114,7 @@ async function expectNoOverspending(
   verdicts: readonly SpendVerdict[],
 ) {
   for (const [index, { policy }] of model.keys.entries()) {
-    const usage = await usageOf(database, keyIds[index] ?? '', utcDay(model.now))
+    const usage = await readUsage(database, keyIds[index] ?? '', utcDay(model.now))
     const periods = usageNow(model, index)
     expect(usage).toEqual(periods.day)
     const isNew = verdicts.some(
@@ -149,7 +149,7 @@ const ways: Readonly<
 const reserving = (way: string, wanted: readonly Ask[]): Command => ({
   check: () => true,
   run: async (model, real) => {
-    const requests = wanted.map((ask) => requestOf(model, real, ask))
+    const requests = wanted.map((ask) => buildRequest(model, real, ask))
     const expected = wanted.map((ask, index) => decide(model, ask, requests[index]?.decisionId ?? ''))
     const verdicts = await (ways[way] ?? ways['one by one'])?.(real, requests)
     expect(verdicts).toEqual(expected)
@@ -303,7 +303,7 @@ onBothEngines('any course of spending', (database) => {
         await fc.asyncModelRun(() => ({ model, real: { database: database(), accountId, keyIds } }), course)
 
         const [balance] = await balances(database(), accountId)
-        expect(balance?.available).toBe(fundsOf(model))
+        expect(balance?.available).toBe(countFunds(model))
         const held = model.spends.filter(({ status }) => status === 'reserved')
         expect(balance?.held).toBe(held.reduce((total, { units: more }) => total + more, 0n))
         const open = await database()

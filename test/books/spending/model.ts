@@ -59,10 +59,10 @@ const HOUR_MS = 3_600_000
 
 /** Usage of the periods of `now` by all keys, or one, without released spends. */
 export function usageNow(model: Model, key?: number): PeriodUsage {
-  const usageOf = (period: BudgetSpan) => {
+  const sumUsage = (period: BudgetSpan) => {
     const counted = model.spends.filter(
       (spend) =>
-        nameOf(period, spend.day) === nameOf(period, utcDay(model.now)) &&
+        namePeriod(period, spend.day) === namePeriod(period, utcDay(model.now)) &&
         spend.status !== 'released' &&
         spend.key !== null &&
         (key === undefined || spend.key === key),
@@ -72,17 +72,17 @@ export function usageNow(model: Model, key?: number): PeriodUsage {
       count: counted.length,
     }
   }
-  return { day: usageOf('day'), week: usageOf('week'), month: usageOf('month'), life: usageOf('life') }
+  return { day: sumUsage('day'), week: sumUsage('week'), month: sumUsage('month'), life: sumUsage('life') }
 }
 
 /** The period of a day: the day, its month, or the number of its week since the Monday before 1970. */
-function nameOf(period: BudgetSpan, day: string): string {
+function namePeriod(period: BudgetSpan, day: string): string {
   if (period === 'life') return period
   if (period === 'week') return `week ${Math.floor((Date.parse(day) / (24 * HOUR_MS) + 3) / 7)}`
   return period === 'month' ? day.slice(0, 7) : day
 }
 
-export function fundsOf({ deposited, spends }: Model): bigint {
+export function countFunds({ deposited, spends }: Model): bigint {
   return spends
     .filter(({ status }) => status !== 'released')
     .reduce((left, { units }) => left - units, deposited)
@@ -101,7 +101,7 @@ export function decide(model: Model, ask: Ask, decisionId: string): ModelAnswer 
     const isSame = known.fingerprint === ask.call.fingerprint
     const isTakenOver = ask.isApproved && isSame && known.answer.verdict === 'approval_required'
     const isReplaced = (isOutdated && !isOpen(model, known.decisionId)) || isTakenOver
-    if (!isReplaced) return isSame ? replayOf(known) : { verdict: 'fingerprint_mismatch' }
+    if (!isReplaced) return isSame ? expectReplay(known) : { verdict: 'fingerprint_mismatch' }
   }
   if (ask.key !== null && ask.isStale) {
     if (name !== null) model.calls.delete(name)
@@ -122,11 +122,11 @@ export function decide(model: Model, ask: Ask, decisionId: string): ModelAnswer 
   return answer
 }
 
-function replayOf({ answer, decisionId }: { answer: ModelAnswer; decisionId: string }): ModelAnswer {
+function expectReplay({ answer, decisionId }: { answer: ModelAnswer; decisionId: string }): ModelAnswer {
   return answer.verdict === 'allow' ? { verdict: 'repeated', decisionId } : { ...answer, replayed: true }
 }
 
-function microsOf({ day, week, month }: PeriodUsage): Record<BudgetPeriod, bigint> {
+function toMicros({ day, week, month }: PeriodUsage): Record<BudgetPeriod, bigint> {
   return { day: day.usedMicros, week: week.usedMicros, month: month.usedMicros }
 }
 
@@ -138,12 +138,14 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
       ? []
       : [
           ...budgetViolations(key.policy, usdMicros, usageNow(model, ask.key), model.now),
-          ...ownerViolations(model.caps, usdMicros, microsOf(usageNow(model)), model.now),
-          ...[cooldownViolation(key.policy, ask.payee, seen(model, ask, key.policy), model.now) ?? []].flat(),
+          ...ownerViolations(model.caps, usdMicros, toMicros(usageNow(model)), model.now),
+          ...[
+            cooldownViolation(key.policy, ask.payee, findFirstSeen(model, ask, key.policy), model.now) ?? [],
+          ].flat(),
           ...(key.isPaused ? [buildViolation('paused', {})] : []),
         ]
   if (violations.length > 0) return { verdict: 'deny', decisionId, replayed: false, violations }
-  const units = fundsOf(model)
+  const units = countFunds(model)
   if (units < ask.units)
     return { verdict: 'insufficient_funds', decisionId, replayed: false, available: { asset: 'USDC', units } }
   if (key !== undefined && !ask.isApproved && needsApproval(key.policy, usdMicros))
@@ -152,7 +154,7 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
 }
 
 /** Time of a key's first request for a payee under a cool-down; recorded now if it is the first. */
-function seen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
+function findFirstSeen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
   if (payee === null || counterparties?.newPayeeCooldownSec === undefined) return null
   const name = `${key}:${payee}`
   const at = model.payees.get(name) ?? model.now

@@ -4,7 +4,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { type CountedDecision, noMetrics } from '../../../src/providers/metrics/port.ts'
 import { type Attributes, noTracing } from '../../../src/providers/tracing/port.ts'
 import { onBothEngines } from '../../engines.ts'
-import { openAccount, openKey, spendOf, unlimited } from './scene.ts'
+import { buildSpend, openAccount, openKey, unlimited } from './scene.ts'
 
 onBothEngines('a watched reserve', (database) => {
   it('returns the same verdicts, and counts each decision with its rules, and no repeats', async () => {
@@ -24,10 +24,10 @@ onBothEngines('a watched reserve', (database) => {
     const keyId = await openKey(database(), accountId)
     const scene = { accountId, keyId, limits: { ...unlimited, dailyMaxMicros: 10n } }
     const idempotency = { principal: keyId, key: 'a', fingerprint: 'same' }
-    const denied = spendOf(scene, 11n, { idempotency })
-    expect(await reserve(spendOf(scene, 10n))).toMatchObject({ verdict: 'allow' })
+    const denied = buildSpend(scene, 11n, { idempotency })
+    expect(await reserve(buildSpend(scene, 10n))).toMatchObject({ verdict: 'allow' })
     expect(await reserve(denied)).toMatchObject({ verdict: 'deny', replayed: false })
-    expect(await reserve(spendOf(scene, 11n, { idempotency }))).toMatchObject({
+    expect(await reserve(buildSpend(scene, 11n, { idempotency }))).toMatchObject({
       verdict: 'deny',
       decisionId: denied.decisionId,
       replayed: true,

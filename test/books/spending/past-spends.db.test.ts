@@ -8,7 +8,7 @@ import { settleSpend } from '../../../src/books/spending/settle.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const facts = { category: 'transfer', amount: '1.5', asset: 'USDC', usdMicros: '1500000' }
 const paused = {
@@ -32,7 +32,7 @@ onBothEngines('the decisions of a key', (database) => {
   const spend = async (scene: Scene, changes: Partial<SpendRequest> = {}) => {
     spends += 1
     const at = new Date(noon.getTime() + spends * 1000)
-    const request = spendOf(scene, 10n, { facts, at, decisionId: newId('dec', at), ...changes })
+    const request = buildSpend(scene, 10n, { facts, at, decisionId: newId('dec', at), ...changes })
     await reserveSpend(database(), request)
     return request.decisionId
   }
@@ -184,16 +184,16 @@ onBothEngines('the decisions of a key', (database) => {
     expect(await findDecisionFacts(database(), decisionId)).toEqual({ rate: '1.1' })
   })
 
-  it('that allowed a call are found by its idempotency key and input', async () => {
+  it('decisions that allowed a call are found by its idempotency key and input', async () => {
     const scene = await open()
-    const callOf = (key: string) => ({ principal: scene.keyId, key, fingerprint: 'same' })
-    const allowed = await spend(scene, { idempotency: callOf('a') })
+    const nameCall = (key: string) => ({ principal: scene.keyId, key, fingerprint: 'same' })
+    const allowed = await spend(scene, { idempotency: nameCall('a') })
     await spend(
       { ...scene, keyId: await openKey(database(), scene.accountId) },
-      { idempotency: callOf('other') },
+      { idempotency: nameCall('other') },
     )
-    await spend(scene, { idempotency: callOf('denied'), violations: [paused] })
-    const find = (changes: object = {}) => findAllowedDecision(database(), { ...callOf('a'), ...changes })
+    await spend(scene, { idempotency: nameCall('denied'), violations: [paused] })
+    const find = (changes: object = {}) => findAllowedDecision(database(), { ...nameCall('a'), ...changes })
     expect(await find()).toBe(allowed)
     expect(await find({ principal: 'key_other' })).toBeUndefined()
     expect(await find({ fingerprint: 'other' })).toBeUndefined()

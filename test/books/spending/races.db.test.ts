@@ -15,15 +15,15 @@ import { openPostgres } from '../../../src/storage/postgres.ts'
 import { blockedCall, lockBalance } from '../../blocked-call.ts'
 import { createTestDatabase, testServerUrl } from '../../engines.ts'
 import {
+  buildSpend,
   capAccount,
   deposit,
   noon,
   openAccount,
   openKey,
   place,
-  spendOf,
+  readUsage,
   unlimited,
-  usageOf,
 } from './scene.ts'
 
 /** Two pools stand for two processes. */
@@ -44,7 +44,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
   }
 
   /** Deadlocks that the server has detected so far. A session reports its own after a second of idling. */
-  const deadlocksOf = async (database: Database) => {
+  const countDeadlocks = async (database: Database) => {
     await pause(1_200)
     const [row] = await database.call<{ deadlocks: bigint }>(
       {
@@ -75,11 +75,11 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const lanes = await many(32, async (lane) => {
       const verdicts = []
       for (let index = lane; index < 1_000; index += 32)
-        verdicts.push(await reserveSpend(pool(index), spendOf({ accountId, keyId, limits }, 7n)))
+        verdicts.push(await reserveSpend(pool(index), buildSpend({ accountId, keyId, limits }, 7n)))
       return verdicts
     })
     expect(tally(lanes.flat())).toEqual({ allow: 142, deny: 858 })
-    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
+    expect(await readUsage(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
     expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
   })
 
@@ -89,16 +89,16 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const spend = (index: number) =>
       reserveSpend(
         pool(index),
-        spendOf({ accountId, keyId: index % 2 === 0 ? keyId : null, limits: unlimited }, 1n),
+        buildSpend({ accountId, keyId: index % 2 === 0 ? keyId : null, limits: unlimited }, 1n),
       )
     const spends = many(60, spend)
     await pool(1).transaction((connection) =>
       lockAccount(connection, { accountId, reason: 'person', at: noon }),
     )
-    const heldOf = async () => (await balances(pool(0), accountId))[0]?.held ?? 0n
-    const held = await heldOf()
+    const readHeld = async () => (await balances(pool(0), accountId))[0]?.held ?? 0n
+    const held = await readHeld()
     const verdicts = tally(await spends)
-    expect(await heldOf()).toBe(held)
+    expect(await readHeld()).toBe(held)
     expect(BigInt(verdicts.allow ?? 0)).toBe(held)
     expect(await spend(0)).toEqual({ verdict: 'account_locked' })
     expect(await spend(1)).toEqual({ verdict: 'account_locked' })
@@ -108,10 +108,10 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000n)
     const keys = await many(4, () => openKey(pool(0), accountId))
     const verdicts = await many(400, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 4] ?? '' }, 7n)),
+      reserveSpend(pool(index), buildSpend({ accountId, keyId: keys[index % 4] ?? '' }, 7n)),
     )
     expect(tally(verdicts)).toEqual({ allow: 142, insufficient_funds: 258 })
-    const usages = await Promise.all(keys.map((keyId) => usageOf(pool(0), keyId)))
+    const usages = await Promise.all(keys.map((keyId) => readUsage(pool(0), keyId)))
     expect(usages.reduce((total, { usedMicros }) => total + usedMicros, 0n)).toBe(994n)
   })
 
@@ -120,7 +120,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const keys = await many(20, () => openKey(pool(0), accountId))
     await capAccount(pool(0), accountId, 100n)
     const verdicts = await many(200, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 20] ?? '' }, 7n)),
+      reserveSpend(pool(index), buildSpend({ accountId, keyId: keys[index % 20] ?? '' }, 7n)),
     )
     expect(tally(verdicts)).toEqual({ allow: 14, deny: 186 })
   })
@@ -131,13 +131,13 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     for (let round = 0; round < 10; round += 1) {
       const idempotency = { principal: keyId, key: `round ${round}`, fingerprint: 'same' }
       const verdicts = await many(40, (index) =>
-        reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency })),
+        reserveSpend(pool(index), buildSpend({ accountId, keyId }, 7n, { idempotency })),
       )
       expect(tally(verdicts)).toEqual({ allow: 1, repeated: 39 })
       const ids = new Set(verdicts.map((verdict) => ('decisionId' in verdict ? verdict.decisionId : null)))
       expect(ids.size).toBe(1)
     }
-    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 70n, count: 10 })
+    expect(await readUsage(pool(0), keyId)).toEqual({ usedMicros: 70n, count: 10 })
   })
 
   it('returns the same denial to 40 concurrent calls, decided once', async () => {
@@ -145,7 +145,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const keyId = await openKey(pool(0), accountId)
     const idempotency = { principal: keyId, key: 'poor', fingerprint: 'same' }
     const verdicts = await many(40, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency })),
+      reserveSpend(pool(index), buildSpend({ accountId, keyId }, 7n, { idempotency })),
     )
     expect(tally(verdicts)).toEqual({ insufficient_funds: 40 })
     const decisions = await pool(0)
@@ -160,12 +160,12 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000n)
     const keyId = await openKey(pool(0), accountId)
     const idempotency = { principal: keyId, key: 'old', fingerprint: 'same' }
-    const first = spendOf({ accountId, keyId }, 7n, { idempotency })
+    const first = buildSpend({ accountId, keyId }, 7n, { idempotency })
     await reserveSpend(pool(0), first)
     await releaseSpend(pool(0), { decisionId: first.decisionId, at: noon })
     const at = new Date('2026-11-22T12:00:00.000Z')
     const verdicts = await many(40, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency, at })),
+      reserveSpend(pool(index), buildSpend({ accountId, keyId }, 7n, { idempotency, at })),
     )
     expect(tally(verdicts)).toEqual({ allow: 1, repeated: 39 })
   })
@@ -173,7 +173,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
   it('settles or releases a spend once under concurrent attempts', async () => {
     const accountId = await openAccount(pool(0), 1_000n)
     for (let round = 0; round < 10; round += 1) {
-      const request = spendOf({ accountId, keyId: null }, 7n)
+      const request = buildSpend({ accountId, keyId: null }, 7n)
       const { decisionId } = request
       await reserveSpend(pool(0), request)
       const ends = await many(20, (index) =>
@@ -193,7 +193,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     await capAccount(pool(0), owner(0), 1_000_000n)
     await many(300, async (index) => {
       const idempotency = { principal: keys[index % 3] ?? '', key: `mix ${index % 100}`, fingerprint: 'same' }
-      const request = spendOf({ accountId: owner(index), keyId: keys[index % 3] ?? '' }, 3n, {
+      const request = buildSpend({ accountId: owner(index), keyId: keys[index % 3] ?? '' }, 3n, {
         idempotency,
       })
       const { decisionId } = request
@@ -233,25 +233,25 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const keys = await many(6, (index) => openKey(pool(0), owners[index % 3] ?? ''))
     await capAccount(pool(0), owners[0] ?? '', 300n)
     const limits = { ...unlimited, dailyMaxMicros: 200n }
-    const requestOf = (index: number) => {
+    const buildRequest = (index: number) => {
       const keyId = keys[index % 6] ?? ''
-      return spendOf({ accountId: owners[index % 3] ?? '', keyId, limits }, 7n, {
+      return buildSpend({ accountId: owners[index % 3] ?? '', keyId, limits }, 7n, {
         counterparty: `0x${index % 2}`,
         cooldownSeconds: index % 5 === 0 ? 60 : null,
         idempotency: { principal: keyId, key: `batch ${index % 240}`, fingerprint: 'same' },
       })
     }
-    const before = await deadlocksOf(pool(0))
+    const before = await countDeadlocks(pool(0))
     const answers = await many(60, async (round) => {
       // Each process sends the same requests in another order.
       const requests = Array.from({ length: 24 }, (_, step) =>
-        requestOf(round * 8 + step * (1 + (round % 7))),
+        buildRequest(round * 8 + step * (1 + (round % 7))),
       )
       const verdicts = await reserveSpends(pool(round), requests)
       const allowed = verdicts.flatMap((verdict) => (verdict.verdict === 'allow' ? [verdict.decisionId] : []))
       const [from, to] = [owners[round % 3] ?? '', owners[(round + 1) % 3] ?? '']
       await Promise.all([
-        reserveSpend(pool(round + 1), requestOf(round)),
+        reserveSpend(pool(round + 1), buildRequest(round)),
         post(pool(round), {
           id: `batches ${round}`,
           kind: 'test',
@@ -283,11 +283,11 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
         byKey.set(name, (byKey.get(name) ?? new Set()).add(verdict.decisionId))
       }
     expect([...byKey.values()].filter(({ size }) => size !== 1)).toEqual([])
-    for (const keyId of keys) expect((await usageOf(pool(0), keyId)).usedMicros <= 200n).toBe(true)
-    const ofFirst = await Promise.all([keys[0], keys[3]].map((keyId) => usageOf(pool(0), keyId ?? '')))
+    for (const keyId of keys) expect((await readUsage(pool(0), keyId)).usedMicros <= 200n).toBe(true)
+    const ofFirst = await Promise.all([keys[0], keys[3]].map((keyId) => readUsage(pool(0), keyId ?? '')))
     expect(ofFirst.reduce((total, { usedMicros }) => total + usedMicros, 0n) <= 300n).toBe(true)
     expect(await trialBalance(pool(0))).toMatchObject({ balanced: true, drifts: [] })
-    expect(await deadlocksOf(pool(0))).toBe(before)
+    expect(await countDeadlocks(pool(0))).toBe(before)
   })
 
   it('allows exactly what fits a budget through the queues of two processes', async () => {
@@ -296,12 +296,12 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const queues = pools.map((database) => createReserveQueue(database))
     const limits = { ...unlimited, dailyMaxMicros: 1_000n }
     const verdicts = await many(1_000, async (index) => {
-      const verdict = await queues[index % 2]?.(spendOf({ accountId, keyId, limits }, 7n))
+      const verdict = await queues[index % 2]?.(buildSpend({ accountId, keyId, limits }, 7n))
       if (verdict === undefined) throw new Error('not open')
       return verdict
     })
     expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
-    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
+    expect(await readUsage(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
   })
 
   it('holds money that arrived while its batch waited for a lock', async () => {
@@ -310,8 +310,8 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const batch = await pool(1).transaction(async (connection) => {
       await lockBalance(connection, available(rich, place))
       const started = reserveSpends(pool(0), [
-        spendOf({ accountId: poor, keyId: null }, 7n),
-        spendOf({ accountId: rich, keyId: null }, 7n),
+        buildSpend({ accountId: poor, keyId: null }, 7n),
+        buildSpend({ accountId: rich, keyId: null }, 7n),
       ])
       await blockedCall(pool(1))
       await deposit(pool(1), poor, 10n)
@@ -332,10 +332,10 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
         update account set kyc_level = 'none' where id = '${name === 'there' ? two : one}';
       end $$`,
     })
-    const before = await deadlocksOf(pool(0))
+    const before = await countDeadlocks(pool(0))
     await Promise.all([pool(0).call(update('there'), []), pool(1).call(update('back'), [])])
     // A repeat may deadlock with the other once more: both must complete.
-    expect(await deadlocksOf(pool(0))).toBeGreaterThan(before)
+    expect(await countDeadlocks(pool(0))).toBeGreaterThan(before)
   })
 
   it('runs a write once for 40 concurrent calls with one idempotency key', async () => {

@@ -3,7 +3,7 @@ import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { reserveSpends } from '../../../src/books/spending/reserve.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, readUsage, unlimited } from './scene.ts'
 
 onBothEngines('a batch of spends', (database) => {
   const open = async (units: bigint, dailyMaxMicros: bigint | null = null) => {
@@ -16,17 +16,17 @@ onBothEngines('a batch of spends', (database) => {
     const rich = await open(1_000n, 25n)
     const poor = await open(5n)
     const idempotency = { principal: rich.keyId, key: 'twin', fingerprint: 'same' }
-    const first = spendOf(rich, 10n, { idempotency })
+    const first = buildSpend(rich, 10n, { idempotency })
     const verdicts = await reserveSpends(database(), [
       first,
-      spendOf(poor, 7n),
-      spendOf(rich, 10n),
-      spendOf(rich, 10n, { idempotency }),
-      spendOf(rich, 10n, { idempotency: { ...idempotency, fingerprint: 'other' } }),
-      spendOf(rich, 10n),
-      spendOf(poor, 5n, { needsApproval: true }),
-      spendOf(rich, 1n, { key: { id: rich.keyId, policyVersion: 9, limits: unlimited } }),
-      spendOf({ accountId: poor.accountId, keyId: null }, 5n, { usdMicros: null }),
+      buildSpend(poor, 7n),
+      buildSpend(rich, 10n),
+      buildSpend(rich, 10n, { idempotency }),
+      buildSpend(rich, 10n, { idempotency: { ...idempotency, fingerprint: 'other' } }),
+      buildSpend(rich, 10n),
+      buildSpend(poor, 5n, { needsApproval: true }),
+      buildSpend(rich, 1n, { key: { id: rich.keyId, policyVersion: 9, limits: unlimited } }),
+      buildSpend({ accountId: poor.accountId, keyId: null }, 5n, { usdMicros: null }),
     ])
     expect(verdicts).toMatchObject([
       { verdict: 'allow', decisionId: first.decisionId },
@@ -39,8 +39,8 @@ onBothEngines('a batch of spends', (database) => {
       { verdict: 'stale_policy' },
       { verdict: 'allow' },
     ])
-    expect(await usageOf(database(), rich.keyId)).toEqual({ usedMicros: 20n, count: 2 })
-    expect(await usageOf(database(), poor.keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), rich.keyId)).toEqual({ usedMicros: 20n, count: 2 })
+    expect(await readUsage(database(), poor.keyId)).toEqual({ usedMicros: 0n, count: 0 })
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
@@ -59,7 +59,10 @@ onBothEngines('a batch of spends', (database) => {
       remaining: null,
       resetsAt: null,
     }
-    const requests = [spendOf(scene, 1n, { facts }), spendOf(scene, 1n, { facts, violations: [violation] })]
+    const requests = [
+      buildSpend(scene, 1n, { facts }),
+      buildSpend(scene, 1n, { facts, violations: [violation] }),
+    ]
     expect(await reserveSpends(database(), requests)).toMatchObject([
       { verdict: 'allow' },
       { verdict: 'deny', violations: [violation] },
@@ -77,7 +80,7 @@ onBothEngines('a batch of spends', (database) => {
 
   it('creates no ledger account without a hold, and none twice', async () => {
     const empty = await open(0n)
-    expect(await reserveSpends(database(), [spendOf(empty, 1n), spendOf(empty, 1n)])).toMatchObject([
+    expect(await reserveSpends(database(), [buildSpend(empty, 1n), buildSpend(empty, 1n)])).toMatchObject([
       { verdict: 'insufficient_funds' },
       { verdict: 'insufficient_funds' },
     ])
@@ -87,8 +90,8 @@ onBothEngines('a batch of spends', (database) => {
 
   it('decides nothing if one of them cannot be decided', async () => {
     const scene = await open(100n)
-    const good = spendOf(scene, 1n)
+    const good = buildSpend(scene, 1n)
     await expect(reserveSpends(database(), [good, good])).rejects.toThrow()
-    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
   })
 })

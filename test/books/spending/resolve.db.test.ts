@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { available, external } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem, balances } from '../../../src/books/ledger/balances.ts'
+import { balances, readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, place, readUsage } from './scene.ts'
 
 const tomorrow = new Date('2026-11-21T00:30:00.000Z')
 
@@ -14,7 +14,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
   const reserve = async (units: bigint) => {
     const accountId = await openAccount(database(), 100n)
     const keyId = await openKey(database(), accountId)
-    const request = spendOf({ accountId, keyId }, units)
+    const request = buildSpend({ accountId, keyId }, units)
     await reserveSpend(database(), request)
     return { accountId, keyId, decisionId: request.decisionId }
   }
@@ -24,15 +24,15 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
 
   it('settles once: the held money leaves the books and stays counted', async () => {
     const { accountId, keyId, decisionId } = await reserve(30n)
-    const outside = await balanceOfSystem(database(), external(place), 'USDC')
+    const outside = await readSystemBalance(database(), external(place), 'USDC')
     expect([await settle(decisionId), await settle(decisionId), await release(decisionId)]).toEqual([
       'settled',
       'already_settled',
       'already_settled',
     ])
     expect(await balances(database(), accountId)).toMatchObject([{ available: 70n, held: 0n }])
-    expect(await balanceOfSystem(database(), external(place), 'USDC')).toBe(outside + 30n)
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
+    expect(await readSystemBalance(database(), external(place), 'USDC')).toBe(outside + 30n)
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
   })
 
   it('releases once: money and budget are restored, on the day of the count', async () => {
@@ -43,8 +43,8 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
       'already_released',
     ])
     expect(await balances(database(), accountId)).toMatchObject([{ available: 100n, held: 0n }])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    expect(await usageOf(database(), keyId, '2026-11-21')).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId, '2026-11-21')).toEqual({ usedMicros: 0n, count: 0 })
   })
 
   it('settles to another owner, whichever of the two ids sorts first', async () => {

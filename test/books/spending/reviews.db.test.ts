@@ -11,7 +11,7 @@ import {
 } from '../../../src/books/spending/reviews.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount } from './scene.ts'
 
 const subject = 'person transfer 10 usdc'
 const after = (ms: number) => new Date(noon.getTime() + ms)
@@ -24,10 +24,13 @@ onBothEngines('reviews', (database) => {
     reviewer = await openAccount(database(), 0n)
   })
   const spend = (released: string | null, at = noon) =>
-    reserveSpend(database(), spendOf({ accountId, keyId: null }, 10n, { at, review: { subject, released } }))
+    reserveSpend(
+      database(),
+      buildSpend({ accountId, keyId: null }, 10n, { at, review: { subject, released } }),
+    )
   const denySpend = async (lists: readonly string[]) => {
     const violations = [screeningViolation({ result: 'review', lists })]
-    const request = spendOf({ accountId, keyId: null }, 10n, {
+    const request = buildSpend({ accountId, keyId: null }, 10n, {
       violations,
       review: { subject, released: null },
     })
@@ -84,10 +87,10 @@ onBothEngines('reviews', (database) => {
 
   it('never override a sanctions list, nor a rule that did not request them', async () => {
     const verdict = { status: 'released', id: 'rev_1', lists: ['velocity'] } as const
-    const judged = (result: 'clear' | 'review' | 'blocked', lists: readonly string[]) =>
+    const judge = (result: 'clear' | 'review' | 'blocked', lists: readonly string[]) =>
       applyReview({ result, lists }, verdict).screening.result
-    expect(judged('blocked', ['velocity'])).toBe('blocked')
-    expect(judged('review', ['velocity', 'structuring'])).toBe('review')
-    expect(judged('review', ['velocity'])).toBe('clear')
+    expect(judge('blocked', ['velocity'])).toBe('blocked')
+    expect(judge('review', ['velocity', 'structuring'])).toBe('review')
+    expect(judge('review', ['velocity'])).toBe('clear')
   })
 })

@@ -64,7 +64,7 @@ export async function capAccount(
 }
 
 /** A spend of USDC at its value in USD. @param keyId null for a person's session. */
-export function spendOf(
+export function buildSpend(
   { accountId, keyId, limits = unlimited }: { accountId: string; keyId: string | null; limits?: SpendLimits },
   units: bigint,
   changes: Partial<SpendRequest> = {},
@@ -91,7 +91,7 @@ export function spendOf(
 }
 
 /** The database's counters for a key's day. */
-export async function usageOf(connection: Connection, keyId: string, day = '2026-11-20') {
+export async function readUsage(connection: Connection, keyId: string, day = '2026-11-20') {
   const row = await connection.kysely
     .selectFrom('budget_usage')
     .select(['used_micros as usedMicros', 'count'])

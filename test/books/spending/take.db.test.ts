@@ -5,14 +5,14 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey, place, readUsage } from './scene.ts'
 import { settlePart } from './take-part.ts'
 
 onBothEngines('a spend that settles in parts', (database) => {
-  const reserved = async (units: bigint) => {
+  const reserveUnits = async (units: bigint) => {
     const accountId = await openAccount(database(), 1_000n)
     const keyId = await openKey(database(), accountId)
-    const request = spendOf({ accountId, keyId }, units)
+    const request = buildSpend({ accountId, keyId }, units)
     expect(await reserveSpend(database(), request)).toMatchObject({ verdict: 'allow' })
     const { decisionId } = request
     return {
@@ -29,12 +29,12 @@ onBothEngines('a spend that settles in parts', (database) => {
       settle: () => settleSpend(database(), { decisionId, destination: external(place), at: noon }),
       balance: async () =>
         (await balances(database(), accountId)).map(({ available, held }) => [available, held])[0],
-      used: () => usageOf(database(), keyId),
+      used: () => readUsage(database(), keyId),
     }
   }
 
   it('settles each part once, and never more than the hold', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     expect(await spend.take('a', 30n)).toBe('taken')
     expect(await spend.take('a', 30n)).toBe('already_taken')
     expect(await spend.take('b', 71n)).toBe('too_much')
@@ -46,7 +46,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('counts the settled part once the rest is released', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     await spend.take('a', 30n)
     expect(await spend.release()).toBe('released')
     expect(await spend.balance()).toEqual([970n, 0n])
@@ -55,7 +55,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('settles the rest', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     await spend.take('a', 30n)
     expect(await spend.settle()).toBe('settled')
     expect(await spend.balance()).toEqual([900n, 0n])
@@ -63,7 +63,7 @@ onBothEngines('a spend that settles in parts', (database) => {
   })
 
   it('settles nothing once it was released', async () => {
-    const spend = await reserved(100n)
+    const spend = await reserveUnits(100n)
     expect(await spend.release()).toBe('released')
     expect(await spend.take('a', 1n)).toBe('already_released')
     expect(await spend.used()).toEqual({ usedMicros: 0n, count: 0 })

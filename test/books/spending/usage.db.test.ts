@@ -8,7 +8,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { pastUsage, showUsage, usageView } from '../../../src/books/spending/usage.ts'
 import type { AccessKey } from '../../../src/core/base/principal.ts'
 import { onBothEngines } from '../../engines.ts'
-import { noon, openAccount, openKey, spendOf } from './scene.ts'
+import { buildSpend, noon, openAccount, openKey } from './scene.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const daysAgo = (days: number) => new Date(noon.getTime() - days * DAY_MS)
@@ -24,12 +24,12 @@ onBothEngines('what was used', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   const spend = async (scene: { accountId: string; keyId: string }, units: bigint, at = noon) => {
-    const request = spendOf(scene, units, { at })
+    const request = buildSpend(scene, units, { at })
     await reserveSpend(database(), request)
     return request.decisionId
   }
 
-  it('by a key today is shown with the remainder and the reset time', async () => {
+  it('usage by a key today is shown with the remainder and the reset time', async () => {
     const scene = await open()
     const show = async (now = noon) =>
       usageView.parse(await showUsage(database(), { keyId: scene.keyId, policy }, now))
@@ -50,7 +50,7 @@ onBothEngines('what was used', (database) => {
     expect(await show(daysAgo(-1))).toMatchObject({ day: '2026-11-21', used: '0', count: 0 })
   })
 
-  it('by a key this week and this month is shown beside today', async () => {
+  it('usage by a key this week and this month is shown beside today', async () => {
     const scene = await open()
     const longer = {
       ...policy,
@@ -70,7 +70,7 @@ onBothEngines('what was used', (database) => {
     })
   })
 
-  it('by a key has no negative remainder, and none without a policy', async () => {
+  it('usage by a key has no negative remainder, and none without a policy', async () => {
     const scene = await open()
     await spend(scene, 6_000_000n)
     expect(await showUsage(database(), { keyId: scene.keyId, policy }, noon)).toMatchObject({
@@ -83,7 +83,7 @@ onBothEngines('what was used', (database) => {
     })
   })
 
-  it('on the days of the last month is listed newest first, without today and without idle days', async () => {
+  it('usage on the days of the last month is listed newest first, without today and without idle days', async () => {
     const scene = await open()
     for (const [days, units] of [
       [0, 1n],
@@ -101,21 +101,21 @@ onBothEngines('what was used', (database) => {
     ])
   })
 
-  it('by all keys of an account counts against its cap', async () => {
+  it('usage by all keys of an account counts against its cap', async () => {
     const scene = await open()
     const other = { ...scene, keyId: await openKey(database(), scene.accountId) }
     const read = (isLocked = false) =>
       readOwnerCap(database(), { accountId: scene.accountId, isLocked, now: noon })
     const ends = { day: '2026-11-21', week: '2026-11-23', month: '2026-12-01' }
-    const capOf = (period: keyof typeof ends, maxMicros: bigint | null, usedMicros: bigint) => ({
+    const buildCap = (period: keyof typeof ends, maxMicros: bigint | null, usedMicros: bigint) => ({
       maxMicros,
       usedMicros,
       resetsAt: new Date(ends[period]),
     })
     expect(await read()).toEqual({
-      day: capOf('day', null, 0n),
-      week: capOf('week', null, 0n),
-      month: capOf('month', null, 0n),
+      day: buildCap('day', null, 0n),
+      week: buildCap('week', null, 0n),
+      month: buildCap('month', null, 0n),
     })
     await spend(scene, 1_000_000n)
     await spend(other, 2_000_000n)
@@ -124,21 +124,21 @@ onBothEngines('what was used', (database) => {
     const caps = { day: 5_000_000n, week: null, month: 20_000_000n }
     await setOwnerCap(database(), { accountId: scene.accountId, caps })
     expect(await read()).toEqual({
-      day: capOf('day', 5_000_000n, 3_000_000n),
-      week: capOf('week', null, 7_000_000n),
-      month: capOf('month', 20_000_000n, 7_000_000n),
+      day: buildCap('day', 5_000_000n, 3_000_000n),
+      week: buildCap('week', null, 7_000_000n),
+      month: buildCap('month', 20_000_000n, 7_000_000n),
     })
     expect(await read(true)).toEqual(await read())
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'owner_budget' }],
     })
     // The day before and other accounts are excluded.
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
-    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), buildSpend(scene, 1n))).toMatchObject({ verdict: 'deny' })
     const week = { day: null, week: 9_000_000n, month: 8_000_000n }
     await setOwnerCap(database(), { accountId: scene.accountId, caps: week })
-    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({
+    expect(await reserveSpend(database(), buildSpend(scene, 1n))).toMatchObject({
       violations: [
         { rule: 'owner_budget', limit: '9', used: '9', resetsAt: '2026-11-23T00:00:00.000Z' },
         { rule: 'owner_budget', limit: '8', used: '9', remaining: '0', resetsAt: '2026-12-01T00:00:00.000Z' },
@@ -146,10 +146,10 @@ onBothEngines('what was used', (database) => {
     })
     const none = { day: null, week: null, month: null }
     await setOwnerCap(database(), { accountId: scene.accountId, caps: none })
-    expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })
 
-  it('by all keys is shown with the remainder of the cap', () => {
+  it('usage by all keys is shown with the remainder of the cap', () => {
     const resetsAt = new Date('2026-11-21T00:00:00.000Z')
     const free = { maxMicros: null, usedMicros: 7n, resetsAt }
     const show = (maxMicros: bigint | null, usedMicros: bigint) =>

@@ -30,7 +30,7 @@ it('answers each call once with its own answer, in the order of its line, and ne
       let running = 0
       const call = createBatches<Call, number>({
         concurrent,
-        lineOf: ({ line }) => line,
+        chooseLine: ({ line }) => line,
         send: async (batch) => {
           running += 1
           const lines = new Set(batch.map(({ line }) => line))
@@ -85,7 +85,7 @@ it('rejects the calls that wait behind a batch that hung, and no others', async 
   const sent: string[][] = []
   const call = createBatches<string, string>({
     concurrent: 2,
-    lineOf: (request) => request.slice(0, 1),
+    chooseLine: (request) => request.slice(0, 1),
     send: async (batch) => {
       sent.push([...batch])
       if (batch.includes('a1')) {
@@ -112,7 +112,7 @@ it('rejects all when too few answers come back, and sends nothing again', async 
   const sizes: number[] = []
   const call = createBatches<string, string>({
     concurrent: 1,
-    lineOf: (request) => request,
+    chooseLine: (request) => request,
     send: async (batch) => {
       sizes.push(batch.length)
       return batch.slice(1)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { urlsOfHosts } from '../../../src/core/base/host-urls.ts'
+import { splitHosts } from '../../../src/core/base/host-urls.ts'
 
 describe('URLs with several hosts', () => {
   it.each([
@@ -13,10 +13,10 @@ describe('URLs with several hosts', () => {
     ],
     ['postgresql://[::1]:5432,127.0.0.1/db', ['postgresql://[::1]:5432/db', 'postgresql://127.0.0.1/db']],
   ])('splits %s', (url, expected) => {
-    expect(urlsOfHosts(url)).toEqual(expected)
+    expect(splitHosts(url)).toEqual(expected)
   })
 
   it.each(['postgres://one:99999,two/db', 'postgres://one,,two/db', 'nonsense'])('rejects %s', (url) => {
-    expect(() => urlsOfHosts(url)).toThrow(TypeError)
+    expect(() => splitHosts(url)).toThrow(TypeError)
   })
 })

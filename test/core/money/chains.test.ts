@@ -2,7 +2,7 @@ import { getAddress } from 'viem'
 import * as viemChains from 'viem/chains'
 import { describe, expect, it } from 'vitest'
 import { policyChains } from '../../../policies/policy.ts'
-import { nameOfChain } from '../../../src/console/words/names.ts'
+import { nameChain } from '../../../src/console/words/names.ts'
 import { chainFacts, chainNames, nameRpcVariable, toCaip2 } from '../../../src/core/money/chains.ts'
 
 /** The same chains in an independent list. */
@@ -39,7 +39,7 @@ describe('the table of chains', () => {
 
   it('names the same chains as policies and the console', () => {
     expect(new Set(policyChains)).toEqual(new Set([...chainNames, 'solana']))
-    for (const name of policyChains) expect(nameOfChain(name)).not.toBe(name)
+    for (const name of policyChains) expect(nameChain(name)).not.toBe(name)
   })
 
   it('names networks and variables', () => {

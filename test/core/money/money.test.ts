@@ -7,9 +7,9 @@ import {
   amountMismatch,
   assetDecimals,
   decimalAmount,
-  decimalOf,
-  decimalOfUnits,
-  moneyOf,
+  formatUnits,
+  toDecimal,
+  toMoney,
 } from '../../../src/core/money/money.ts'
 
 const assets = fc.constantFrom<Asset>('USDC', 'USDT', 'EURC', 'PYUSD', 'USD', 'EUR', 'GBP', 'INR')
@@ -53,7 +53,7 @@ describe('money', () => {
   it('round-trips a decimal, except for trailing zeros', () => {
     fc.assert(
       fc.property(fitting, ({ asset, text }) => {
-        expect(decimalOf(moneyOf(asset, text))).toBe(withoutNeedlessZeros(text))
+        expect(toDecimal(toMoney(asset, text))).toBe(withoutNeedlessZeros(text))
       }),
     )
   })
@@ -62,7 +62,7 @@ describe('money', () => {
     const units = fc.bigInt({ min: 0n, max: 10n ** 30n })
     fc.assert(
       fc.property(assets, units, (asset, count) => {
-        expect(moneyOf(asset, decimalOf({ asset, units: count }))).toEqual({ asset, units: count })
+        expect(toMoney(asset, toDecimal({ asset, units: count }))).toEqual({ asset, units: count })
       }),
     )
   })
@@ -72,7 +72,7 @@ describe('money', () => {
       fc.property(fitting, ({ asset, whole, fraction, text }) => {
         const scale = 10n ** BigInt(assetDecimals[asset])
         const part = BigInt(fraction.padEnd(assetDecimals[asset], '0'))
-        expect(moneyOf(asset, text).units).toBe(whole * scale + part)
+        expect(toMoney(asset, text).units).toBe(whole * scale + part)
       }),
     )
   })
@@ -82,7 +82,7 @@ describe('money', () => {
       fc.property(assets, wholes, digits(1, 20), (asset, whole, more) => {
         const text = `${whole}.${'0'.repeat(assetDecimals[asset])}${more}`
         expect(amountMismatch(text, asset)).toContain('not rounded')
-        expect(() => moneyOf(asset, text)).toThrow(RangeError)
+        expect(() => toMoney(asset, text)).toThrow(RangeError)
       }),
     )
   })
@@ -90,16 +90,16 @@ describe('money', () => {
   it.each(['', '-1', '+1', '1e2', '.5', '1.', '01', '1,5', ' 1', '1 ', '٣', 'NaN', '0x10', '1.5.5', '1_000'])(
     'rejects %j',
     (text) => {
-      expect(() => moneyOf('USDC', text)).toThrow(RangeError)
+      expect(() => toMoney('USDC', text)).toThrow(RangeError)
     },
   )
 
   it('is written with its sign and without an empty fraction', () => {
-    expect(decimalOfUnits(-1_500_000n, 6)).toBe('-1.5')
-    expect(decimalOfUnits(-1n, 6)).toBe('-0.000001')
-    expect(decimalOfUnits(0n, 6)).toBe('0')
-    expect(decimalOfUnits(1200n, 0)).toBe('1200')
-    expect(decimalOfUnits(100n, 2)).toBe('1')
+    expect(formatUnits(-1_500_000n, 6)).toBe('-1.5')
+    expect(formatUnits(-1n, 6)).toBe('-0.000001')
+    expect(formatUnits(0n, 6)).toBe('0')
+    expect(formatUnits(1200n, 0)).toBe('1200')
+    expect(formatUnits(100n, 2)).toBe('1')
   })
 })
 
@@ -164,7 +164,7 @@ describe('an amount on the wire', () => {
 
   it('may be 10^12 itself', () => {
     for (const [, value] of ['1000000000000', '1000000000000.000000'].flatMap(listForms))
-      expect(moneyOf('USDC', decimalAmount.parse(value)).units).toBe(maxWhole * 1_000_000n)
+      expect(toMoney('USDC', decimalAmount.parse(value)).units).toBe(maxWhole * 1_000_000n)
   })
 
   it.each([

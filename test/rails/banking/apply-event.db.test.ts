@@ -6,7 +6,7 @@ import { newId } from '../../../src/core/base/ids.ts'
 import { insertPayout } from '../../../src/rails/banking/payout.ts'
 import { insertRecipient } from '../../../src/rails/banking/recipients.ts'
 import type { Database } from '../../../src/storage/database.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { dataKey, fund, listOwned, newOwner, noon } from '../cards/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
@@ -249,7 +249,7 @@ onBothEngines('a virtual account', (database) => {
       const owner = await newOwner(database(), {})
       const account = await open(database(), owner)
       await fund(database(), owner, { USD: '30' })
-      const spend = spendOf({ accountId: owner, keyId: null }, 1000n, {
+      const spend = buildSpend({ accountId: owner, keyId: null }, 1000n, {
         money: { asset: 'USD', units: 1000n },
         place: 'bank',
       })

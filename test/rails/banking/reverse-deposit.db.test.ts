@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { sumOpenDebts } from '../../../src/books/debts/debts.ts'
 import { external, receivable } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
@@ -10,7 +10,7 @@ import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { createSnapshotRates } from '../../../src/providers/rates/sandbox.ts'
 import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { authenticateDecision, fund, listOwned, newOwner, noon } from '../cards/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
@@ -36,7 +36,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     await applyDeposit(database(), account, 'payment_processed')
-    const spend = spendOf({ accountId: owner, keyId: null }, 1n, {
+    const spend = buildSpend({ accountId: owner, keyId: null }, 1n, {
       money: { asset: 'USD', units: 1n },
       place: 'bank',
     })
@@ -86,10 +86,10 @@ onBothEngines('a deposit that the bank reverses', (database) => {
   it('is recovered from released holds and later income, as soon as available, and at most once', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
-    const lost = () => balanceOfSystem(database(), receivable('debts'), 'USD')
+    const lost = () => readSystemBalance(database(), receivable('debts'), 'USD')
     const before = await lost()
     const spends = [700n, 300n].map((units) =>
-      spendOf({ accountId: owner, keyId: null }, units, { money: { asset: 'USD', units }, place: 'bank' }),
+      buildSpend({ accountId: owner, keyId: null }, units, { money: { asset: 'USD', units }, place: 'bank' }),
     )
     await applyDeposit(database(), account, 'payment_processed')
     for (const spend of spends)

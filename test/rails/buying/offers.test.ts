@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Challenge, Credential } from 'mppx'
 import { challengeHash } from 'mppx/evm'
 import { describe, expect, it } from 'vitest'
-import { credentialHeader, nonceOfPurchase } from '../../../src/rails/buying/authorization.ts'
+import { credentialHeader, derivePurchaseNonce } from '../../../src/rails/buying/authorization.ts'
 import { readOffers } from '../../../src/rails/buying/offers.ts'
 import { readRequest } from '../../../src/rails/buying/request.ts'
 
@@ -115,7 +115,7 @@ describe('the offers of a seller', () => {
   it('are signed over as an MPP server reads it, with the nonce that it prescribes', () => {
     const [offer] = read(answer([['www-authenticate', Challenge.serialize(challenge)]]))
     if (offer === undefined) throw new Error('there is no offer')
-    const nonce = nonceOfPurchase({ purchaseId: 'buy_1', ...offer })
+    const nonce = derivePurchaseNonce({ purchaseId: 'buy_1', ...offer })
     expect(nonce).toBe(challengeHash(challenge))
     const message = {
       from: SELLER,

@@ -10,7 +10,7 @@ import { settleSpend } from '../../../src/books/spending/settle.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import { insertPurchase, openPurse, whereIsMoney } from '../../../src/rails/buying/store.ts'
 import { callForRow } from '../../../src/storage/database.ts'
-import { noon, openAccount, openKey, place, spendOf } from '../../books/spending/scene.ts'
+import { buildSpend, noon, openAccount, openKey, place } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { signedPurchase } from './signed-purchase.ts'
 
@@ -56,7 +56,10 @@ onBothEngines('the books of a purse', (database) => {
       { id: keyId, accountId, address, home: address, chunk: 20n, at: noon },
     )
     const request = (units: bigint): SpendRequest =>
-      spendOf({ accountId, keyId }, units, { operation: 'purchases.buy', purse: { id: keyId, chunk: 20n } })
+      buildSpend({ accountId, keyId }, units, {
+        operation: 'purchases.buy',
+        purse: { id: keyId, chunk: 20n },
+      })
     const write = ({ decisionId }: SpendRequest, units: bigint) =>
       insertPurchase(database(), signedPurchase({ accountId, keyId, decisionId, address, units }))
     const readBooked = async () => {

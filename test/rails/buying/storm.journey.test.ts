@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../../src/chain/node/anvil-process.ts'
-import { decimalOf } from '../../../src/core/money/money.ts'
+import { toDecimal } from '../../../src/core/money/money.ts'
 import { readPurseBalances } from '../../../src/rails/buying/purse-books.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openPostgres } from '../../../src/storage/postgres.ts'
@@ -168,7 +168,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
       const { id, key } = z.looseObject({ id: z.string(), key: z.string() }).parse(body)
       return { id, credential: `Bearer ${key}` }
     }
-    const inUsd = (units: bigint) => decimalOf({ asset: 'USDC', units })
+    const inUsd = (units: bigint) => toDecimal({ asset: 'USDC', units })
     ample = (await keyWith(owner, '1000')).credential
     tight = [await keyWith(bounded, inUsd(BUDGETS[0])), await keyWith(bounded, inUsd(BUDGETS[1]))]
     const capped = await bounded.send('PUT', '/api/agents/policy', { dailyBudget: { max: inUsd(CAP) } })

@@ -9,7 +9,7 @@ import { purseKey } from '../../../src/rails/buying/authorization.ts'
 import { insertPurchase, openPurse } from '../../../src/rails/buying/store.ts'
 import { sweepPurses } from '../../../src/rails/buying/sweep-purse.ts'
 import { openWallet } from '../../../src/rails/wallets/open-wallet.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 import { signedPurchase } from './signed-purchase.ts'
@@ -46,7 +46,7 @@ onBothEngines('the purse of a revoked key', (database) => {
       (await balances(database(), account.id)).find((row) => row.place === place)?.available ?? 0n
     /** A purchase of the key, signed, whose 100 units are held in its purse. */
     const buy = async () => {
-      const spend = spendOf({ accountId: account.id, keyId: key.id }, 100n, {
+      const spend = buildSpend({ accountId: account.id, keyId: key.id }, 100n, {
         operation: 'purchases.buy',
         purse: { id: key.id, chunk: 0n },
       })

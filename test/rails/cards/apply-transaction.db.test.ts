@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { external } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { applyTransaction, closeAuthorization } from '../../../src/rails/cards/apply-transaction.ts'
@@ -10,7 +10,7 @@ import {
   staleAuthorizations,
   unsentSettlements,
 } from '../../../src/rails/cards/settlements.ts'
-import { usageOf } from '../../books/spending/scene.ts'
+import { readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -30,14 +30,14 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const request = buildPurchase(await issueCard(database(), owner), '8')
-    const before = await balanceOfSystem(database(), external('cards'), 'USD')
+    const before = await readSystemBalance(database(), external('cards'), 'USD')
     await decide(cardDependencies(database()), request)
     for (let times = 0; times < 3; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '8']])
     expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
     expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0'])
-    expect((await balanceOfSystem(database(), external('cards'), 'USD')) - before).toBe(300n)
+    expect((await readSystemBalance(database(), external('cards'), 'USD')) - before).toBe(300n)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -52,7 +52,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 4'])
     await settleAll(database(), owner)
     expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 0'])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
   })
 
   it('is cleared for more: from every balance, and the rest by the gateway', async () => {
@@ -69,7 +69,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       .where('account_id', '=', owner)
       .executeTakeFirstOrThrow()
     expect(row).toMatchObject({ status: 'settled', cleared: 1300n, shortfall: 150n })
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 13_000_000n, count: 1 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 13_000_000n, count: 1 })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -87,11 +87,11 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(await decide(cardDependencies(database()), declined)).toMatchObject({ reason: 'budget_exceeded' })
     await applyCardEvents(cardDependencies(database()), declined, 'declined', [['clearing', '3']])
     expect(await readRow(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
     const forced = buildPurchase(card, '0')
     await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
     await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
     const verified = buildPurchase(card, '0')
     expect(await decide(cardDependencies(database()), verified)).toMatchObject({ reason: 'approved' })
     await applyCardEvents(cardDependencies(database()), verified, 'settled', [['clearing', '2']])
@@ -99,7 +99,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     await decide(cardDependencies(database()), forgotten)
     await applyCardEvents(cardDependencies(database()), forgotten, 'expired', [])
     await applyCardEvents(cardDependencies(database()), forgotten, 'settled', [['clearing', '1']])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 51_000_000n, count: 4 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 51_000_000n, count: 4 })
     expect(await decide(cardDependencies(database()), buildPurchase(card, '39.01'))).toMatchObject({
       reason: 'daily_limit',
     })
@@ -115,11 +115,11 @@ onBothEngines('a purchase after its authorization', (database) => {
     const request = buildPurchase(await issueCard(database(), owner, { keyId }), '5')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'declined', [])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
     expect(await listOwned(database(), owner)).toEqual(['USDC 20 + 0'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
   })
 
   it('is one purchase in either order of authorization and event, or with both concurrently', async () => {
@@ -177,7 +177,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       ['reversal', '4'],
     ])
     expect(await listOwned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     const again = buildPurchase({ ...(await issueCard(database(), owner)), token: request.cardToken }, '8')
     expect(await decide(cardDependencies(database()), again)).toMatchObject({ reason: 'approved' })
   })

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { isAuthentic } from '../../../src/books/spending/authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from '../../../src/books/spending/decision-content.ts'
+import { type ContentRow, contentColumns, toContent } from '../../../src/books/spending/decision-content.ts'
 import type { CardAuthorizationDependencies } from '../../../src/rails/cards/authorize.ts'
 import type { Card } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { createGathering } from '../../../src/storage/gather.ts'
-import { usageOf } from '../../books/spending/scene.ts'
+import { readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   buildPurchase,
@@ -68,9 +68,9 @@ async function read(database: Database, owner: string, keyId: string) {
   )
   return {
     owned: await listOwned(database, owner),
-    usage: await usageOf(database, keyId),
+    usage: await readUsage(database, keyId),
     verdicts: rows.map(({ verdict }) => verdict).sort(),
-    areAuthentic: rows.every((row) => isAuthentic(dataKey, contentOf(row), row.mac)),
+    areAuthentic: rows.every((row) => isAuthentic(dataKey, toContent(row), row.mac)),
   }
 }
 

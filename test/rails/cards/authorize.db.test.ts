@@ -4,7 +4,7 @@ import { newId } from '../../../src/core/base/ids.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import type { CardAuthorization } from '../../../src/providers/card-processor/port.ts'
 import { type Card, findOwnCard, updateCard } from '../../../src/rails/cards/store.ts'
-import { capAccount, usageOf } from '../../books/spending/scene.ts'
+import { capAccount, readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -241,7 +241,7 @@ onBothEngines('a card decision', (database) => {
     expect(await authorizeWith('50')).toBe('approved')
     expect(await authorizeWith('50')).toBe('approved')
     expect(await authorizeWith('0.01')).toBe('budget_exceeded')
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 100_000_000n, count: 2 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 100_000_000n, count: 2 })
     const decisions = await database()
       .kysely.selectFrom('decision')
       .selectAll()

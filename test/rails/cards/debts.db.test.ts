@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { openAlarms, resolveAlarm } from '../../../src/books/alarms/alarms.ts'
 import { openDebts, sumOpenDebts } from '../../../src/books/debts/debts.ts'
 import { available, external, held, receivable } from '../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../src/books/ledger/balances.ts'
 import { post } from '../../../src/books/ledger/post.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
@@ -22,7 +22,7 @@ import {
 } from '../../../src/rails/cards/settlements.ts'
 import { type Card, updateCard } from '../../../src/rails/cards/store.ts'
 import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -44,7 +44,7 @@ onBothEngines('a card debt', (database) => {
     collectDebts({ ...cardDependencies(database()), chains, log: silentLog }, new AbortController().signal)
   const listOwed = async (owner: string) =>
     (await sumOpenDebts(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
-  const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
+  const receivables = () => readSystemBalance(database(), receivable('debts'), 'USD')
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
     const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
@@ -93,14 +93,14 @@ onBothEngines('a card debt', (database) => {
     const owner = await newOwner(database(), { USDC: '10', EURC: '10', USD: '5' })
     const [before, network] = [
       await receivables(),
-      await balanceOfSystem(database(), external('cards'), 'USD'),
+      await readSystemBalance(database(), external('cards'), 'USD'),
     ]
     await force(owner, '50', { priority: ['EURC'], status: 'frozen' })
     // 10 EURC are 10.705, and so 24.295 are missing: to the next cent.
     expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
     expect(await listOwed(owner)).toEqual(['USD 2430'])
     expect((await receivables()) - before).toBe(-2430n)
-    expect((await balanceOfSystem(database(), external('cards'), 'USD')) - network).toBe(2930n)
+    expect((await readSystemBalance(database(), external('cards'), 'USD')) - network).toBe(2930n)
     expect(await settleAll(database(), owner)).toEqual(['EURC 10000000', 'USDC 10000000'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -348,7 +348,7 @@ onBothEngines('a card debt', (database) => {
     const spend = (asset: Value['asset'], place: string) =>
       reserveSpend(
         database(),
-        spendOf({ accountId: owner, keyId: null }, 1_000_000n, {
+        buildSpend({ accountId: owner, keyId: null }, 1_000_000n, {
           money: { asset, units: 1_000_000n },
           place,
         }),

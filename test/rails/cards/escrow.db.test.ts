@@ -6,7 +6,7 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
-import { decimalOf } from '../../../src/core/money/money.ts'
+import { toDecimal } from '../../../src/core/money/money.ts'
 import type { CardAuthorization } from '../../../src/providers/card-processor/port.ts'
 import {
   deleteOutOfOrderMessage,
@@ -47,7 +47,7 @@ onBothEngines('the escrow of cards', (database) => {
     (await balances(database(), accountId))
       .filter(({ asset, available, held }) => asset === 'USDC' && available + held > 0n)
       .map(({ place, asset, available, held }) =>
-        [place, decimalOf({ asset, units: available }), '+', decimalOf({ asset, units: held })].join(' '),
+        [place, toDecimal({ asset, units: available }), '+', toDecimal({ asset, units: held })].join(' '),
       )
       .sort()
   const owner = async (funds = '1000'): Promise<{ accountId: string; card: Card }> => {

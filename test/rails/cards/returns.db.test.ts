@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
-import { usageOf } from '../../books/spending/scene.ts'
+import { readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -55,7 +55,7 @@ onBothEngines('a purchase that is returned', (database) => {
       ['return_reversal', '10'],
     ] as const
     await applyCardEvents(cardDependencies(database()), forced, 'settled', events, true)
-    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 50_000_000n, count: 2 })
+    expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 50_000_000n, count: 2 })
     const rows = await database()
       .kysely.selectFrom('card_authorization')
       .select(['cleared', 'refunded', 'shortfall'])

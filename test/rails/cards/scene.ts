@@ -13,10 +13,10 @@ import { canonicalJson } from '../../../src/core/base/json.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import {
   type Asset,
-  decimalOf,
-  moneyOf,
   type Stablecoin,
   stablecoins,
+  toDecimal,
+  toMoney,
 } from '../../../src/core/money/money.ts'
 import { parsePolicy } from '../../../src/kernel/gates/policy.ts'
 import type { CardAuthorization, CardTransaction } from '../../../src/providers/card-processor/port.ts'
@@ -39,7 +39,7 @@ import {
 } from '../../../src/rails/cards/settlements.ts'
 import { type Card, insertCard } from '../../../src/rails/cards/store.ts'
 import { transferOwnership } from '../../../src/rails/wallets/signing/signer-store.ts'
-import { stablecoinOf } from '../../../src/rails/wallets/store.ts'
+import { parseStablecoin } from '../../../src/rails/wallets/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 
 export const noon = new Date('2026-11-20T12:00:00.000Z')
@@ -99,7 +99,7 @@ export function give(database: Database, accountId: string): Promise<void> {
  * allowance, such as `200`. @returns the `pull` of a decision.
  */
 export function pulling(database: Database, left = '1000000'): CardAuthorizationDependencies['pull'] {
-  let micros = moneyOf('USDC', left).units
+  let micros = toMoney('USDC', left).units
   return async ({ accountId, token, pulls, coverage }) => {
     const [before, since, , tokens, prices] = coverageParameters(coverage)
     let isPulled = true
@@ -113,7 +113,7 @@ export function pulling(database: Database, left = '1000000'): CardAuthorization
         [decisionId, accountId, token, chain.name, asset, units, noon, before, since, tokens, prices],
       )
       if (begun[0]?.units === null) return false
-      const worth = allowanceValue(stablecoinOf(asset), BigInt(units))
+      const worth = allowanceValue(parseStablecoin(asset), BigInt(units))
       const isRefused = worth > micros
       if (!isRefused) micros -= worth
       await endPull(database, decisionId, !isRefused)
@@ -160,7 +160,7 @@ export async function buildCoverage(
 ): Promise<Coverage> {
   const booked = (await balances(database, accountId)).filter(({ place }) => place === chain.name)
   return {
-    leftMicros: moneyOf('USDC', left).units,
+    leftMicros: toMoney('USDC', left).units,
     since: noon,
     place: chain.name,
     tokens: stablecoins.map((token) => {
@@ -170,7 +170,7 @@ export async function buildCoverage(
       return {
         token,
         price: allowancePrices[token],
-        onChain: said === undefined ? units : moneyOf(token, said).units,
+        onChain: said === undefined ? units : toMoney(token, said).units,
         booked: units,
       }
     }),
@@ -212,7 +212,7 @@ export async function fund(
       reference: 'test',
       at: noon,
       postings: [
-        { source: external(place), destination: available(accountId, place), money: moneyOf(asset, amount) },
+        { source: external(place), destination: available(accountId, place), money: toMoney(asset, amount) },
       ],
     })
   }
@@ -276,7 +276,7 @@ export function buildPurchase(
     token: newId('evt', noon),
     cardToken: card.token,
     type: 'purchase',
-    units: moneyOf('USD', dollars).units,
+    units: toMoney('USD', dollars).units,
     merchant: { id: 'SHOP', name: 'Corner Shop', mcc: '5411', country: 'USA' },
     channel: 'ecommerce',
     allowsPartial: false,
@@ -320,7 +320,7 @@ export function applyCardEvents(
       events: events.map(([kind, dollars], index) => ({
         token: `${token}-${index}`,
         kind,
-        units: moneyOf('USD', dollars).units,
+        units: toMoney('USD', dollars).units,
       })),
     },
     { isForcePosted: isTakenAsItIs },
@@ -334,7 +334,7 @@ export async function listOwned(database: Database, accountId: string): Promise<
     .filter(({ available, held }) => available + held > 0n)
     .map(
       ({ asset, available, held }) =>
-        `${asset} ${decimalOf({ asset, units: available })} + ${decimalOf({ asset, units: held })}`,
+        `${asset} ${toDecimal({ asset, units: available })} + ${toDecimal({ asset, units: held })}`,
     )
     .sort()
 }

@@ -10,7 +10,7 @@ import { newId } from '../../../src/core/base/ids.ts'
 import { canonicalJson } from '../../../src/core/base/json.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
-import { noon, openAccount, openKey, spendOf } from '../../books/spending/scene.ts'
+import { buildSpend, noon, openAccount, openKey } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { insertDecisions, never, newSpender, readChain, sealingDependencies, settings } from './scene.ts'
 
@@ -114,7 +114,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     const insertKilled = async () => {
       // A process that died between its reserve and the MAC of a denial by a counter.
       const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
-      const request = spendOf({ accountId, keyId, limits }, 1n)
+      const request = buildSpend({ accountId, keyId, limits }, 1n)
       const decided = await reserveSpend(database(), { ...request, mac: 'a'.repeat(64) })
       expect(decided.verdict).toBe('deny')
       return request.decisionId
@@ -155,7 +155,7 @@ onBothEngines('the authenticity of decisions', (database) => {
       database: Object.assign(Object.create(database()), lost),
     })
     const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
-    const request = spendOf({ accountId, keyId, limits }, 1n)
+    const request = buildSpend({ accountId, keyId, limits }, 1n)
     expect(await reserve(request)).toMatchObject({ verdict: 'deny', replayed: false })
     const { decisionId } = request
     const [row] = await database()

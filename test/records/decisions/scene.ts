@@ -1,14 +1,14 @@
 /** Decisions to seal, and the keys that verify a receipt. */
 
 import { authenticatedReserve, decisionMac } from '../../../src/books/spending/authenticate.ts'
-import { contentOf } from '../../../src/books/spending/decision-content.ts'
+import { toContent } from '../../../src/books/spending/decision-content.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import type { Clock } from '../../../src/core/base/clock.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import type { Connection, Database } from '../../../src/storage/database.ts'
-import { noon, openAccount, openKey, spendOf } from '../../books/spending/scene.ts'
+import { buildSpend, noon, openAccount, openKey } from '../../books/spending/scene.ts'
 
 /** The deployment of the tests. */
 export const settings = {
@@ -38,7 +38,7 @@ export async function newSpender(database: Database) {
       changes: Partial<SpendRequest> = {},
       { units = 1_250_000n, connection = database }: { units?: bigint; connection?: Connection } = {},
     ) => {
-      const request = spendOf({ accountId, keyId }, units, {
+      const request = buildSpend({ accountId, keyId }, units, {
         facts: { category: 'transfer', amount: '1.25', asset: 'USDC', found: { note: 'kept' } },
         ...changes,
       })
@@ -76,7 +76,7 @@ export async function insertDecisions(
       violations: [],
       available_units: null,
     }
-    return { ...row, mac: decisionMac(settings.dataKey, contentOf(row)), ...changes }
+    return { ...row, mac: decisionMac(settings.dataKey, toContent(row)), ...changes }
   })
   await connection.call(
     {

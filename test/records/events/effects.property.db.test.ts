@@ -15,7 +15,7 @@ import {
 import { viewEvent } from '../../../src/records/events/catalogue.ts'
 import { publishEvents } from '../../../src/records/events/publish.ts'
 import type { Connection, Database } from '../../../src/storage/database.ts'
-import { deposit, openAccount, openKey, spendOf } from '../../books/spending/scene.ts'
+import { buildSpend, deposit, openAccount, openKey } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -195,7 +195,7 @@ async function openScene(database: Database, sending: TransferDependencies) {
       else if (taken.kind === 'deny') {
         const spends = Array.from(
           { length: taken.spends },
-          (): SpendRequest => spendOf({ accountId: poor, keyId }, 1_000_000n),
+          (): SpendRequest => buildSpend({ accountId: poor, keyId }, 1_000_000n),
         )
         await reserveSpends(on, spends)
       } else {

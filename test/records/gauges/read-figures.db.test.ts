@@ -5,7 +5,7 @@ import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import type { RateTable } from '../../../src/core/money/rate-table.ts'
 import { readFigures } from '../../../src/records/gauges/read-figures.ts'
-import { noon, openAccount, place, spendOf } from '../../books/spending/scene.ts'
+import { buildSpend, noon, openAccount, place } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 
 const dollars: RateTable = {
@@ -22,7 +22,7 @@ onBothEngines('the figures', (database) => {
   const ago = (hours: number) => new Date(noon.getTime() - hours * HOUR_MS)
   const spend = async (accountId: string, hours: number, category: string, changes = {}) => {
     const at = ago(hours)
-    const request = spendOf({ accountId, keyId: null }, 2_000_000n, {
+    const request = buildSpend({ accountId, keyId: null }, 2_000_000n, {
       at,
       decisionId: newId('dec', at),
       facts: { category, amount: '2', asset: 'USDC' },

@@ -23,7 +23,7 @@ import guest from '../../../tools/auth/guest.ts'
 import { tools } from '../../../tools/index.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
-import { spendOf } from '../../books/spending/scene.ts'
+import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
 import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
@@ -449,7 +449,7 @@ onBothEngines('an exception', (database) => {
     const limits = { dailyMaxMicros: null, dailyMaxCount: null }
     const reserve = (changes: object, idempotency: object = {}) => {
       const { policyVersion, ...scene } = { accountId: owner.accountId, keyId, limits, policyVersion: 1 }
-      const base = spendOf(scene, 60_000_000n, {
+      const base = buildSpend(scene, 60_000_000n, {
         operation: 'wallets.transfer',
         violations,
         isApproved: true,

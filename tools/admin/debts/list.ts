@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { openDebts } from '../../../src/books/debts/debts.ts'
-import { decimalOf } from '../../../src/core/money/money.ts'
+import { toDecimal } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 const LIMIT = 200
@@ -48,8 +48,8 @@ export default defineTool({
       ({ asset, units, owed, createdAt, nextTryAt, ...debt }) => ({
         ...debt,
         asset,
-        amount: decimalOf({ asset, units }),
-        owed: decimalOf({ asset, units: owed }),
+        amount: toDecimal({ asset, units }),
+        owed: toDecimal({ asset, units: owed }),
         createdAt: createdAt.toISOString(),
         nextTryAt: nextTryAt?.toISOString() ?? null,
       }),

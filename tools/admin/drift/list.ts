@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalOf, stablecoins } from '../../../src/core/money/money.ts'
+import { stablecoins, toDecimal } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findDrifts } from '../../../src/rails/wallets/reconcile/reconcile.ts'
 import { findShortfalls } from '../../../src/rails/wallets/reconcile/shortfall.ts'
@@ -54,8 +54,8 @@ export default defineTool({
       safeAddress: drift.address,
       chain: drift.chain,
       token,
-      booked: decimalOf({ asset: token, units: booked }),
-      onChain: decimalOf({ asset: token, units: onChain }),
+      booked: toDecimal({ asset: token, units: booked }),
+      onChain: toDecimal({ asset: token, units: onChain }),
       firstSeenAt: drift.firstSeenAt.toISOString(),
       lastSeenAt: drift.lastSeenAt.toISOString(),
     })),
@@ -64,8 +64,8 @@ export default defineTool({
       safeAddress: shortfall.address,
       chain: shortfall.chain,
       token,
-      frozen: decimalOf({ asset: token, units: frozen }),
-      uncovered: decimalOf({ asset: token, units: uncovered }),
+      frozen: toDecimal({ asset: token, units: frozen }),
+      uncovered: toDecimal({ asset: token, units: uncovered }),
       firstSeenAt: shortfall.firstSeenAt.toISOString(),
     })),
   }),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/books/spending/reviews.ts'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
-import { decimalOf } from '../../../src/core/money/money.ts'
+import { toDecimal } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   listRecoveryReviews,
@@ -110,7 +110,7 @@ export default defineTool({
         agentId: keyId,
         direction: 'out' as const,
         proofs: null,
-        usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
+        usd: usdMicros === null ? null : formatUsd(BigInt(usdMicros)),
         lists: [...lists],
         createdAt: createdAt.toISOString(),
         decidedAt: decidedAt?.toISOString() ?? null,
@@ -140,7 +140,7 @@ function viewDepositReview({
     operation: 'deposit',
     direction: 'in' as const,
     proofs: null,
-    amount: decimalOf(money),
+    amount: toDecimal(money),
     asset: money.asset,
     usd: null,
     counterparty: sender,

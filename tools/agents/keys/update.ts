@@ -6,7 +6,7 @@ import { isScope } from '../../../policies/scopes.ts'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import type { AccessKey } from '../../../src/core/base/principal.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/core/money/money.ts'
+import { amountMismatch, decimalAmount, toDecimal, toMoney } from '../../../src/core/money/money.ts'
 import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -31,7 +31,7 @@ const MAX_CHUNK = 1_000_000_000n
 
 function isChunk(text: string): boolean {
   return (
-    text === '0' || (amountMismatch(text, 'USDC') === undefined && moneyOf('USDC', text).units <= MAX_CHUNK)
+    text === '0' || (amountMismatch(text, 'USDC') === undefined && toMoney('USDC', text).units <= MAX_CHUNK)
   )
 }
 
@@ -119,7 +119,7 @@ export default defineTool({
     const next = applyChange(key, input, now)
     const { purse } = input
     const before = (await findPurse(database, key.id))?.chunk ?? DEFAULT_CHUNK
-    const chunk = purse === undefined ? before : purse.chunk === '0' ? 0n : moneyOf('USDC', purse.chunk).units
+    const chunk = purse === undefined ? before : purse.chunk === '0' ? 0n : toMoney('USDC', purse.chunk).units
     requireProofToLoosen(context, findLoosened(key, next, { before, after: chunk }))
     if (purse !== undefined) {
       const { address } = purseKey(context.settings.dataKey, key.id)
@@ -178,7 +178,7 @@ function findLoosened(
   next: KeyChange,
   chunks: { readonly before: bigint; readonly after: bigint },
 ): readonly string[] {
-  const viewPurse = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
+  const viewPurse = (units: bigint) => ({ chunk: toDecimal({ asset: 'USDC', units }) })
   const before = {
     status: key.status,
     scopes: key.scopes.filter(isScope),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { BudgetPeriod } from '../../../policies/budget.ts'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
-import { policyAmount, usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd, policyAmount, toUsdMicros } from '../../../policies/usd.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
@@ -69,12 +69,12 @@ export default defineTool({
 })
 
 function toMicros(cap: { readonly max: string } | null): bigint | null {
-  return cap === null ? null : usdMicrosOf(cap.max)
+  return cap === null ? null : toUsdMicros(cap.max)
 }
 
 /** Caps as the request names them. */
 function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
-  const toCap = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
+  const toCap = (micros: bigint | null) => (micros === null ? null : { max: formatUsd(micros) })
   return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }
 

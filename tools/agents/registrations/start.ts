@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { namesOfOrigin } from '../../../src/core/base/origins.ts'
+import { listOriginNames } from '../../../src/core/base/origins.ts'
 import { visibleText } from '../../../src/core/base/untrusted-text.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -50,7 +50,7 @@ export default defineTool({
       origin,
       webOrigins: [site = origin],
     } = settings
-    if (!isRegistrationProof(namesOfOrigin(origin), { publicKey, signedAt, proof, at }))
+    if (!isRegistrationProof(listOriginNames(origin), { publicKey, signedAt, proof, at }))
       throw new Failure(
         'signature_rejected',
         'The proof is not the key’s signature of the last five minutes.',

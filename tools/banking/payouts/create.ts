@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { BANK } from '../../../src/books/spending/sources.ts'
-import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
+import { noteMembers, parseNote } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { moneyOf } from '../../../src/core/money/money.ts'
+import { toMoney } from '../../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
@@ -43,7 +43,7 @@ import {
 } from '../../../src/rails/banking/send-payout.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
-import { rejected } from '../../../src/rails/wallets/signing/verify-signature.ts'
+import { buildRejection } from '../../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 import {
   type AuthorizedTransfer,
@@ -224,11 +224,11 @@ export default defineTool({
     const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
     if (place !== BANK && sent.payout.providerId !== null)
       await fund(context, sent, await authorizePayout(context, { signed, signature }))
-    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, noteOf(input).memo)
+    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, parseNote(input).memo)
   },
   recall: async (context, input, { decisionId }) => {
     const payout = await findRepeatedPayout(context, decisionId)
-    return payout === null ? null : viewPayout(payout, noteOf(input).memo)
+    return payout === null ? null : viewPayout(payout, parseNote(input).memo)
   },
 })
 
@@ -257,13 +257,13 @@ async function readSignedPayout(
   const isNamed = intentId !== undefined || signature !== undefined
   if (caller.kind === 'key') {
     if (!isNamed) return null
-    throw rejected('The credential of the request authorizes the payout.', caller.key)
+    throw buildRejection('The credential of the request authorizes the payout.', caller.key)
   }
   if (wallet.owner.kind === 'gateway' && intentId === undefined) return null
-  const units = agreed?.money.units ?? (amount === undefined ? null : moneyOf('USDC', amount).units)
+  const units = agreed?.money.units ?? (amount === undefined ? null : toMoney('USDC', amount).units)
   const arriving =
     agreed?.recipientUnits ??
-    (recipientAmount === undefined ? null : moneyOf(currency, recipientAmount).units)
+    (recipientAmount === undefined ? null : toMoney(currency, recipientAmount).units)
   const intent =
     intentId === undefined ? undefined : await findIntent(context.database, { accountId, id: intentId })
   const prepared =
@@ -272,9 +272,9 @@ async function readSignedPayout(
       : await findPreparedPayout(context, { accountId, id: intent?.payoutId ?? '' })
   const { depositTo = null, providerId = null } = prepared ?? {}
   if (prepared === undefined || depositTo === null || providerId === null)
-    throw rejected('You have no open intent for exactly this payout.', null)
+    throw buildRejection('You have no open intent for exactly this payout.', null)
   if (!isThis(prepared))
-    throw rejected(
+    throw buildRejection(
       'The intent is for another payout: recipient, amount and reference must be the same.',
       null,
     )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { decimalOf, type Money } from '../../../src/core/money/money.ts'
+import { type Money, toDecimal } from '../../../src/core/money/money.ts'
 import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { denyUnscreened } from '../../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -92,7 +92,7 @@ export default defineTool({
     const said = {
       recipientId,
       currency,
-      recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
+      recipientAmount: toDecimal({ asset: currency, units: recipientUnits }),
     }
     const intent = await database.transaction(async (connection) => {
       if (!(await renewPrepared(connection, { ...order, id: payoutId })))
@@ -105,8 +105,8 @@ export default defineTool({
     })
     return {
       ...intent,
-      amount: decimalOf(money),
-      fee: decimalOf({ asset: 'USDC', units: fee }),
+      amount: toDecimal(money),
+      fee: toDecimal({ asset: 'USDC', units: fee }),
       currency,
       recipientAmount: said.recipientAmount,
       rate,
@@ -125,7 +125,7 @@ async function requireFunds(
   if (available >= money.units) return
   throw new Failure(
     'insufficient_funds',
-    `The wallet has ${decimalOf({ ...money, units: available })} ${money.asset} available; ${decimalOf(money)} needed.`,
+    `The wallet has ${toDecimal({ ...money, units: available })} ${money.asset} available; ${toDecimal(money)} needed.`,
     { hint: 'Add USDC, or pay out USD cash.' },
   )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalOf } from '../../../src/core/money/money.ts'
+import { toDecimal } from '../../../src/core/money/money.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
@@ -54,11 +54,11 @@ export default defineTool({
     const { currency } = recipient
     return {
       quoteId: await insertQuote(context, { accountId, recipient, terms }),
-      amount: decimalOf(money),
+      amount: toDecimal(money),
       asset,
-      fee: decimalOf({ asset, units: fee }),
+      fee: toDecimal({ asset, units: fee }),
       rate,
-      recipientAmount: decimalOf({ asset: currency, units: recipientUnits }),
+      recipientAmount: toDecimal({ asset: currency, units: recipientUnits }),
       currency,
       eta: eta.toISOString(),
       expiresAt: firmUntil?.toISOString() ?? null,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
-import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
+import { allowanceAmount, toUsdMicros } from '../../../policies/usd.ts'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { chainInput } from '../../../src/core/money/chains.ts'
@@ -62,7 +62,7 @@ export default defineTool({
       throw new Failure('invalid_request', `dailyMax: is required: ${agentId} has no spend policy`, {
         issues: [{ path: 'dailyMax', message: `is required: ${agentId} has no spend policy` }],
       })
-    const allowance = { agentId, dailyMicros: usdMicrosOf(dailyMax) }
+    const allowance = { agentId, dailyMicros: toUsdMicros(dailyMax) }
     return makeAllowanceIntent(context, { wallet, allowance, dailyMax, at })
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { usdOfMicros } from '../../../policies/usd.ts'
+import { formatUsd } from '../../../policies/usd.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
 import { takeSponsorship } from '../../../src/kernel/gates/rate.ts'
@@ -64,7 +64,7 @@ export default defineTool({
               // The journal records the owner's consent; the execution is recorded on the chain.
               action: 'allowance.authorized',
               object: { kind: agentId === CARDS_AGENT ? 'cards' : 'key', id: agentId },
-              after: { dailyMax: usdOfMicros(dailyMicros) },
+              after: { dailyMax: formatUsd(dailyMicros) },
             },
             transaction,
           ),

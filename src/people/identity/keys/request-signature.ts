@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
-import { matchOriginName, namesOfOrigin } from '../../../core/base/origins.ts'
+import { listOriginNames, matchOriginName } from '../../../core/base/origins.ts'
 import type { Principal } from '../../../core/base/principal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
@@ -102,7 +102,7 @@ async function verifyByAnyName(
   request: RawRequest,
 ): Promise<VerifiedSignature> {
   const used = matchOriginName(origin, findHeader(request, 'host'))
-  const others = namesOfOrigin(origin).filter((name) => name !== used)
+  const others = listOriginNames(origin).filter((name) => name !== used)
   try {
     return await verifyMessage(database, used, request)
   } catch (error) {

@@ -74,7 +74,7 @@ export async function identifyReturned(
  * Finds or creates the account of an identity, by issuer and subject, never by e-mail address, which a provider may
  * reassign. Call it within a transaction. @param furnish sets up a new account.
  */
-export async function accountOfIdentity(
+export async function findOrCreateAccount(
   { database, newId }: { database: Connection; newId: NewId },
   { issuer, subject, displayName }: ProvidedIdentity,
   { at, furnish }: { at: Date; furnish: (account: Account) => Promise<void> },

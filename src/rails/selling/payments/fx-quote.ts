@@ -6,8 +6,8 @@
 
 import { Failure } from '../../../core/failures/failure.ts'
 import { convertRoundingDown, crossRateDown, rateText } from '../../../core/money/cross-rate.ts'
-import { type Currency, currencyOf, quotableCodes } from '../../../core/money/currencies.ts'
-import { decimalOfUnits } from '../../../core/money/money.ts'
+import { type Currency, findCurrency, quotableCodes } from '../../../core/money/currencies.ts'
+import { formatUnits } from '../../../core/money/money.ts'
 import type { RateTable } from '../../../core/money/rate-table.ts'
 import type { Rates } from '../../../providers/rates/port.ts'
 
@@ -58,9 +58,9 @@ export async function quoteFx(
   return {
     from,
     to,
-    amount: decimalOfUnits(units, source.digits),
+    amount: formatUnits(units, source.digits),
     rate: rateText(rate),
-    result: decimalOfUnits(resultUnits, target.digits),
+    result: formatUnits(resultUnits, target.digits),
     spreadBps,
     source: table.source,
     asOf: table.asOf.toISOString(),
@@ -75,7 +75,7 @@ export function toAgeSeconds({ asOf }: Pick<RateTable, 'asOf'>, now: Date): numb
 }
 
 function findPair(table: RateTable, from: string, to: string): [Currency, Currency] {
-  const [source, target] = [currencyOf(table, from), currencyOf(table, to)]
+  const [source, target] = [findCurrency(table, from), findCurrency(table, to)]
   if (source !== undefined && target !== undefined && from !== to) return [source, target]
   const hint = `Supported, in any pair of two different codes: ${quotableCodes(table).join(', ')}.`
   throw new Failure('pair_not_supported', `There is no rate from ${from} to ${to}.`, { hint })

@@ -1,6 +1,6 @@
 /** The purchased answer with its payment, and the receipt that x402 clients read. */
 import { getAddress } from 'viem'
-import { decimalOfUnits } from '../../../core/money/money.ts'
+import { formatUnits } from '../../../core/money/money.ts'
 import type { StoredPayment } from './store.ts'
 
 /** Decimals of every stablecoin. */
@@ -24,7 +24,7 @@ export function purchasedAnswer(payment: StoredPayment): Record<string, unknown>
     id,
     transaction: transaction_hash ?? '',
     network,
-    amount: decimalOfUnits(units, DIGITS),
+    amount: formatUnits(units, DIGITS),
     asset,
     payer: getAddress(payer),
   }

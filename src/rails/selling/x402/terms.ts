@@ -1,7 +1,7 @@
 /** Payment terms in the form of both x402 generations, which differ only in names. */
 import { getAddress } from 'viem'
 import { chainFacts, toCaip2, type V1Network } from '../../../core/money/chains.ts'
-import { decimalOf, type Money } from '../../../core/money/money.ts'
+import { type Money, toDecimal } from '../../../core/money/money.ts'
 import type { Address, Chain } from '../../../providers/chain/port.ts'
 
 /** Maximum time between challenge and settlement, in seconds. */
@@ -53,7 +53,7 @@ export function buildTerms(input: TermsInput): Terms {
     asset: getAddress(chain.tokens.USDC),
     payTo: getAddress(payTo),
     units: price.units,
-    price: decimalOf(price),
+    price: toDecimal(price),
     path,
     resource: `${protocol.slice(0, -1)}://${host}${path}`,
     description,
@@ -62,7 +62,7 @@ export function buildTerms(input: TermsInput): Terms {
 }
 
 export function withPrice(terms: Terms, units: bigint): Terms {
-  return { ...terms, units, price: decimalOf({ asset: 'USDC', units }) }
+  return { ...terms, units, price: toDecimal({ asset: 'USDC', units }) }
 }
 
 /**

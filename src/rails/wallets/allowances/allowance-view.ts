@@ -1,6 +1,6 @@
 /** An agent's on-chain allowance, as its owner sees it. */
 import { z } from 'zod'
-import { usdOfMicros } from '../../../../policies/usd.ts'
+import { formatUsd } from '../../../../policies/usd.ts'
 import type { SetAllowance } from './set-allowance.ts'
 
 /** Amounts are decimal strings in US dollars. */
@@ -20,5 +20,5 @@ export function viewAllowance({
   spentMicros,
   isOwn,
 }: SetAllowance): z.input<typeof allowanceView> {
-  return { agentId, dailyMax: usdOfMicros(dailyMicros), spent: usdOfMicros(spentMicros), isOwn }
+  return { agentId, dailyMax: formatUsd(dailyMicros), spent: formatUsd(spentMicros), isOwn }
 }

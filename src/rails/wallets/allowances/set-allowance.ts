@@ -21,12 +21,12 @@ import type { Connection, Database } from '../../../storage/database.ts'
 import {
   type AllowanceFields,
   findIntent,
+  findValidUntil,
   type Intent,
   useIntent,
-  validUntilOf,
 } from '../signing/intent-store.ts'
-import { type Passkeys, rejected, verifySignature } from '../signing/verify-signature.ts'
-import { type Assertion, authorizationOf } from '../transfers/authorize-transfer.ts'
+import { buildRejection, type Passkeys, verifySignature } from '../signing/verify-signature.ts'
+import { type Assertion, toAuthorization } from '../transfers/authorize-transfer.ts'
 
 /** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
@@ -81,15 +81,16 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   const { wallet, intentId, signature, assertion, at } = signed
   requireOwnWallet(wallet)
   const intent = await findIntent(database, { accountId: wallet.accountId, id: intentId })
-  if (intent === undefined || intent.allowance === null) throw rejected('You have no such intent.', null)
+  if (intent === undefined || intent.allowance === null)
+    throw buildRejection('You have no such intent.', null)
   // A used intent may have been executed since, so its sender gets the outcome even after its expiry.
-  if (intent.usedAt === null && intent.expiresAt <= at) throw rejected('The intent has expired.', null)
+  if (intent.usedAt === null && intent.expiresAt <= at) throw buildRejection('The intent has expired.', null)
   // Cards pay a debt, so their allowance may be raised.
   if (intent.usedAt === null && intent.allowance.agentId !== CARDS_AGENT)
     await requireNoDebt(database, wallet.accountId)
   const verified = await verifySignature(parts, { wallet, intent, signature, key: null })
   if (verified.by !== 'passkey' && verified.by !== 'eoa')
-    throw rejected('Only the signer that owns the wallet on chain can allow this.', null)
+    throw buildRejection('Only the signer that owns the wallet on chain can allow this.', null)
   const { allowance: allowed } = intent
   const chain = chains.of(intent.chain)
   await database.transaction(async (transaction) => {
@@ -99,7 +100,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
     { chain, log },
     {
       ...buildOperation(wallet, intent, allowed),
-      authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
+      authorization: toAuthorization(verified, { message: intent.message, signature, assertion }),
     },
   )
   const allowance = await chain.readAllowance(wallet, allowed.agentId)
@@ -109,7 +110,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
 
 function buildOperation(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
   const call = { kind: 'allowance', agentId, dailyMicros } as const
-  return { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
+  return { wallet, id: intent.operationId, call, validUntil: findValidUntil(intent) }
 }
 
 async function execute({ chain, log }: Executing, operation: AuthorizedOperation): Promise<void> {

@@ -7,7 +7,7 @@ import type { Log } from '../../../core/base/log.ts'
 import type { Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Chain, Mint } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { addressOf, operationOf, readOpenTransfers, stablecoinOf } from '../store.ts'
+import { parseStablecoin, readOpenTransfers, toAddress, toOperation } from '../store.ts'
 
 /** Rows per round. */
 const PAGE = 100
@@ -40,8 +40,8 @@ async function readEscrowBalances(
   )
   return rows.map((row) => ({
     accountId: row.account_id,
-    address: addressOf(row.escrow),
-    asset: stablecoinOf(row.asset),
+    address: toAddress(row.escrow),
+    asset: parseStablecoin(row.asset),
     units: row.units,
   }))
 }
@@ -60,7 +60,7 @@ async function findLack(
   if (lack <= 0n) return 0n
   for (const transfer of await readOpenTransfers({ database, chain }, { accountId, address })) {
     if (!transfer.wallet.isEscrow || transfer.token !== asset) continue
-    const { status } = await operationOutcome(chain, operationOf(transfer), 0)
+    const { status } = await operationOutcome(chain, toOperation(transfer), 0)
     if (status !== 'absent') lack -= transfer.units
   }
   const again = await readEscrowBalances(database, { chain: chain.name, accountId })

@@ -12,8 +12,8 @@ import { type Coverage, coverageParameters, type WantedPulls } from '../../../bo
 import {
   type ContentRow,
   contentColumns,
-  contentOf,
   type MadeRow,
+  toContent,
 } from '../../../books/spending/decision-content.ts'
 import { keyedHash } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
@@ -21,7 +21,7 @@ import { type Stablecoin, stablecoins } from '../../../core/money/money.ts'
 import { CARDS_AGENT, type Chain } from '../../../providers/chain/port.ts'
 import { type Connection, callForRow } from '../../../storage/database.ts'
 import { isWalletBusy, walletBusy } from '../signing/signer-store.ts'
-import { buildEscrow, findWallet, lowerCase, stablecoinOf } from '../store.ts'
+import { buildEscrow, findWallet, lowerCase, parseStablecoin } from '../store.ts'
 import {
   sendTransfer,
   type TransferAuthorization,
@@ -60,7 +60,7 @@ export async function pullForPurchase(
     const pull = await beginPull(parts, {
       accountId,
       token,
-      asset: stablecoinOf(asset),
+      asset: parseStablecoin(asset),
       units: BigInt(units),
       coverage,
       at: parts.clock(),
@@ -250,7 +250,7 @@ async function unsentPulls(
   const kept: (BegunPull & { authorizedBy: TransferAuthorization })[] = []
   for (const row of rows) {
     const { decision_id: decisionId, owner: accountId, place, units } = row
-    const content = contentOf(row)
+    const content = toContent(row)
     const decided = Object(content.facts)
     const isOurs =
       isAuthentic(settings.dataKey, content, row.mac) &&
@@ -261,7 +261,7 @@ async function unsentPulls(
       decided.units === units.toString()
     if (isOurs)
       kept.push({
-        ...{ accountId, decisionId, asset: stablecoinOf(row.asset), units },
+        ...{ accountId, decisionId, asset: parseStablecoin(row.asset), units },
         authorizedBy: row.is_ours ? byOwner : byAllowance,
       })
     else
@@ -327,7 +327,7 @@ async function giveBack(
   })
   if (units === null) return false
   await sendTransfer(parts, {
-    ...{ authorizedBy: byOwner, accountId, decisionId, token: stablecoinOf(asset), units },
+    ...{ authorizedBy: byOwner, accountId, decisionId, token: parseStablecoin(asset), units },
     payer: 'escrow',
     destination: lowerCase(`0x${address.slice(2)}`),
     at,
@@ -347,7 +347,7 @@ export async function readEscrow(
     .where('account', 'in', [`${accountId}:${place}:available`, `${accountId}:${place}:held`])
     .groupBy('asset')
     .execute()
-  return rows.map(({ asset, units }) => ({ asset: stablecoinOf(asset), units: BigInt(units) }))
+  return rows.map(({ asset, units }) => ({ asset: parseStablecoin(asset), units: BigInt(units) }))
 }
 
 /**

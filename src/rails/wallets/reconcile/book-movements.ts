@@ -10,7 +10,7 @@ import { isMarked } from '../../../books/evidence/transaction-mark.ts'
 import { available, escrowPlace, external, frozen, pursePlace } from '../../../books/ledger/accounts.ts'
 import { lockUnits } from '../../../books/ledger/balances.ts'
 import { post } from '../../../books/ledger/post.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../../../core/money/money.ts'
+import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import { minimum } from '../../../core/money/shares.ts'
 import {
   type Address,
@@ -24,11 +24,11 @@ import type { Connection, Database } from '../../../storage/database.ts'
 import { relayMark, toExpected } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
 import {
-  addressOf,
   findEscrowOwner,
   findMatchingTransfers,
   findWalletsByAddress,
-  operationOf,
+  toAddress,
+  toOperation,
 } from '../store.ts'
 import { type Arrival, creditOrKeep, type DepositParts } from './movement-reviews.ts'
 
@@ -107,7 +107,7 @@ export async function findPlacesByAddress(
       .where('wallet.chain', '=', name)
       .execute()
     for (const { id, account_id: accountId, address } of purses)
-      found.set(addressOf(address), { accountId, place: pursePlace(id) })
+      found.set(toAddress(address), { accountId, place: pursePlace(id) })
     const escrows = await kysely
       .selectFrom('wallet')
       .select(['account_id', 'escrow'])
@@ -115,7 +115,7 @@ export async function findPlacesByAddress(
       .where('chain', '=', name)
       .execute()
     for (const { account_id: accountId, escrow } of escrows)
-      if (escrow !== null) found.set(addressOf(escrow), { accountId, place: escrowPlace(name) })
+      if (escrow !== null) found.set(toAddress(escrow), { accountId, place: escrowPlace(name) })
   }
   return found
 }
@@ -159,7 +159,7 @@ async function findBooked(
   for (const others of [false, true])
     for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
       // The chain executes an operation once, in any transaction.
-      if (chain.hashOperation(operationOf(candidate)) === operationHash) return candidate
+      if (chain.hashOperation(toOperation(candidate)) === operationHash) return candidate
     }
   return null
 }
@@ -233,7 +233,7 @@ async function bookMovement(
   const reference = transaction.hash
   const name = `${identity}:${reference}:${position}`
   const at = clock()
-  const facts = { transaction: reference, asset, amount: decimalOf(money) }
+  const facts = { transaction: reference, asset, amount: toDecimal(money) }
   if (receiver !== undefined) {
     const movement = `deposit:${name}`
     const arrival = {

@@ -5,7 +5,7 @@ import { operationOutcome } from '../../../books/evidence/operation-outcome.ts'
 import { stablecoins } from '../../../core/money/money.ts'
 import type { Address, Chain, Mint } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { allWallets, operationOf, readOpenTransfers } from '../store.ts'
+import { allWallets, readOpenTransfers, toOperation } from '../store.ts'
 import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
 
 /**
@@ -60,7 +60,7 @@ async function lackBetween(
   if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // The outcome is read after the balances: a transfer not executed now was not executed then.
   for (const transfer of await readOpenTransfers({ database, chain }, { accountId, address })) {
-    const { status } = await operationOutcome(chain, operationOf(transfer), 0)
+    const { status } = await operationOutcome(chain, toOperation(transfer), 0)
     if (status !== 'absent') return null
   }
   return lack

@@ -9,11 +9,11 @@ import type { Clock } from '../../../core/base/clock.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import type { Page } from '../../../core/base/page.ts'
-import { decimalOf, type Stablecoin } from '../../../core/money/money.ts'
+import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
 import type { Address, Chain, Hex } from '../../../providers/chain/port.ts'
 import type { AddressScreening, Screening } from '../../../providers/screening/port.ts'
 import type { Connection, Database, Statement } from '../../../storage/database.ts'
-import { addressOf, stablecoinOf } from '../store.ts'
+import { parseStablecoin, toAddress } from '../store.ts'
 
 export interface DepositParts {
   readonly database: Database
@@ -106,7 +106,7 @@ export async function creditOrKeep(parts: DepositParts, arrival: Arrival): Promi
         decided_at: isBlocked ? at : null,
       })
       .execute()
-    log.warn({ reviewId: id, lists, amount: decimalOf(money) }, 'a deposit was not credited: AML stopped it')
+    log.warn({ reviewId: id, lists, amount: toDecimal(money) }, 'a deposit was not credited: AML stopped it')
     return false
   })
 }
@@ -147,8 +147,8 @@ export async function listMovementReviews(
   return rows.map((row) => ({
     id: row.id,
     accountId: row.account_id,
-    money: { asset: stablecoinOf(row.asset), units: row.units },
-    sender: addressOf(row.sender),
+    money: { asset: parseStablecoin(row.asset), units: row.units },
+    sender: toAddress(row.sender),
     chain: row.chain,
     lists: row.lists,
     status: row.status,
@@ -207,6 +207,6 @@ export function parseArrival(row: {
     accountId: row.account_id,
     place: row.place,
     transactionHash: `0x${row.transaction_hash.slice(2)}`,
-    money: { asset: stablecoinOf(row.asset), units: row.units },
+    money: { asset: parseStablecoin(row.asset), units: row.units },
   }
 }

@@ -7,7 +7,7 @@ import type { NewId } from '../../../core/base/ids.ts'
 import type { Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Chain, Mint } from '../../../providers/chain/port.ts'
 import type { Connection, Database, Statement } from '../../../storage/database.ts'
-import { addressOf, lowerCase, type OnChain, stablecoinOf } from '../store.ts'
+import { lowerCase, type OnChain, parseStablecoin, toAddress } from '../store.ts'
 import { missingOnChain } from './level-chain.ts'
 
 export interface OwedMint extends Mint {
@@ -88,8 +88,8 @@ export async function claimMints(
     const group = groups.get(key)
     groups.set(key, {
       accountId: row.account_id,
-      address: addressOf(row.address),
-      token: stablecoinOf(row.token),
+      address: toAddress(row.address),
+      token: parseStablecoin(row.token),
       units: (group?.units ?? 0n) + row.units,
       ids: [...(group?.ids ?? []), row.id],
     })
@@ -117,7 +117,7 @@ export async function findOwedMints(
     .where('account_id', '=', accountId)
     .where('chain', '=', chain.name)
     .execute()
-  return rows.map(({ token, units }) => ({ token: stablecoinOf(token), units }))
+  return rows.map(({ token, units }) => ({ token: parseStablecoin(token), units }))
 }
 
 /** Mints what is owed and actually missing on the chain. @returns minted units; null while this is undecidable. */

@@ -4,10 +4,10 @@
  * amounts, so a pending transfer cannot hide a loss.
  */
 import { sql } from 'kysely'
-import { decimalOf, type Stablecoin, stablecoins } from '../../../core/money/money.ts'
+import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import { minimum } from '../../../core/money/shares.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { addressOf, type OnChain, stablecoinOf } from '../store.ts'
+import { type OnChain, parseStablecoin, toAddress } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
 import { type ReconciledWallet, readBookedBalances, readBookedUnits } from './booked-balances.ts'
 import { keptUnits } from './movement-reviews.ts'
@@ -121,7 +121,7 @@ async function recover(
   if (isArriving || surplus <= 0n) return
   const units = await unfreeze(parts, place, { units: surplus, bookings: booked.bookings, at })
   if (units === null) return
-  const amount = decimalOf({ asset: place.token, units: surplus })
+  const amount = toDecimal({ asset: place.token, units: surplus })
   const facts = { address, chain: chain.name, token: place.token, amount }
   if (units > 0n) log.warn(facts, 'the chain holds frozen money again')
   else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
@@ -145,9 +145,9 @@ export async function findDrifts(database: Connection): Promise<readonly Drift[]
     .execute()
   return rows.map((row) => ({
     accountId: row.account_id,
-    address: addressOf(row.address),
+    address: toAddress(row.address),
     chain: row.chain,
-    token: stablecoinOf(row.token),
+    token: parseStablecoin(row.token),
     booked: row.booked,
     onChain: row.on_chain,
     firstSeenAt: row.first_seen_at,

@@ -11,7 +11,7 @@ import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Address, Chain } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import type { MovementReviewTable } from '../../../storage/schema.ts'
-import { addressOf, findEscrow, findOwnedWallet, stablecoinOf } from '../store.ts'
+import { findEscrow, findOwnedWallet, parseStablecoin, toAddress } from '../store.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
 import { readBookedUnits } from './booked-balances.ts'
 import { findCursor } from './chain-cursor.ts'
@@ -51,7 +51,7 @@ export async function screenKeptDeposits(parts: MovementParts, signal: AbortSign
   let waiting = 0
   for (const kept of rows) {
     if (signal.aborted) break
-    const screening = await screenSender(parts, addressOf(kept.sender))
+    const screening = await screenSender(parts, toAddress(kept.sender))
     if (screening === undefined) {
       waiting += 1
       continue
@@ -174,7 +174,7 @@ async function readCover(
   const booked = await readBookedUnits(database, toPlace(kept))
   const answer = (cover: Cover) => ({ cover, bookings: booked.bookings })
   if (kept.identity !== (await chain.identity()) || cursor === undefined) return answer('missing')
-  const address = (await isMined(chain, kept)) ? await addressOfPlace(database, kept) : undefined
+  const address = (await isMined(chain, kept)) ? await findPlaceAddress(database, kept) : undefined
   if (address === undefined) return answer('missing')
   const onChain = await chain.readBalance(asset, address)
   // Deposits that arrived without being booked yet cover nothing: booking them changes the books, or keeps them.
@@ -221,11 +221,11 @@ async function readBlockedUnits({ kysely }: Connection, kept: Kept): Promise<big
 }
 
 function toPlace({ account_id: accountId, asset, chain, place }: Kept) {
-  return { accountId, token: stablecoinOf(asset), place: place ?? chain }
+  return { accountId, token: parseStablecoin(asset), place: place ?? chain }
 }
 
 /** The address at which a kept deposit lies: the wallet's, its escrow's, or a purse's. */
-async function addressOfPlace(database: Connection, kept: Kept): Promise<Address | undefined> {
+async function findPlaceAddress(database: Connection, kept: Kept): Promise<Address | undefined> {
   if (kept.place === null) return (await findOwnedWallet(database, kept.account_id))?.address
   if (kept.place === escrowPlace(kept.chain)) return findEscrow(database, kept.account_id)
   const row = await database.kysely
@@ -234,7 +234,7 @@ async function addressOfPlace(database: Connection, kept: Kept): Promise<Address
     .where('account_id', '=', kept.account_id)
     .where('id', '=', kept.place.replace('purse.', ''))
     .executeTakeFirst()
-  return row === undefined ? undefined : addressOf(row.address)
+  return row === undefined ? undefined : toAddress(row.address)
 }
 
 function lockReview({ kysely }: Connection, id: string): Promise<Kept> {

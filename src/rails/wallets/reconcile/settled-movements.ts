@@ -4,7 +4,7 @@
  */
 import { type Chain, type FoundTransfer, type Hex, tokenAddress } from '../../../providers/chain/port.ts'
 import type { Connection, Statement } from '../../../storage/database.ts'
-import { lowerCase, stablecoinOf } from '../store.ts'
+import { lowerCase, parseStablecoin } from '../store.ts'
 
 const statement: Statement = {
   name: 'wallets_settled_movements',
@@ -39,7 +39,7 @@ export async function findUnexplainedTransfers(
   if (hashes.length === 0) return new Set()
   const settled = new Map<string, number>()
   for (const row of await database.call<Row>(statement, [hashes, chain.name])) {
-    const token = lowerCase(tokenAddress(chain, stablecoinOf(row.token)))
+    const token = lowerCase(tokenAddress(chain, parseStablecoin(row.token)))
     const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
     settled.set(name, (settled.get(name) ?? 0) + 1)
   }

@@ -11,7 +11,7 @@ import type { NewId } from '../../../core/base/ids.ts'
 import type { Stablecoin } from '../../../core/money/money.ts'
 import { minimum } from '../../../core/money/shares.ts'
 import type { Connection, Database } from '../../../storage/database.ts'
-import { addressOf, stablecoinOf } from '../store.ts'
+import { parseStablecoin, toAddress } from '../store.ts'
 import { readBookedUnits } from './booked-balances.ts'
 
 /** Place of a shortfall. @property place chain name of the wallet. */
@@ -143,9 +143,9 @@ export async function findShortfalls({ kysely }: Connection): Promise<readonly S
     .execute()
   return rows.map((row) => ({
     accountId: row.account_id,
-    address: addressOf(row.address),
+    address: toAddress(row.address),
     chain: row.chain,
-    token: stablecoinOf(row.token),
+    token: parseStablecoin(row.token),
     frozen: row.frozen,
     uncovered: row.uncovered,
     firstSeenAt: row.first_seen_at,

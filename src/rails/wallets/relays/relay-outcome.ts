@@ -122,7 +122,7 @@ export async function rejectedRelayOutcome(
   }
   return (
     (await judgedOutcome({ chain, clock }, payment)) ??
-    outcomeOfFailure(explainTokenRefusal(payment, words, clock()))
+    toRelayOutcome(explainTokenRefusal(payment, words, clock()))
   )
 }
 
@@ -143,12 +143,12 @@ async function judgedOutcome(
     await judgePayment(chain, payment, clock())
     return undefined
   } catch (error) {
-    if (error instanceof Failure && error.code === 'authorization_rejected') return outcomeOfFailure(error)
+    if (error instanceof Failure && error.code === 'authorization_rejected') return toRelayOutcome(error)
     throw error
   }
 }
 
-function outcomeOfFailure({ message, members }: Failure): RelayOutcome {
+function toRelayOutcome({ message, members }: Failure): RelayOutcome {
   return rejectedOutcome(rejections.find((one) => one === members.reason) ?? 'refused', message)
 }
 

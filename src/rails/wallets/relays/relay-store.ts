@@ -5,7 +5,7 @@ import type { Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Hex } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import type { RelayTable } from '../../../storage/schema.ts'
-import { addressOf, lowerCase, type OnChain, stablecoinOf, type TransferState } from '../store.ts'
+import { lowerCase, type OnChain, parseStablecoin, type TransferState, toAddress } from '../store.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import type { Rejection } from './token-authorization.ts'
 
@@ -258,10 +258,10 @@ function parseRelay(row: Selectable<RelayTable>): Relay {
     decisionId: row.decision_id,
     payment: {
       kind: row.kind,
-      token: stablecoinOf(row.token),
+      token: parseStablecoin(row.token),
       units: row.units,
-      payer: addressOf(row.payer),
-      destination: addressOf(row.destination),
+      payer: toAddress(row.payer),
+      destination: toAddress(row.destination),
       nonce: row.nonce,
       ...signedParts.parse(row.signed),
     },

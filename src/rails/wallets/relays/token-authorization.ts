@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { signedPaymentTypes as types } from '../../../core/base/signed-payment-types.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { chainFacts, chainNames } from '../../../core/money/chains.ts'
-import { decimalOf, type Stablecoin } from '../../../core/money/money.ts'
+import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
 import {
   type Address,
   type Chain,
@@ -78,7 +78,7 @@ export async function judgePayment(
   const { token, units, payer } = payment
   const balance = await chain.readBalance(token, payer)
   if (balance >= units) return requireAccepted(chain, payment, now)
-  const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
+  const [has, needs] = [balance, units].map((amount) => toDecimal({ asset: token, units: amount }))
   throw buildRejection('balance', `The payer has ${has} ${token}; ${needs} needed.`)
 }
 

@@ -53,7 +53,7 @@ export interface Intent {
 }
 
 /** Last moment at which the chain executes the intent's operation. */
-export function validUntilOf({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
+export function findValidUntil({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
   return new Date(expiresAt.getTime() + CHAIN_GRACE_MS)
 }
 

@@ -6,15 +6,15 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
 import { canonicalJson } from '../../../core/base/json.ts'
-import { decimalOf } from '../../../core/money/money.ts'
+import { toDecimal } from '../../../core/money/money.ts'
 import type { Address, Chain, TypedData, Wallet, WalletCall } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import {
   type AllowanceFields,
+  findValidUntil,
   INTENT_LIFETIME_MS,
   insertIntent,
   type TransferFields,
-  validUntilOf,
 } from './intent-store.ts'
 
 export const typedDataView = z
@@ -45,7 +45,7 @@ export type IntentView = z.input<typeof intentView>
 
 export interface IntentParts {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'name' | 'id' | 'operationOf'>
+  readonly chain: Pick<Chain, 'name' | 'id' | 'buildOperation'>
   readonly newId: NewId
 }
 
@@ -70,7 +70,7 @@ export function makeTransferIntent(
     call: { kind: 'transfer', token, to: destination, units },
     content: {
       kind: 'transfer',
-      amount: decimalOf({ asset: token, units }),
+      amount: toDecimal({ asset: token, units }),
       token,
       destination: getAddress(destination),
       ...(keyId === null ? {} : { keyId }),
@@ -111,7 +111,7 @@ export function makePayoutIntent(
       ...said,
       kind: 'payout',
       payoutId,
-      amount: decimalOf({ asset: token, units }),
+      amount: toDecimal({ asset: token, units }),
       token,
       destination: getAddress(destination),
     },
@@ -149,7 +149,7 @@ export function makePurchaseIntent(
     content: {
       ...said,
       kind: 'purchase',
-      amount: decimalOf({ asset: token, units }),
+      amount: toDecimal({ asset: token, units }),
       token,
       destination: getAddress(destination),
     },
@@ -201,8 +201,8 @@ async function makeIntent(
   const { wallet, at, operationId, call, content, agentId, transfer, allowance, payoutId = null } = input
   const id = newId('int', at)
   const expiresAt = new Date(at.getTime() + INTENT_LIFETIME_MS)
-  const validUntil = validUntilOf({ expiresAt })
-  const operation = chain.operationOf({ wallet, id: operationId, call, validUntil })
+  const validUntil = findValidUntil({ expiresAt })
+  const operation = chain.buildOperation({ wallet, id: operationId, call, validUntil })
   const intent = {
     ...content,
     intentId: id,

@@ -77,7 +77,8 @@ export async function verifySignature(
     const address = await recoverSigner(intent.operationHash, signature)
     const known = await findEoaSigners(database, { accountId })
     const signer = known.find((one) => one.address === address)
-    if (signer === undefined) throw rejected('The signature is not that of an EVM key of this account.', key)
+    if (signer === undefined)
+      throw buildRejection('The signature is not that of an EVM key of this account.', key)
     const isOwner = owner.kind === 'eoa' && lowerCase(owner.address) === address
     return { signer: 'eoa', by: isOwner ? 'eoa' : indirect, signerId: signer.id, counter: null }
   }
@@ -104,7 +105,7 @@ async function recoverSigner(hash: Hex, signature: string): Promise<Address | un
 
 function requireAgent(key: CallingKey | null, { hash, signature }: { hash: Hex; signature: string }): void {
   if (key?.kind !== 'agent' || key.publicKey === null)
-    throw rejected(
+    throw buildRejection(
       'An Ed25519 signature is accepted only from the agent whose key made it, and the caller is not an agent.',
       key,
     )
@@ -115,11 +116,11 @@ function requireAgent(key: CallingKey | null, { hash, signature }: { hash: Hex; 
     publicKey,
     Buffer.from(signature, 'base64url'),
   )
-  if (!isTrue) throw rejected('The signature is not this agent’s over the intent’s hash.', key)
+  if (!isTrue) throw buildRejection('The signature is not this agent’s over the intent’s hash.', key)
 }
 
 /** Builds the rejection, with a hint for the kind of caller. */
-export function rejected(detail: string, key: CallingKey | null): Failure {
+export function buildRejection(detail: string, key: CallingKey | null): Failure {
   const hint =
     key === null
       ? 'Ask for an intent with POST /api/wallets/transfer/intent (for a payout: POST /api/banking/payouts/intent) and sign it with a passkey ("challenge") or with a registered EVM key ("typedData").'

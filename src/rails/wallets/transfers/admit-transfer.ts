@@ -7,7 +7,7 @@ import {
   outflowWindows,
 } from '../../../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../../../policies/aml/screen-address.ts'
-import { type Screening, worstOf } from '../../../../policies/aml/screening.ts'
+import { findWorst, type Screening } from '../../../../policies/aml/screening.ts'
 import { bandBelow } from '../../../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../../../policies/travel-rule.ts'
@@ -18,7 +18,7 @@ import {
   reviewSubject,
 } from '../../../books/spending/reviews.ts'
 import { Failure, type FailureMembers } from '../../../core/failures/failure.ts'
-import { decimalOf, stablecoinCurrency } from '../../../core/money/money.ts'
+import { stablecoinCurrency, toDecimal } from '../../../core/money/money.ts'
 import { type Address, type Chain, tokenAddress } from '../../../providers/chain/port.ts'
 import { type Rates, valueInUsd } from '../../../providers/rates/port.ts'
 import type { AddressScreening } from '../../../providers/screening/port.ts'
@@ -128,7 +128,7 @@ async function screenTransfer(
     { usdMicros, amount, isOwnWallet, isOnRecord: travelRuleId !== null },
     { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
   )
-  const found = worstOf([
+  const found = findWorst([
     listed,
     screenAddress(destination, [{ name: 'owner', addresses: blocked }]),
     ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
@@ -144,14 +144,14 @@ async function screenTransfer(
     aml: {
       ...reviewed,
       subject,
-      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
-      refusal: (screening, recorded) => blockedBy(screening, { transfer, facts, recorded }),
+      windows: waiveWindows(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => buildBlockedFailure(screening, { transfer, facts, recorded }),
     },
   }
 }
 
 /** Disables the judgement of windows whose objection an administrator has released; they still count the transfer. */
-function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+function waiveWindows(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
   return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
 }
 
@@ -171,7 +171,7 @@ const institutionHints = {
     'The beneficiary’s institution declined the data recorded for this address, which blocks it until an institution accepts. Ask the beneficiary for the reason, then name their institution as `vasp` in new data: ',
 }
 
-function blockedBy(
+function buildBlockedFailure(
   screening: Screening,
   {
     transfer: { destination, chain, money },
@@ -181,7 +181,7 @@ function blockedBy(
 ): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
-  const amount = decimalOf(money)
+  const amount = toDecimal(money)
   const body = JSON.stringify({
     amount,
     token: money.asset,

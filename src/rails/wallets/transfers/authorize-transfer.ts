@@ -6,16 +6,16 @@ import type { Connection } from '../../../storage/database.ts'
 import {
   findIntent,
   findOpenIntent,
+  findValidUntil,
   type Intent,
   type TransferFields,
-  validUntilOf,
 } from '../signing/intent-store.ts'
 import {
   type Authorized,
+  buildRejection,
   type CallingKey,
   isAgentSignature,
   type Passkeys,
-  rejected,
   safeSignature,
   verifySignature,
 } from '../signing/verify-signature.ts'
@@ -50,7 +50,7 @@ export const sandboxAuthorization: AuthorizedTransfer = {
  */
 export interface TransferAuthorizationDependencies {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'operationOf'>
+  readonly chain: Pick<Chain, 'buildOperation'>
   readonly passkeys: Passkeys
   readonly settings: { readonly mode: 'sandbox' | 'production' }
   readonly askedAt: () => Promise<Date | undefined>
@@ -101,13 +101,13 @@ export async function authorizeTransfer(
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return { authorized: sandboxAuthorization, intent }
     if (intent === undefined)
-      throw rejected(
+      throw buildRejection(
         signature === undefined
           ? 'The transfer is not signed.'
           : 'You have no open intent for exactly this transfer.',
         key,
       )
-    if (signature === undefined) throw rejected('The transfer is not signed.', key)
+    if (signature === undefined) throw buildRejection('The transfer is not signed.', key)
     const verified = await verifySignature(dependencies, { wallet, intent, signature, key })
     return { authorized: { ...verified, intentId: intent.id }, intent }
   }
@@ -134,15 +134,15 @@ async function intentFor(
   }
   const intent = await findIntent(database, { accountId, id: intentId })
   if (intent === undefined || intent.transfer === null || intent.agentId !== keyId)
-    throw rejected('You have no such intent.', key)
-  if (intent.usedAt !== null) throw rejected('This intent was already used.', key)
+    throw buildRejection('You have no such intent.', key)
+  if (intent.usedAt !== null) throw buildRejection('This intent was already used.', key)
   if (intent.payoutId !== payoutId || !isSame(intent.transfer, transfer))
-    throw rejected(
+    throw buildRejection(
       'The intent is for another transfer: amount, token, destination and chain must be the same.',
       key,
     )
   const moment = intent.expiresAt > at ? at : await askedAt()
-  if (moment === undefined || moment >= intent.expiresAt) throw rejected('The intent has expired.', key)
+  if (moment === undefined || moment >= intent.expiresAt) throw buildRejection('The intent has expired.', key)
   return intent
 }
 
@@ -156,14 +156,14 @@ function requireCurrent(
 ): void {
   const { token, units, destination: to } = signed.transfer
   const call = { kind: 'transfer', token, to, units } as const
-  const { hash } = chain.operationOf({
+  const { hash } = chain.buildOperation({
     wallet,
     id: intent.operationId,
     call,
-    validUntil: validUntilOf(intent),
+    validUntil: findValidUntil(intent),
   })
   if (hash !== intent.operationHash)
-    throw rejected('The owner of the wallet has changed since the intent was made.', signed.key)
+    throw buildRejection('The owner of the wallet has changed since the intent was made.', signed.key)
 }
 
 function isSame(one: TransferFields, other: TransferFields): boolean {
@@ -197,19 +197,19 @@ export function buildAuthorization({
 }): TransferAuthorization {
   const { signer } = authorized
   const withoutIntent = { message: '', signature, assertion }
-  if (intent === undefined) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
-  const signedUntil = validUntilOf(intent)
+  if (intent === undefined) return { signer, authorization: toAuthorization(authorized, withoutIntent) }
+  const signedUntil = findValidUntil(intent)
   // The gateway signs now: a call may have waited for its approval longer than an intent lives.
   const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'
   const validUntil = isSignedByOwner ? signedUntil : new Date(at.getTime() + VALID_MS)
   return {
     signer,
-    authorization: authorizationOf(authorized, { message: intent.message, signature, assertion }),
+    authorization: toAuthorization(authorized, { message: intent.message, signature, assertion }),
     intent: { id: intent.id, transferId: intent.operationId, validUntil },
   }
 }
 
-export function authorizationOf(
+export function toAuthorization(
   { by, signerId }: Pick<Authorized, 'by' | 'signerId'>,
   {
     message,

@@ -34,7 +34,7 @@ export function transferNeverSubmitted(): Failure {
 }
 
 /** Error for the second of two calls with one intent. */
-export function intentUsed(): Failure {
+export function buildUsedIntentFailure(): Failure {
   return new Failure('signature_rejected', 'This intent was already used; nothing was sent.', {
     isFinal: true,
     hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it.',

@@ -1,7 +1,7 @@
 /** Outcome of an earlier transfer, for a repeated call. */
 import type { Connection } from '../../../storage/database.ts'
 import { findTransferOfDecision } from '../store.ts'
-import { failedTransfer, intentUsed, transferNeverSubmitted } from './failed-transfer.ts'
+import { buildUsedIntentFailure, failedTransfer, transferNeverSubmitted } from './failed-transfer.ts'
 import type { SentTransfer } from './send-transfer.ts'
 
 /**
@@ -37,6 +37,7 @@ async function withoutRow(
     .select('status')
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (reservation?.status === 'released') throw intentId === null ? transferNeverSubmitted() : intentUsed()
+  if (reservation?.status === 'released')
+    throw intentId === null ? transferNeverSubmitted() : buildUsedIntentFailure()
   return null
 }

@@ -6,13 +6,13 @@ import {
   type ReviewRow,
   type ReviewVerdict,
   reviewSubject,
-  verdictOfReview,
+  toReviewVerdict,
 } from '../../../books/spending/reviews.ts'
 import type { Money, Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Wallet } from '../../../providers/chain/port.ts'
 import { type Rates, valueInUsd } from '../../../providers/rates/port.ts'
 import type { Connection, Statement } from '../../../storage/database.ts'
-import { addressOf, lowerCase, type WalletColumns, walletOf } from '../store.ts'
+import { lowerCase, parseWallet, toAddress, type WalletColumns } from '../store.ts'
 
 export interface TransferRequest {
   readonly accountId: string
@@ -112,7 +112,7 @@ export async function loadTransferFacts(
   const { address, review_id: id, review_status: status, review_lists: lists, is_released } = row
   return {
     parties: {
-      wallet: address === null ? undefined : { ...walletOf(accountId, row), address: addressOf(address) },
+      wallet: address === null ? undefined : { ...parseWallet(accountId, row), address: toAddress(address) },
       hasEvmKey: row.has_evm_key,
       hasPasskey: row.has_passkey,
       isOwnWallet: row.is_own_wallet,
@@ -121,7 +121,7 @@ export async function loadTransferFacts(
     review:
       id === null || status === null || lists === null
         ? null
-        : verdictOfReview({ id, status, lists, is_released: is_released === true }),
+        : toReviewVerdict({ id, status, lists, is_released: is_released === true }),
     exceeded: row.exceeded.map(({ rule }) => rule),
   }
 }

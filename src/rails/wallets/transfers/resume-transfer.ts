@@ -1,8 +1,8 @@
 /** Resumes a transfer from its recorded state. */
 import { type OperationOutcome, operationOutcome } from '../../../books/evidence/operation-outcome.ts'
-import { operationOf, type Transfer, updateTransfer } from '../store.ts'
+import { type Transfer, toOperation, updateTransfer } from '../store.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import { failureOf, type TransferDependencies } from './send-transfer.ts'
+import { explainFailure, type TransferDependencies } from './send-transfer.ts'
 import { requireAuthentic } from './transfer-mac.ts'
 
 /** How long a resubmitted transfer is waited for; the next round checks again. */
@@ -17,7 +17,7 @@ const CLOCK_SKEW_MS = 60_000
  */
 export async function resumeTransfer(dependencies: TransferDependencies, transfer: Transfer): Promise<void> {
   const { chain, log, clock } = dependencies
-  const operation = operationOf(transfer)
+  const operation = toOperation(transfer)
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCK_SKEW_MS
   const known = await operationOutcome(chain, operation, 0)
   if (known.status !== 'absent') return act(dependencies, transfer, known)
@@ -59,6 +59,6 @@ async function act(
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
     const { status } = outcome
     log.warn({ transferId: transfer.id, status }, 'an open transfer did not happen')
-    return finishTransfer(dependencies, transfer, { state: 'failed', ...failureOf(transfer, status) })
+    return finishTransfer(dependencies, transfer, { state: 'failed', ...explainFailure(transfer, status) })
   }
 }

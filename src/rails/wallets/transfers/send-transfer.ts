@@ -11,20 +11,20 @@ import type { Clock } from '../../../core/base/clock.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import { Failure } from '../../../core/failures/failure.ts'
-import { decimalOf, type Stablecoin } from '../../../core/money/money.ts'
+import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
 import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import {
   findTransferOfDecision,
   insertTransfer,
   lowerCase,
-  operationOf,
   type Signer,
   type Transfer,
   type TransferFailureCode,
+  toOperation,
   updateTransfer,
 } from '../store.ts'
-import { failedTransfer, intentUsed } from './failed-transfer.ts'
+import { buildUsedIntentFailure, failedTransfer } from './failed-transfer.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import { transferMac } from './transfer-mac.ts'
 
@@ -132,7 +132,7 @@ export async function sendWritten(
     Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
   )
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
-    const end = failureOf(transfer, outcome.status)
+    const end = explainFailure(transfer, outcome.status)
     await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
     throw failedTransfer(transfer.id, end)
   }
@@ -151,7 +151,7 @@ export async function sendWritten(
 
 async function submit({ chain, log }: TransferDependencies, transfer: Transfer): Promise<Submission> {
   try {
-    const submitting = chain.submit(operationOf(transfer))
+    const submitting = chain.submit(toOperation(transfer))
     // After a timeout the job completes the transfer, so a late rejection is ignored here.
     submitting.catch(() => undefined)
     return await inTime(submitting)
@@ -185,7 +185,7 @@ function inTime(submitting: Promise<Submission>): Promise<Submission> {
  * Explains the failure of an operation that passed its simulation: the wallet used the nonce for another operation,
  * or it reverted, for example because other transfers used up an agent's allowance.
  */
-export function failureOf(
+export function explainFailure(
   { authorization }: Pick<Transfer, 'authorization'>,
   status: 'failed' | 'canceled',
 ): { failure: string; code: TransferFailureCode } {
@@ -207,7 +207,7 @@ async function waitForOutcome(
   waitMs: number,
 ): Promise<OperationOutcome> {
   try {
-    const operation = operationOf(transfer)
+    const operation = toOperation(transfer)
     const now = await operationOutcome(chain, operation, 0)
     if ('transactionHash' in now) return now
     await updateTransfer(database, transfer.id, { state: 'submitted', transactionHash }, clock())
@@ -226,7 +226,7 @@ async function fail(
   const code: TransferFailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
   const end = { failure: reason, code }
   await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
-  const amount = decimalOf({ asset: transfer.token, units: transfer.units })
+  const amount = toDecimal({ asset: transfer.token, units: transfer.units })
   dependencies.log.error(
     { transferId: transfer.id, amount, reason },
     'the chain rejected a transfer that the ledger allowed',
@@ -251,5 +251,5 @@ async function notInserted(
       },
     )
   await releaseSpend(database, { decisionId, at: clock() })
-  throw intentUsed()
+  throw buildUsedIntentFailure()
 }

@@ -6,10 +6,10 @@ import { partOperations } from '../../../books/spending/part-operations.ts'
 import { findMemos } from '../../../books/spending/spend-note.ts'
 import { cutPage, nextCursor, type Page } from '../../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../../core/base/untrusted-text.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../../../core/money/money.ts'
+import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import type { Address } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
+import { lowerCase, parseStablecoin, toAddress } from '../store.ts'
 
 export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
 
@@ -120,7 +120,7 @@ export async function listTransfers(
     database,
     rows.map(({ decision_id }) => decision_id),
   )
-  return { transfers: rows.map((row) => shown(row, memos)), nextCursor: next }
+  return { transfers: rows.map((row) => viewTransfer(row, memos)), nextCursor: next }
 }
 
 /** Finds one of an account's transfers or relays. */
@@ -134,7 +134,7 @@ export async function findOwnTransfer(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  if (row !== undefined) return shown(row, await findMemos(database, [row.decision_id]))
+  if (row !== undefined) return viewTransfer(row, await findMemos(database, [row.decision_id]))
   const relay = await database.kysely
     .selectFrom('relay')
     .select(relayColumns)
@@ -142,7 +142,7 @@ export async function findOwnTransfer(
     .where('account_id', '=', accountId)
     .executeTakeFirst()
   if (relay === undefined) return undefined
-  return shown({ ...relay, signer: 'payer' }, await findMemos(database, [relay.decision_id]))
+  return viewTransfer({ ...relay, signer: 'payer' }, await findMemos(database, [relay.decision_id]))
 }
 
 interface Row {
@@ -160,14 +160,14 @@ interface Row {
   readonly updated_at: Date
 }
 
-function shown(row: Row, memos: ReadonlyMap<string, string>): TransferView {
-  const token = stablecoinOf(row.token)
+function viewTransfer(row: Row, memos: ReadonlyMap<string, string>): TransferView {
+  const token = parseStablecoin(row.token)
   return {
     transferId: row.id,
     state: row.state,
     token,
-    amount: decimalOf({ asset: token, units: row.units }),
-    destination: getAddress(addressOf(row.destination)),
+    amount: toDecimal({ asset: token, units: row.units }),
+    destination: getAddress(toAddress(row.destination)),
     chain: row.chain,
     transactionHash: row.transaction_hash,
     authorization: row.signer,

@@ -5,11 +5,11 @@ import { chainInput } from '../../../core/money/chains.ts'
 import {
   amountMismatch,
   decimalAmount,
-  decimalOf,
   type Money,
-  moneyOf,
   type Stablecoin,
   stablecoins,
+  toDecimal,
+  toMoney,
 } from '../../../core/money/money.ts'
 import type { Address } from '../../../providers/chain/port.ts'
 
@@ -53,6 +53,6 @@ export function refineAmount(
 export function withParsedAmount<Request extends { amount: string; token: Stablecoin }>(
   request: Request,
 ): Request & { readonly money: Money & { readonly asset: Stablecoin } } {
-  const money = { asset: request.token, units: moneyOf(request.token, request.amount).units }
-  return { ...request, amount: decimalOf(money), money }
+  const money = { asset: request.token, units: toMoney(request.token, request.amount).units }
+  return { ...request, amount: toDecimal(money), money }
 }

@@ -13,7 +13,7 @@ import { buildIssuer, exportTokenJwk } from '../../../people/identity/oauth/oaut
 import { findKey } from '../../../people/identity/store.ts'
 import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
-import { createOpenIdStorage, listGrantIds, recordOfGrant } from '../oidc/storage.ts'
+import { createOpenIdStorage, findGrantRecord, listGrantIds } from '../oidc/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
 import { answerConsent } from './consent.tsx'
@@ -123,7 +123,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     const webOriginUrl = findWebOriginRedirect(c, services)
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const normalized = await normalizeForProvider(c, services, {
-      findRefreshToken: (grantId) => recordOfGrant(services, { model: nameModel('RefreshToken'), grantId }),
+      findRefreshToken: (grantId) => findGrantRecord(services, { model: nameModel('RefreshToken'), grantId }),
       findScope: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
     })
     if ('error' in normalized) return c.json(normalized, 400, { 'Cache-Control': 'no-store' })

@@ -1,7 +1,7 @@
 /** Normalizes requests to the authorization server before the library parses them. */
 import { z } from 'zod'
 import { isStorable, parseJson } from '../../../core/base/json.ts'
-import { namesOfOrigin } from '../../../core/base/origins.ts'
+import { listOriginNames } from '../../../core/base/origins.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { isScope, scopes } from '../../../people/identity/keys/grantable.ts'
@@ -98,7 +98,7 @@ export async function normalizeForProvider(
 
 /** Replaces any known alias of the resource by its canonical name, which tokens carry. */
 function withResource(parameters: URLSearchParams, origin: string): URLSearchParams {
-  const names = namesOfOrigin(origin).map(buildResource)
+  const names = listOriginNames(origin).map(buildResource)
   const resources = parameters.getAll('resource')
   parameters.delete('resource')
   for (const one of resources)

@@ -46,7 +46,7 @@ export async function insertIfAbsent(
 }
 
 /** Returns the id of a grant's unexpired, unconsumed record, or undefined. */
-export async function recordOfGrant(
+export async function findGrantRecord(
   { database, clock }: { database: Connection; clock: Clock },
   { model, grantId }: { model: string; grantId: string },
 ): Promise<string | undefined> {

@@ -4,7 +4,7 @@
  */
 import type { Hono } from 'hono'
 import { Failure } from '../../../core/failures/failure.ts'
-import { moneyOf } from '../../../core/money/money.ts'
+import { toMoney } from '../../../core/money/money.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { createChallenge } from '../../../rails/selling/x402/challenge.ts'
 import { decodePayment } from '../../../rails/selling/x402/payment.ts'
@@ -85,7 +85,7 @@ function termsFor({ chain, settings }: Services, { name, price, about }: Seller,
   const terms = buildTerms({
     chain,
     payTo: sellerAddress(name),
-    price: moneyOf('USDC', price),
+    price: toMoney('USDC', price),
     origin: settings.origin,
     path: `${SELLERS_PATH}/${name}`,
     description: about,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { balanceOfSystem } from '../../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../../src/books/ledger/trial-balance.ts'
 import { newId } from '../../../../src/core/base/ids.ts'
 import {
@@ -80,7 +80,7 @@ onBothEngines('payments', (database) => {
   })
 
   it('are metered and booked once, regardless of the number of settlers', async () => {
-    const before = await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')
+    const before = await readSystemBalance(database(), 'revenue:x402.fx', 'USDC')
     const { id, answer } = await beginNew()
     const settle = (receipt: string) => settlePayment(database(), { id, transaction: hash, receipt, at })
     await settle('first')
@@ -92,7 +92,7 @@ onBothEngines('payments', (database) => {
     })
     expect(JSON.stringify((await findPayment(database(), id))?.answer)).toBe(JSON.stringify(answer))
     expect(await readMetered(id)).toBe(1)
-    expect(await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')).toBe(before + 10_000n)
+    expect(await readSystemBalance(database(), 'revenue:x402.fx', 'USDC')).toBe(before + 10_000n)
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 

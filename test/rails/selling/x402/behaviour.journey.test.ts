@@ -6,7 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { external } from '../../../../src/books/ledger/accounts.ts'
-import { balanceOfSystem } from '../../../../src/books/ledger/balances.ts'
+import { readSystemBalance } from '../../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../../src/books/ledger/trial-balance.ts'
 import { silentLog } from '../../../../src/core/base/log.ts'
 import { Failure } from '../../../../src/core/failures/failure.ts'
@@ -88,7 +88,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       { database, chain: world.chain, clock, log: silentLog, settings: { dataKey } },
       new AbortController().signal,
     )
-  const readRevenue = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
+  const readRevenue = () => readSystemBalance(database, 'revenue:x402.fx', 'USDC')
 
   describe.each(generations)('of a %s client', (generation) => {
     it('are metered and booked once each', async () => {
@@ -102,7 +102,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await shop.sold()).toBe(sold + 1)
       expect(await readRevenue()).toBe(books + PRICE)
       expect(await world.chain.readBalance('USDC', payTo)).toBe(income + PRICE)
-      expect(await balanceOfSystem(database, external('base-sepolia'), 'USDC')).toBe(-(books + PRICE))
+      expect(await readSystemBalance(database, external('base-sepolia'), 'USDC')).toBe(-(books + PRICE))
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
     })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { authorizationOf } from '../../../../src/rails/wallets/transfers/authorize-transfer.ts'
+import { toAuthorization } from '../../../../src/rails/wallets/transfers/authorize-transfer.ts'
 import { gatewayAuthorization } from '../../../../src/rails/wallets/transfers/gateway-authorization.ts'
 
 const owned = { owner: { kind: 'eoa', address: `0x${'1'.repeat(40)}` } } as const
@@ -19,6 +19,6 @@ describe('a payment without a signature', () => {
       expect.objectContaining({ code: 'signature_rejected' }),
     )
     const unsigned = { message: '', signature: undefined, assertion: undefined }
-    expect(() => authorizationOf({ by: 'allowance', signerId: null }, unsigned)).toThrow('allowance')
+    expect(() => toAuthorization({ by: 'allowance', signerId: null }, unsigned)).toThrow('allowance')
   })
 })

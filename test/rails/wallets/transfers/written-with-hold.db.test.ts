@@ -31,7 +31,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
     sending = sendingDependencies(database(), chain)
   })
 
-  const requestOf = (
+  const buildRequest = (
     accountId: string,
     units: bigint,
     authorizedBy = byGateway,
@@ -60,7 +60,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
     }
   }
 
-  const intentOf = async (accountId: string): Promise<TransferAuthorization> => {
+  const requestIntent = async (accountId: string): Promise<TransferAuthorization> => {
     const at = systemClock()
     const id = newId('int', at)
     const expiresAt = new Date(at.getTime() + 60_000)
@@ -93,7 +93,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
     'in a single call': async (request: SpendRequest) => reserveSpend(database(), request),
     'in a batch': async (request: SpendRequest) => {
       const { accountId } = await openFundedAccount(sending)
-      const [, verdict] = await reserveSpends(database(), [requestOf(accountId, 1n), request])
+      const [, verdict] = await reserveSpends(database(), [buildRequest(accountId, 1n), request])
       if (verdict === undefined) throw new Error('the batch has no second verdict')
       return verdict
     },
@@ -101,7 +101,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
   describe.each(Object.entries(ways))('%s', (_way, reserve) => {
     it('is sent and settled from what the reserve returned', async () => {
       const { accountId } = await openFundedAccount(sending)
-      const request = requestOf(accountId, 5n)
+      const request = buildRequest(accountId, 5n)
       const decided = await reserve(request)
       if (decided.verdict !== 'allow') throw new Error(`the reserve answered ${decided.verdict}`)
       const wallet = walletWritten(accountId, decided.written ?? null)
@@ -115,7 +115,7 @@ onBothEngines('a transfer row written with the hold', (database) => {
 
     it('is sent by the job when its process ends before it has sent it', async () => {
       const { accountId } = await openFundedAccount(sending)
-      const request = requestOf(accountId, 5n)
+      const request = buildRequest(accountId, 5n)
       expect(await reserve(request)).toMatchObject({ verdict: 'allow' })
       await settlePending({ ...sending, clock: later }, running)
       expect(await findTransferOfDecision(database(), request.decisionId)).toMatchObject({
@@ -126,20 +126,23 @@ onBothEngines('a transfer row written with the hold', (database) => {
 
     it('is not written without a hold, and once for an idempotency key', async () => {
       const { accountId } = await openFundedAccount(sending)
-      const tooMuch = requestOf(accountId, FUNDS + 1n)
+      const tooMuch = buildRequest(accountId, FUNDS + 1n)
       expect(await reserve(tooMuch)).toMatchObject({ verdict: 'insufficient_funds' })
       expect(await findTransferOfDecision(database(), tooMuch.decisionId)).toBeUndefined()
-      const first = requestOf(accountId, 5n)
+      const first = buildRequest(accountId, 5n)
       await reserve(first)
-      const second = { ...requestOf(accountId, 5n), idempotency: first.idempotency }
+      const second = { ...buildRequest(accountId, 5n), idempotency: first.idempotency }
       expect(await reserve(second)).toMatchObject({ verdict: 'repeated', decisionId: first.decisionId })
       expect(await findTransferOfDecision(database(), second.decisionId)).toBeUndefined()
     })
 
     it('uses its intent up once: the second is not written, and its money is released', async () => {
       const { accountId } = await openFundedAccount(sending)
-      const authorizedBy = await intentOf(accountId)
-      const [first, second] = [requestOf(accountId, 5n, authorizedBy), requestOf(accountId, 5n, authorizedBy)]
+      const authorizedBy = await requestIntent(accountId)
+      const [first, second] = [
+        buildRequest(accountId, 5n, authorizedBy),
+        buildRequest(accountId, 5n, authorizedBy),
+      ]
       expect(await reserve(first)).toMatchObject({
         verdict: 'allow',
         written: { owner: { kind: 'gateway' } },
