@@ -12,7 +12,6 @@ import pause from '../../../tools/agents/keys/pause.ts'
 import ownerGet from '../../../tools/agents/policy/get.ts'
 import ownerSet from '../../../tools/agents/policy/set.ts'
 import decide from '../../../tools/approvals/decide.ts'
-import guest from '../../../tools/auth/guest.ts'
 import { tools } from '../../../tools/index.ts'
 import simulate from '../../../tools/policy/simulate.ts'
 import mfa from '../../../tools/security/mfa.ts'
@@ -21,6 +20,7 @@ import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
 import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { newGuest } from '../new-guest.ts'
 
 const policy = {
   perTransaction: { max: '50' },
@@ -39,9 +39,7 @@ onBothEngines('a simulated spend', (database) => {
     services = await servicesOn(database())
   })
   beforeEach(async () => {
-    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
-    const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
-    owner = await signInAgain(services, account.id)
+    owner = await newGuest(services)
     keyId = await newKey()
   })
   const newKey = async () => {
