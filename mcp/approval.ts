@@ -36,12 +36,12 @@ interface Waiting {
 
 export interface Approvals {
   /** Returns the approval that a result waits for, or null. */
-  pendingOf(result: ToolResult): PendingApproval | null
+  parsePending(result: ToolResult): PendingApproval | null
   /**
    * Waits until the approval is decided and the approved call has finished. @returns the current caller, for
    * repeating the call; null on timeout, or when the key is no longer valid.
    */
-  decided(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
+  awaitDecision(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
 }
 
 /** Tells a client that asked for progress, at each poll, that the call still waits. */
@@ -80,33 +80,33 @@ export function createApprovals({
     look: (ids) => findDecidedApprovals(database, { ids, now: clock() }),
   })
   /** Number of waiting calls, by key. */
-  const waitingOf = new Map<string, number>()
+  const waitingByKey = new Map<string, number>()
   return {
-    pendingOf({ isError, content: [{ text }] }) {
+    parsePending({ isError, content: [{ text }] }) {
       if (isError !== true) return null
       const { data } = problem.safeParse(parseJson(text))
       if (data === undefined) return null
       const { approvalId: id, detail: message, approvalUrl: url } = data
       return { id, message, url }
     },
-    decided: (caller, approval, waiting) =>
-      decided(caller, approval, waiting).catch((err: unknown) => {
+    awaitDecision: (caller, approval, waiting) =>
+      awaitDecision(caller, approval, waiting).catch((err: unknown) => {
         // The call already has a result: it requires approval.
         log.warn({ err, approvalId: approval.id }, 'waiting for an approval failed')
         return null
       }),
   }
 
-  async function decided(
+  async function awaitDecision(
     caller: McpCaller,
     { id }: PendingApproval,
     { withinMs, signal, look }: Waiting,
   ): Promise<McpCaller | null> {
     const keyId = caller.principal.key.id
-    const count = waitingOf.get(keyId) ?? 0
+    const count = waitingByKey.get(keyId) ?? 0
     // The result says how to retry.
     if (count >= MAX_WAITING) return null
-    waitingOf.set(keyId, count + 1)
+    waitingByKey.set(keyId, count + 1)
     try {
       const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
       const ended = waiters.until(id, stop)
@@ -121,9 +121,9 @@ export function createApprovals({
       const principal = await currentPrincipal(database, caller, now)
       return principal === null ? null : { ...caller, principal, now }
     } finally {
-      const left = (waitingOf.get(keyId) ?? 1) - 1
-      if (left === 0) waitingOf.delete(keyId)
-      else waitingOf.set(keyId, left)
+      const left = (waitingByKey.get(keyId) ?? 1) - 1
+      if (left === 0) waitingByKey.delete(keyId)
+      else waitingByKey.set(keyId, left)
     }
   }
 }

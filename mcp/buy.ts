@@ -3,12 +3,12 @@
  * whichever pays; a repeated call returns the purchase or its state.
  */
 
-import { violationOf } from '../policies/decision.ts'
+import { buildViolation } from '../policies/decision.ts'
 import { Failure } from '../src/core/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
 import { requireScope } from '../src/kernel/gates/scope.ts'
-import { purchaseOf } from '../src/kernel/purchase.ts'
+import { namePurchase } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Seller } from '../src/rails/selling/x402/sale.ts'
 import type { McpCaller } from './caller.ts'
@@ -40,7 +40,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
     const call = tool.decode(input)
     const { sell } = call
     if (sell === null) throw new Error(`${tool.name} is not for sale`)
-    const { named: purchase, isOwners } = purchaseOf(
+    const { named: purchase, isOwners } = namePurchase(
       { database, chains, now },
       { principal, key },
       { tool, call },
@@ -55,7 +55,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
     return { buying, isOwners }
   }
   const requireOpen = async ({ tool, caller }: SoldCall) => {
-    if (caller.principal.key.status !== 'active') throw paused()
+    if (caller.principal.key.status !== 'active') throw buildPausedFailure()
     await requireRail(tool, services)
   }
 
@@ -87,9 +87,9 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
 }
 
 /** A paused key cannot buy with any money; the failure equals that of the spend gate. */
-function paused(): Failure {
+function buildPausedFailure(): Failure {
   return new Failure('policy_denied', 'The key is paused and cannot buy, whichever money pays.', {
-    violations: [violationOf('paused', {})],
+    violations: [buildViolation('paused', {})],
     hint: 'Ask the owner to resume the key.',
   })
 }

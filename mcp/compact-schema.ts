@@ -35,30 +35,30 @@ export function shareShapes(schema: Schema): Record<string, unknown> {
   const shared = [...counts].filter(([shape, times]) => times > 1 && shape.length >= MIN_SHARED)
   if (shared.length === 0) return { ...schema }
   const names = new Map(shared.map(([shape], index) => [shape, `shape${index + 1}`]))
-  const replaced = (at: unknown, isRoot: boolean): unknown => {
-    if (Array.isArray(at)) return at.map((member) => replaced(member, false))
+  const replaceShared = (at: unknown, isRoot: boolean): unknown => {
+    if (Array.isArray(at)) return at.map((member) => replaceShared(member, false))
     if (!isSchema(at)) return at
-    const { shape, description } = shapeOf(at)
+    const { shape, description } = splitShape(at)
     const name = isRoot ? undefined : names.get(shape)
     if (name !== undefined)
       return { $ref: `#/$defs/${name}`, ...(description === undefined ? {} : { description }) }
-    return Object.fromEntries(Object.entries(at).map(([key, member]) => [key, replaced(member, false)]))
+    return Object.fromEntries(Object.entries(at).map(([key, member]) => [key, replaceShared(member, false)]))
   }
   const $defs = Object.fromEntries(
-    [...names].map(([shape, name]) => [name, replaced(JSON.parse(shape), true)]),
+    [...names].map(([shape, name]) => [name, replaceShared(JSON.parse(shape), true)]),
   )
-  const root = replaced(schema, true)
+  const root = replaceShared(schema, true)
   return { ...(isSchema(root) ? root : {}), $defs }
 }
 
 function visitObjects(at: unknown, see: (shape: string) => void): void {
   if (Array.isArray(at)) for (const member of at) visitObjects(member, see)
   if (!isSchema(at)) return
-  if (at.type === 'object') see(shapeOf(at).shape)
+  if (at.type === 'object') see(splitShape(at).shape)
   for (const member of Object.values(at)) visitObjects(member, see)
 }
 
-function shapeOf({ description, ...shape }: Schema): { shape: string; description: unknown } {
+function splitShape({ description, ...shape }: Schema): { shape: string; description: unknown } {
   return { shape: JSON.stringify(shape), description }
 }
 
@@ -98,7 +98,7 @@ function member(schema: unknown, hasNull: boolean): unknown {
  * value.
  */
 function alternatives(anyOf: readonly unknown[], hasNull: boolean): Record<string, unknown> {
-  if (anyOf.length > MAX_ALTERNATIVES) return commonOf(anyOf.filter(isSchema), hasNull)
+  if (anyOf.length > MAX_ALTERNATIVES) return findCommon(anyOf.filter(isSchema), hasNull)
   const all = anyOf
     .filter(isSchema)
     .filter(({ type }) => hasNull || type !== 'null')
@@ -117,7 +117,7 @@ function alternatives(anyOf: readonly unknown[], hasNull: boolean): Record<strin
 }
 
 /** An object with the members that all shapes have, without the texts that differ. */
-function commonOf(shapes: readonly Schema[], hasNull: boolean): Record<string, unknown> {
+function findCommon(shapes: readonly Schema[], hasNull: boolean): Record<string, unknown> {
   const [first = {}, ...others] = shapes.map((shape) => (isSchema(shape.properties) ? shape.properties : {}))
   const isSame = (name: string) =>
     others.every((other) => JSON.stringify(other[name]) === JSON.stringify(first[name]))

@@ -18,7 +18,7 @@ export interface ElicitationClient {
   /** @returns undefined if the signal aborted the wait. */
   answerTo(id: string, signal: AbortSignal): Promise<unknown>
   /** Waits until the client cancels the call at another instance. @returns false if the signal aborted the wait. */
-  cancelled(id: string, signal: AbortSignal): Promise<boolean>
+  awaitCancellation(id: string, signal: AbortSignal): Promise<boolean>
   /** Forgets an elicitation. Never throws. */
   close(id: string): Promise<void>
 }
@@ -45,8 +45,8 @@ export function openExchange(
   elicitation: ElicitationClient | null,
   { requestId, headers }: { requestId: string | number; headers: Readonly<Record<string, string>> },
 ): Exchange {
-  const { promise: response, resolve: respond } = promiseOf<Response>()
-  const { promise: closed, resolve: end } = promiseOf<void>()
+  const { promise: response, resolve: respond } = createPromise<Response>()
+  const { promise: closed, resolve: end } = createPromise<void>()
   const waits = new Map<string | number, Wait>()
   const ended = new AbortController()
   let stream: ReturnType<typeof openEventStream> | null = null
@@ -74,7 +74,7 @@ export function openExchange(
   const put = async (question: JSONRPCRequest, elicitation: ElicitationClient) => {
     const id = await elicitation.open(requestId)
     void closed.then(() => elicitation.close(id))
-    void elicitation.cancelled(id, ended.signal).then((isCancelled) => isCancelled && cancel())
+    void elicitation.awaitCancellation(id, ended.signal).then((isCancelled) => isCancelled && cancel())
     const answered = new AbortController()
     waits.set(question.id, { id, end: () => answered.abort() })
     write({ ...question, id })
@@ -133,7 +133,7 @@ function asError(error: unknown): Error {
 }
 
 /** `Promise.withResolvers`, which Node 20 does not have. */
-function promiseOf<Value>() {
+function createPromise<Value>() {
   let resolve: (value: Value) => void = () => {}
   const promise = new Promise<Value>((settle) => {
     resolve = settle

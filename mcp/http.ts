@@ -16,8 +16,8 @@ import type { Services } from '../src/kernel/context.ts'
 import type { Seller } from '../src/rails/selling/x402/sale.ts'
 import { createApprovals } from './approval.ts'
 import type { McpCaller } from './caller.ts'
-import { malformed } from './malformed.ts'
 import { createOffer, type Offer } from './offer.ts'
+import { refuseMalformed } from './refuse-malformed.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
 
@@ -58,7 +58,7 @@ export function mcpHandler(
     if (principal.kind !== 'key') throw keyRequired(principal)
     const caller = { principal, ...from, toolsets: toolsetsIn(request, offer.rooms) }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
-    const message = parsedBodyOf(body)
+    const message = parseBody(body)
     // Protocols since 2025-06-18 have no batches, and a batch would count as one request against the limits.
     if (Array.isArray(message))
       throw new Failure(
@@ -67,7 +67,7 @@ export function mcpHandler(
       )
     requireGrantedScope(offer, caller, message)
     const era = (await is2026(request, message)) ? '2026' : '2025'
-    const refused = malformed(message, { era })
+    const refused = refuseMalformed(message, { era })
     if (refused !== null) return Response.json(refused)
     const incoming = { request, message }
     return era === '2026' ? answer2026(caller, incoming) : streamable2025.answerPost(caller, incoming)
@@ -89,7 +89,7 @@ const toolCall = z.looseObject({
   params: z.looseObject({ name: z.string() }),
 })
 
-function parsedBodyOf(body: Uint8Array): unknown {
+function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (cause) {

@@ -26,7 +26,7 @@ export function splitArguments(
   if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return { input, idempotencyKey: key }
   if (key === undefined && effect === 'write') return { input, idempotencyKey: null }
   const message = key === undefined ? 'is required' : 'must be 1 to 255 visible ASCII characters'
-  const others = issuesOf(decode, input)
+  const others = findIssues(decode, input)
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
   throw new Failure('invalid_request', `idempotency_key: ${message}${more}`, {
     issues: [{ path: 'idempotency_key', message }, ...others],
@@ -34,7 +34,7 @@ export function splitArguments(
   })
 }
 
-function issuesOf(decode: Tool['decode'], input: unknown): NonNullable<FailureMembers['issues']> {
+function findIssues(decode: Tool['decode'], input: unknown): NonNullable<FailureMembers['issues']> {
   try {
     decode(input)
     return []

@@ -46,12 +46,12 @@ export function toListedTool(
     description:
       inToolTerms([tool.summary, tool.description ?? []].flat().join(' ')) + untrustedNote(untrusted),
     inputSchema: {
-      ...described(rest, inToolTerms),
+      ...rewordDescriptions(rest, inToolTerms),
       type: 'object',
-      properties: described(members, inToolTerms),
+      properties: rewordDescriptions(members, inToolTerms),
       ...(needed.length > 0 ? { required: needed } : {}),
     },
-    outputSchema: { ...described(outputOf(tool, output), inToolTerms), type: 'object' },
+    outputSchema: { ...rewordDescriptions(buildOutput(tool, output), inToolTerms), type: 'object' },
     annotations: {
       title: tool.title,
       readOnlyHint: tool.effect === 'read',
@@ -83,7 +83,7 @@ function isIdempotent({ effect, route }: Tool): boolean {
 }
 
 /** The answer of a tool that writes says whether it is the stored one of an earlier call. */
-function outputOf({ effect }: Tool, output: JsonSchema): object {
+function buildOutput({ effect }: Tool, output: JsonSchema): object {
   if (effect === 'read') return shareShapes(compactSchema(output, 'output'))
   const replayed = { type: 'boolean', description: 'True for the stored answer of an earlier call.' }
   return shareShapes(
@@ -107,7 +107,7 @@ function asNames(value: unknown): string[] {
 }
 
 /** A schema whose descriptions name tools in place of routes. */
-function described(schema: object, inToolTerms: (text: string) => string): Record<string, object> {
+function rewordDescriptions(schema: object, inToolTerms: (text: string) => string): Record<string, object> {
   return JSON.parse(JSON.stringify(schema), (name, value) =>
     name === 'description' && typeof value === 'string' ? inToolTerms(value) : value,
   )

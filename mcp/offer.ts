@@ -20,7 +20,7 @@ import { splitArguments } from './idempotency-key.ts'
 import { type ListedTool, mcpName, toListedTool } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
-import { failureResult, resultOf, type ToolResult } from './result.ts'
+import { failureResult, type ToolResult, toResult } from './result.ts'
 import { advisedInToolTerms, createToolTerms } from './tool-terms.ts'
 import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn } from './x402.ts'
@@ -161,7 +161,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           const { body, decisionId, replayed } = await run(tool, facts, input)
           decidedBy = decisionId
           const inTerms = advisedInToolTerms(body, inToolTerms, tool.verbatim)
-          return resultOf(inTerms, { untrusted, replayed: isWrite ? replayed : null })
+          return toResult(inTerms, { untrusted, replayed: isWrite ? replayed : null })
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
@@ -194,7 +194,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     if (reading !== null) requireWithinLimit(reading)
   }
 
-  async function contentOf(caller: McpCaller, resource: (typeof resources)[number]): Promise<unknown> {
+  async function readContent(caller: McpCaller, resource: (typeof resources)[number]): Promise<unknown> {
     if (resource.tool === null) {
       const { account, key } = caller.principal
       const page = { limit: RECEIPTS, after: null }
@@ -214,7 +214,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   }
 
   return {
-    rooms: [...new Set([...served.keys()].map(roomOf))].sort(),
+    rooms: [...new Set([...served.keys()].map(extractRoom))].sort(),
     tools: (caller) =>
       [...served.values()]
         .filter(({ listed }) => isOffered(caller, listed.name))
@@ -237,7 +237,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       return {
         uri,
         mimeType,
-        text: JSON.stringify(await contentOf(caller, resource)),
+        text: JSON.stringify(await readContent(caller, resource)),
         ...(untrusted.length === 0 ? {} : { _meta: { 'bursar/untrusted': untrusted } }),
       }
     },
@@ -255,12 +255,12 @@ function callFacts(
 }
 
 /** The room of a tool: the first part of its name. */
-function roomOf(name: string): string {
+function extractRoom(name: string): string {
   return name.split('_')[0] ?? name
 }
 
 function isOffered({ toolsets }: McpCaller, name: string): boolean {
-  return toolsets === null || toolsets.has(roomOf(name))
+  return toolsets === null || toolsets.has(extractRoom(name))
 }
 
 /** True if the owner's money was refused, so that a caller with its own wallet may still pay. */

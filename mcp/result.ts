@@ -20,7 +20,7 @@ const REPLAYED = 'bursar/replayed'
  * written by third parties, listed in `_meta`. @param replayed true for the stored answer of an earlier call; null for a
  * tool that only reads.
  */
-export function resultOf(
+export function toResult(
   body: Record<string, unknown>,
   { untrusted = [], replayed = null }: { untrusted?: readonly string[]; replayed?: boolean | null } = {},
 ): ToolResult {

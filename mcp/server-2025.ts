@@ -95,7 +95,7 @@ function serverFor(
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const { name, arguments: given = {} } = params
     const result = unstructuredError(await offer.call(caller, name, given, params._meta))
-    const pending = elicited.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
+    const pending = elicited.asking?.canOpenPages === true ? approvals.parsePending(result) : null
     if (pending === null) return result
     const later = await askOwner(approvals, { caller, pending, extra, ...elicited })
     return later === null ? result : unstructuredError(await offer.call(later, name, given))
@@ -156,7 +156,7 @@ async function askOwner(
   void elicited.then((isOpened) => isOpened || stop.abort())
   const look = reportWaiting(extra._meta?.progressToken, extra.sendNotification)
   // The owner may decide before the client answers, or without the page being opened.
-  const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
+  const later = await approvals.awaitDecision(caller, pending, { withinMs: DECIDE_MS, signal, look })
   stop.abort()
   if (later !== null)
     // Sent directly, because the SDK's server requires the client's capabilities from an earlier request.

@@ -127,7 +127,7 @@ async function callWithOwner(
   },
 ) {
   const result = await offer.call(caller, name, given, meta)
-  const pending = approvals.pendingOf(result)
+  const pending = approvals.parsePending(result)
   const { envelope, inputResponses, signal } = context.mcpReq
   if (pending === null || !opensPages.safeParse(envelope).success) return result
   const { message, url } = pending
@@ -140,6 +140,6 @@ async function callWithOwner(
     signal: AbortSignal.any([signal, ending]),
     look: reportWaiting(progress.safeParse(meta).data?.progressToken, context.mcpReq.notify),
   }
-  const later = await approvals.decided(caller, pending, waiting)
+  const later = await approvals.awaitDecision(caller, pending, waiting)
   return later === null ? result : offer.call(later, name, given)
 }

@@ -15,18 +15,18 @@ const named: ReadonlyMap<unknown, string> = new Map([
 /** Returns the headers of a 2026-era message; empty for other messages. */
 export function standardHeaders(message: object): Record<string, string> {
   const { method, params } = { method: undefined, params: undefined, ...message }
-  const version = memberOf(memberOf(params, '_meta'), VERSION)
+  const version = readMember(readMember(params, '_meta'), VERSION)
   if (typeof method !== 'string' || typeof version !== 'string' || !isPlain(method) || !isPlain(version))
     return {}
-  const name = memberOf(params, named.get(method) ?? '')
+  const name = readMember(params, named.get(method) ?? '')
   return {
     'mcp-protocol-version': version,
     'mcp-method': method,
-    ...(typeof name === 'string' ? { 'mcp-name': encoded(name) } : {}),
+    ...(typeof name === 'string' ? { 'mcp-name': encodeValue(name) } : {}),
   }
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined
 }
 
@@ -35,7 +35,7 @@ function isPlain(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 }
 
-function encoded(text: string): string {
+function encodeValue(text: string): string {
   const isSafe = isPlain(text) && !/^=\?base64\?.*\?=$/.test(text)
   return isSafe ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }

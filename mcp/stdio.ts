@@ -71,17 +71,18 @@ export async function serveStdio({
 
 /** Forwards one line and writes the responses. */
 async function forward(line: string, gateway: Gateway): Promise<void> {
-  const message = parsed(line)
-  if (message === undefined) return writeMessage(failed(null, codes.notJson, 'The line is not valid JSON.'))
+  const message = parseLine(line)
+  if (message === undefined)
+    return writeMessage(buildError(null, codes.notJson, 'The line is not valid JSON.'))
   if (typeof message !== 'object' || message === null || Array.isArray(message))
     return writeMessage(
-      failed(null, codes.notARequest, 'The line is not a JSON-RPC message: send one object per line.'),
+      buildError(null, codes.notARequest, 'The line is not a JSON-RPC message: send one object per line.'),
     )
-  const id = idOf(message)
+  const id = readId(message)
   const headers = standardHeaders(message)
   const cancelled = new AbortController()
   if (id !== undefined && headers['mcp-method'] !== undefined) gateway.underWay.set(id, cancelled)
-  gateway.underWay.get(cancelledBy(message))?.abort()
+  gateway.underWay.get(findCancelledId(message))?.abort()
   try {
     const { response, heard } = await sendWithSessionFallback(gateway, Buffer.from(line), {
       headers,
@@ -95,18 +96,18 @@ async function forward(line: string, gateway: Gateway): Promise<void> {
       return await writeEvents(response, heard)
     const text = await response.text()
     if (id === undefined) return
-    const answer = parsed(text)
+    const answer = parseLine(text)
     if (response.status === 200) writeMessage(answer)
     // Requests rejected before JSON-RPC have no id.
     else if (isRpcError(answer)) writeMessage({ ...answer, id })
     else
       writeMessage(
-        failed(id, codes.gateway, `The gateway returned ${response.status}: ${text.slice(0, 2000)}`),
+        buildError(id, codes.gateway, `The gateway returned ${response.status}: ${text.slice(0, 2000)}`),
       )
   } catch (error) {
     if (id === undefined || cancelled.signal.aborted) return
     const detail = `The gateway at ${gateway.endpoint.origin} is unreachable: ${rootCause(error)}`
-    writeMessage(failed(id, codes.gateway, detail))
+    writeMessage(buildError(id, codes.gateway, detail))
   } finally {
     if (gateway.underWay.get(id) === cancelled) gateway.underWay.delete(id)
   }
@@ -194,7 +195,7 @@ function writeMessage(message: unknown): void {
   process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 
-function parsed(line: string): unknown {
+function parseLine(line: string): unknown {
   try {
     return JSON.parse(line)
   } catch {
@@ -203,7 +204,7 @@ function parsed(line: string): unknown {
 }
 
 /** Returns the id of a request; undefined for notifications and responses. */
-function idOf(message: object): Id | undefined {
+function readId(message: object): Id | undefined {
   const isAnswer = !('method' in message) && ('result' in message || 'error' in message)
   if (isAnswer || !('id' in message)) return undefined
   return typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null
@@ -214,7 +215,7 @@ function isRpcError(answer: unknown): answer is object {
 }
 
 /** Returns the id of the request that a notification cancels. */
-function cancelledBy(message: object): unknown {
+function findCancelledId(message: object): unknown {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined
   if (!('params' in message) || typeof message.params !== 'object' || message.params === null)
     return undefined
@@ -225,6 +226,6 @@ function isInitialize(message: object): boolean {
   return 'method' in message && message.method === 'initialize'
 }
 
-function failed(id: Id, code: number, message: string): unknown {
+function buildError(id: Id, code: number, message: string): unknown {
   return { jsonrpc: '2.0', id, error: { code, message } }
 }

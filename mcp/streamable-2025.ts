@@ -52,7 +52,7 @@ export function createStreamable2025(
   const pending = new Map<string, () => void>()
 
   /** @throws Failure `not_found` for a session that does not belong to the key; the client then initializes again. */
-  async function sessionOf({ principal, now }: McpCaller, id: string): Promise<McpSession> {
+  async function requireSession({ principal, now }: McpCaller, id: string): Promise<McpSession> {
     const session = await findMcpSession(database, { id, keyId: principal.key.id, now })
     if (session !== undefined) return session
     throw new Failure('not_found', 'This key has no such session.', {
@@ -60,14 +60,14 @@ export function createStreamable2025(
     })
   }
 
-  const elicitationOf = (session: McpSession): IncomingMessage2025['asking'] => ({
+  const createElicitation = (session: McpSession): IncomingMessage2025['asking'] => ({
     canOpenPages: opensPages.safeParse(session.capabilities).success,
     open: (requestId) => openQuestion(database, { session, requestId, now: clock() }),
     answerTo: (id, signal) =>
       awaitAnswer(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
         services.log.warn({ err }, 'reading a client answer failed')
       }),
-    cancelled: (id, signal) =>
+    awaitCancellation: (id, signal) =>
       awaitCancellation(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
         services.log.warn({ err }, 'reading a client cancellation failed')
         return false
@@ -88,14 +88,14 @@ export function createStreamable2025(
           ? InitializeRequestSchema.safeParse(message).data
           : undefined
       const id = request.headers.get(SESSION)
-      const session = id === null || initialize !== undefined ? null : await sessionOf(caller, id)
-      const nameOf = (asked: string | number) =>
+      const session = id === null || initialize !== undefined ? null : await requireSession(caller, id)
+      const nameRequest = (asked: string | number) =>
         JSON.stringify([caller.principal.key.id, session === null ? null : id, asked])
       if (!isRequest) {
         const { data: cancelled } = CancelledNotificationSchema.safeParse(message)
         const { requestId } = cancelled?.params ?? {}
         if (requestId !== undefined) {
-          const cancel = pending.get(nameOf(requestId))
+          const cancel = pending.get(nameRequest(requestId))
           if (cancel !== undefined) cancel()
           // The call may wait at another instance.
           else if (session !== null) await cancelAsking(database, { session, requestId })
@@ -111,8 +111,8 @@ export function createStreamable2025(
         const opened = { keyId: caller.principal.key.id, capabilities, now: caller.now }
         headers[SESSION] = await openMcpSession(database, opened)
       }
-      const asking = session === null ? null : elicitationOf(session)
-      const name = nameOf(message.id)
+      const asking = session === null ? null : createElicitation(session)
+      const name = nameRequest(message.id)
       const onOpen: IncomingMessage2025['onOpen'] = (cancel, closed) => {
         pending.set(name, cancel)
         void closed.then(() => {
@@ -128,7 +128,7 @@ export function createStreamable2025(
         return refusal(405, codes.transport, `${request.method} requires the Mcp-Session-Id header.`, {
           allow: 'POST',
         })
-      const session = await sessionOf(caller, id)
+      const session = await requireSession(caller, id)
       if (request.method === 'GET')
         return request.headers.get('accept')?.includes('text/event-stream') === true
           ? watch(caller, { id, session })

@@ -39,7 +39,10 @@ export function createToolTerms(catalogue: readonly CatalogueEntry[]): (text: st
       const segments = path.split('/').map((segment) => /^\{(\w+)\}$/.exec(segment)?.[1] ?? { is: segment })
       return { name: tool.name.replaceAll('.', '_'), method, segments }
     })
-  const argumentsOf = ({ segments }: (typeof tools)[number], path: string): Record<string, string> | null => {
+  const matchArguments = (
+    { segments }: (typeof tools)[number],
+    path: string,
+  ): Record<string, string> | null => {
     const given = path.split('/')
     if (given.length !== segments.length) return null
     const found: Record<string, string> = {}
@@ -55,7 +58,7 @@ export function createToolTerms(catalogue: readonly CatalogueEntry[]): (text: st
       .replaceAll('Idempotency-Key', 'idempotency_key')
       .replaceAll(MENTION, (mention, method: string, path: string) => {
         for (const tool of tools) {
-          const found = tool.method === method ? argumentsOf(tool, path) : null
+          const found = tool.method === method ? matchArguments(tool, path) : null
           if (found === null) continue
           const concrete = Object.entries(found).filter(([, value]) => !value.startsWith('{'))
           return concrete.length === 0

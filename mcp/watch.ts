@@ -21,14 +21,14 @@ export function createWatch(
   const open = new Map<string, AbortController>()
 
   /** Names of the callable tools; null when the session or key has ended. */
-  async function offered(caller: McpCaller, id: string): Promise<string | null> {
+  async function readOffer(caller: McpCaller, id: string): Promise<string | null> {
     const now = clock()
     const { key } = caller.principal
     if ((await findMcpSession(database, { id, keyId: key.id, now })) === undefined) return null
     const principal = await currentPrincipal(database, caller, now)
-    return principal === null ? null : namesOf({ ...caller, principal })
+    return principal === null ? null : listNames({ ...caller, principal })
   }
-  const namesOf = (caller: McpCaller) =>
+  const listNames = (caller: McpCaller) =>
     offer
       .tools(caller)
       .map(({ name }) => name)
@@ -42,11 +42,11 @@ export function createWatch(
     const stream = openEventStream({ headers: { 'mcp-session-id': id }, onCancel: () => ended.abort() })
     const follow = async () => {
       const signal = AbortSignal.any([ended.signal, ending])
-      let known = namesOf(caller)
+      let known = listNames(caller)
       while (!signal.aborted) {
         await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
-        const now = await offered(caller, id)
+        const now = await readOffer(caller, id)
         if (now === null) return
         if (now !== known) stream.write({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
         known = now

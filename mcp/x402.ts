@@ -11,7 +11,7 @@ import type {
   Seller,
   SentPayment,
 } from '../src/rails/selling/x402/sale.ts'
-import { resultOf, type ToolResult } from './result.ts'
+import { type ToolResult, toResult } from './result.ts'
 
 /** A purchase by an MCP caller, without its payment. */
 export type McpPurchase = Omit<SaleRequest, 'payment' | 'paymentPlace'> &
@@ -35,7 +35,7 @@ export async function sellThroughMcp(
   const sent = sentPayment(payment)
   const outcome = await seller.sell({ ...purchase, payment: sent, paymentPlace: PLACE })
   if (outcome.status === 'paid') return paidResult(outcome)
-  const terms = termsOf(outcome, sent.generation)
+  const terms = parseTerms(outcome, sent.generation)
   return { content: [{ type: 'text', text: JSON.stringify(terms) }], structuredContent: terms, isError: true }
 }
 
@@ -55,16 +55,16 @@ export async function requiredPayment(
 ): Promise<Record<string, unknown>> {
   const outcome = await seller.sell({ ...purchase, payment: null, paymentPlace: PLACE })
   if (outcome.status === 'paid') throw new Error('a purchase without a payment was not challenged')
-  return termsOf(outcome, 2)
+  return parseTerms(outcome, 2)
 }
 
 function paidResult({ answer, receipt, replayed }: PaidOutcome): ToolResult {
-  const result = resultOf(answer, { replayed })
+  const result = toResult(answer, { replayed })
   const parsed: unknown = JSON.parse(Buffer.from(receipt, 'base64').toString('utf8') || 'null')
   return { ...result, _meta: { ...result._meta, [RECEIPT]: parsed } }
 }
 
-function termsOf(
+function parseTerms(
   { v1, v2 }: ChallengeOutcome,
   generation: SentPayment['generation'],
 ): Record<string, unknown> {

@@ -1,7 +1,7 @@
 /**
  * Budget counters of a policy: the same rules as the database's spend function, for simulation and as its reference.
  */
-import { type RuleName, type Violation, violationOf } from './decision.ts'
+import { buildViolation, type RuleName, type Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
 import { usdMicrosOf, usdOfMicros } from './usd.ts'
 
@@ -30,13 +30,13 @@ export interface BudgetRule {
 /** The counter rules of a policy, in the order of its violations. */
 export function budgetRules({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly BudgetRule[] {
   return [
-    ...rulesOf('day', ['daily_budget', 'daily_count'], dailyBudget),
-    ...rulesOf('week', ['weekly_budget', 'weekly_count'], weeklyBudget),
-    ...rulesOf('month', ['monthly_budget', 'monthly_count'], monthlyBudget),
+    ...buildRules('day', ['daily_budget', 'daily_count'], dailyBudget),
+    ...buildRules('week', ['weekly_budget', 'weekly_count'], weeklyBudget),
+    ...buildRules('month', ['monthly_budget', 'monthly_count'], monthlyBudget),
   ]
 }
 
-function rulesOf(
+function buildRules(
   period: BudgetPeriod,
   [value, number]: readonly [RuleName, RuleName],
   budget: Policy['weeklyBudget'],
@@ -107,10 +107,10 @@ export function cooldownViolation(
   if (seconds === undefined) return undefined
   const paidFrom = (firstSeenAt ?? now).getTime() + seconds * 1000
   if (counterparty !== null && now.getTime() >= paidFrom) return undefined
-  return violationOf('new_payee_cooldown', {
+  return buildViolation('new_payee_cooldown', {
     limit: String(seconds),
     requested: counterparty?.toLowerCase() ?? null,
-    resetsAt: counterparty === null ? null : isoOf(new Date(paidFrom)),
+    resetsAt: counterparty === null ? null : toIso(new Date(paidFrom)),
   })
 }
 
@@ -120,9 +120,9 @@ function exceeding(
   { usedMicros, count }: Usage,
   now: Date,
 ): Violation | undefined {
-  const resetsAt = isoOf(periodOf(period, now).end)
+  const resetsAt = toIso(periodOf(period, now).end)
   if (maxMicros !== null && (usdMicros === null || usdMicros < 0n || usedMicros + usdMicros > maxMicros))
-    return violationOf(rule, {
+    return buildViolation(rule, {
       limit: usdOfMicros(maxMicros),
       used: usdOfMicros(usedMicros),
       requested: usdMicros === null ? null : usdOfMicros(usdMicros),
@@ -130,7 +130,7 @@ function exceeding(
       resetsAt,
     })
   if (maxCount !== null && count + 1 > maxCount)
-    return violationOf(rule, {
+    return buildViolation(rule, {
       limit: String(maxCount),
       used: String(count),
       requested: '1',
@@ -144,6 +144,6 @@ function utc(year: number, month: number, day: number): Date {
   return new Date(Date.UTC(year, month, day))
 }
 
-function isoOf(time: Date): string | null {
+function toIso(time: Date): string | null {
   return Number.isNaN(time.getTime()) ? null : time.toISOString()
 }

@@ -53,14 +53,14 @@ export interface Verdict {
   readonly violations: readonly Violation[]
 }
 
-export function verdictOf(violations: readonly Violation[]): Verdict {
+export function toVerdict(violations: readonly Violation[]): Verdict {
   return { allowed: violations.length === 0, violations }
 }
 
 /** Builds a violation; omitted members are null. */
-export function violationOf(rule: RuleName, members: Partial<Omit<Violation, 'rule'>>): Violation {
+export function buildViolation(rule: RuleName, members: Partial<Omit<Violation, 'rule'>>): Violation {
   return { rule, limit: null, used: null, requested: null, remaining: null, resetsAt: null, ...members }
 }
 
 /** A key without a policy may spend nothing. */
-export const noPolicy: Violation = violationOf('category', { limit: '' })
+export const noPolicy: Violation = buildViolation('category', { limit: '' })

@@ -39,7 +39,7 @@ export function looserMembers<Members extends object>(
 ): readonly string[] {
   return Object.entries(directions).flatMap(([name, direction]) =>
     // The declaration has a direction for each member, which its mapped type proves.
-    isLooser(direction as AnyDirection, memberOf(before, name), memberOf(after, name)) ? [name] : [],
+    isLooser(direction as AnyDirection, readMember(before, name), readMember(after, name)) ? [name] : [],
   )
 }
 
@@ -49,19 +49,19 @@ function isLooser(direction: AnyDirection, before: unknown, after: unknown): boo
   if (typeof direction === 'function') return direction(before, after)
   if (typeof direction !== 'string')
     return Object.entries(direction).some(([name, inner]) =>
-      isLooser(inner, memberOf(before, name), memberOf(after, name)),
+      isLooser(inner, readMember(before, name), readMember(after, name)),
     )
   switch (direction) {
     case 'never':
       return false
     case 'higher':
-      return exceeds(numberOf(before), numberOf(after))
+      return exceeds(toNumber(before), toNumber(after))
     case 'lower':
-      return exceeds(negated(numberOf(before)), negated(numberOf(after)))
+      return exceeds(negate(toNumber(before)), negate(toNumber(after)))
     case 'later':
-      return exceeds(momentOf(before), momentOf(after))
+      return exceeds(toMoment(before), toMoment(after))
     case 'earlier':
-      return exceeds(negated(momentOf(before)), negated(momentOf(after)))
+      return exceeds(negate(toMoment(before)), negate(toMoment(after)))
     case 'wider':
       return isMissing(before) ? false : isMissing(after) || hasMore(before, after)
     case 'narrower':
@@ -88,23 +88,23 @@ function hasMore(than: unknown, list: unknown): boolean {
   return entries?.some((entry) => !known?.includes(entry)) === true
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
 /** A decimal string in millionths, and a count as it is. A member has values of one kind. */
-function numberOf(value: unknown): bigint | undefined {
+function toNumber(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return BigInt(Math.trunc(value))
   return typeof value === 'string' ? usdMicrosOf(value) : undefined
 }
 
 /** A moment that cannot be read limits nothing. */
-function momentOf(value: unknown): bigint | undefined {
+function toMoment(value: unknown): bigint | undefined {
   const time = value instanceof Date ? value.getTime() : typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isNaN(time) ? undefined : BigInt(time)
 }
 
-function negated(value: bigint | undefined): bigint | undefined {
+function negate(value: bigint | undefined): bigint | undefined {
   return value === undefined ? undefined : -value
 }

@@ -48,27 +48,29 @@ export function explain(
   usage: PeriodUsage,
   outcome: RecordedOutcome,
 ): readonly ExplainedRule[] {
-  const applied = [...staticRules(policy, spend), ...budgetsOf(policy, spend, usage)]
+  const applied = [...staticRules(policy, spend), ...applyBudgets(policy, spend, usage)]
   const explained = applied.map((rule) => {
     const violation = outcome.violations.find((one) => one.rule === rule.rule)
-    return violation === undefined ? { ...rule, result: 'kept' as const } : violated(violation, rule, outcome)
+    return violation === undefined
+      ? { ...rule, result: 'kept' as const }
+      : explainViolation(violation, rule, outcome)
   })
   const known = new Set<string>(applied.map(({ rule }) => rule))
   return [
     ...explained,
     ...explainViolations(outcome).filter(({ rule }) => !known.has(rule)),
-    ...approvalOf(policy, spend, outcome),
+    ...explainApproval(policy, spend, outcome),
   ]
 }
 
 /** Lists the recorded violations alone, for a decision whose policy is no longer stored. */
 export function explainViolations(outcome: RecordedOutcome): readonly ExplainedRule[] {
   return outcome.violations.map((violation) =>
-    violated(violation, { limit: null, used: null, requested: null }, outcome),
+    explainViolation(violation, { limit: null, used: null, requested: null }, outcome),
   )
 }
 
-function violated(
+function explainViolation(
   { rule, limit, used, requested }: RecordedViolation,
   applied: Omit<Applied, 'rule'>,
   { verdict }: RecordedOutcome,
@@ -95,10 +97,10 @@ function staticRules(policy: Policy, spend: SpendFacts): readonly Applied[] {
     ...applies('category', true, policy.categories.allow.join(','), category),
     ...applies('asset', assets !== undefined, assets?.join(',') ?? null, asset),
     ...applies('chain', chains !== undefined && chain !== null, chains?.join(',') ?? null, chain),
-    ...applies('counterparty', isListed(counterparties), listOf(counterparties), counterparty),
-    ...applies('seller', seller != null && isListed(sellers), listOf(sellers), seller?.origin ?? null),
-    ...applies('mcc', category === 'card' && isListed(shops), listOf(shops), mcc),
-    ...applies('symbol', category === 'invest' && isListed(symbols), listOf(symbols), symbol),
+    ...applies('counterparty', isListed(counterparties), formatLists(counterparties), counterparty),
+    ...applies('seller', seller != null && isListed(sellers), formatLists(sellers), seller?.origin ?? null),
+    ...applies('mcc', category === 'card' && isListed(shops), formatLists(shops), mcc),
+    ...applies('symbol', category === 'invest' && isListed(symbols), formatLists(symbols), symbol),
     ...applies('time_window', timeWindows !== undefined, null, null),
     ...applies('not_yet_valid', policy.notBefore !== undefined, policy.notBefore ?? null, null),
     ...applies('expired', policy.expiresAt !== undefined, policy.expiresAt ?? null, null),
@@ -115,12 +117,12 @@ function isListed(lists: Lists | undefined): boolean {
   return lists?.allow !== undefined || (lists?.deny ?? []).length > 0
 }
 
-function listOf(lists: Lists | undefined): string | null {
+function formatLists(lists: Lists | undefined): string | null {
   if (lists?.allow !== undefined) return lists.allow.join(',')
   return lists?.deny === undefined ? null : `not ${lists.deny.join(',')}`
 }
 
-function budgetsOf(policy: Policy, { usdMicros }: SpendFacts, usage: PeriodUsage): readonly Applied[] {
+function applyBudgets(policy: Policy, { usdMicros }: SpendFacts, usage: PeriodUsage): readonly Applied[] {
   return budgetRules(policy).map(({ rule, period, maxMicros, maxCount }) => {
     const { usedMicros, count } = usage[period]
     return maxMicros === null
@@ -135,7 +137,7 @@ function budgetsOf(policy: Policy, { usdMicros }: SpendFacts, usage: PeriodUsage
 }
 
 /** Without a result, the decision ended before the owner would have been asked. */
-function approvalOf(
+function explainApproval(
   policy: Policy,
   spend: SpendFacts,
   { verdict, isApproved }: RecordedOutcome,

@@ -17,7 +17,7 @@ const required = {
  * Lists the members an application still lacks, as paths of the request.
  * @param given names of the members present.
  */
-export function missingOf(level: Exclude<KycLevel, 'none'>, given: ReadonlySet<string>): readonly string[] {
+export function findMissing(level: Exclude<KycLevel, 'none'>, given: ReadonlySet<string>): readonly string[] {
   return required[level]
     .filter((member) => !given.has(member))
     .map((member) => (member === 'documents' ? member : `applicant.${member}`))

@@ -96,7 +96,7 @@ const limits = {
   monthlyBudget: longerBudget('UTC calendar month', 'on the first at 00:00 UTC'),
 }
 
-function sellersOf<Name extends z.ZodType<string>>(name: Name) {
+function sellersSchema<Name extends z.ZodType<string>>(name: Name) {
   return z
     .strictObject({
       allow: z
@@ -146,7 +146,7 @@ const lists = {
     })
     .optional()
     .describe('Payees.'),
-  sellers: sellersOf(sellerName),
+  sellers: sellersSchema(sellerName),
   assets: z
     .array(z.enum(policyAssets))
     .max(16)
@@ -211,7 +211,7 @@ spendPolicy.register(z.globalRegistry, { id: 'Policy' })
 
 /** A policy that was stored, perhaps before its sellers were written in one form: a name that no URL can have matches none. */
 export const storedPolicy = z
-  .strictObject({ ...members, sellers: sellersOf(z.string().overwrite(normalizeSeller)) })
+  .strictObject({ ...members, sellers: sellersSchema(z.string().overwrite(normalizeSeller)) })
   .superRefine(refuseContradictions)
 
 /** A spend policy with every amount as a canonical decimal string and every address in lower case. */

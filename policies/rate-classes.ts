@@ -35,7 +35,7 @@ export const rateClasses = {
 const COUNT_PER_SECONDS = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/
 
 /** Parses a limit such as `150/60` (count/seconds, both from 1 to 9,999,999); undefined for invalid text. */
-export function rateLimitOf(text: string): Limit | undefined {
+export function parseRateLimit(text: string): Limit | undefined {
   const match = COUNT_PER_SECONDS.exec(text.trim())
   return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }
 }

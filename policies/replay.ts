@@ -44,8 +44,9 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
   const usage = new Map<string, Usage>()
   const firstSeen = new Map<string, Date>()
   return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
-    const usedIn = (period: BudgetPeriod) => usage.get(nameOf(period, at)) ?? { usedMicros: 0n, count: 0 }
-    const used = { day: usedIn('day'), week: usedIn('week'), month: usedIn('month') }
+    const readUsage = (period: BudgetPeriod) =>
+      usage.get(namePeriod(period, at)) ?? { usedMicros: 0n, count: 0 }
+    const used = { day: readUsage('day'), week: readUsage('week'), month: readUsage('month') }
     const payee = spend.counterparty?.toLowerCase() ?? null
     const violations = [
       ...evaluate(policy, spend, at),
@@ -61,7 +62,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
     if (now === 'allow' && !isReturned)
       for (const period of budgetPeriods) {
         const { usedMicros, count } = used[period]
-        usage.set(nameOf(period, at), {
+        usage.set(namePeriod(period, at), {
           usedMicros: usedMicros + (spend.usdMicros ?? 0n),
           count: count + 1,
         })
@@ -70,7 +71,7 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
   })
 }
 
-function nameOf(period: BudgetPeriod, at: Date): string {
+function namePeriod(period: BudgetPeriod, at: Date): string {
   return `${period} ${periodOf(period, at).start.getTime()}`
 }
 

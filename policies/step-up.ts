@@ -1,7 +1,4 @@
-/**
- * Step-up: checks whether a person has shown a second factor recently enough for a privileged operation. Contract
- * section 3.
- */
+/** Step-up: checks whether a person has shown a second factor recently enough for a privileged operation. */
 
 /** How long a second factor is valid, in seconds. */
 export const STEP_UP_SECONDS = 5 * 60

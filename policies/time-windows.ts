@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000
 
 export function isWithin(window: TimeWindow, at: Date): boolean {
   const { day, minute } = wallClock(at, window.tz)
-  const { start, length } = spanOf(window)
+  const { start, length } = toSpan(window)
   const sinceToday = minute - start
   const sinceYesterday = sinceToday + DAY_MINUTES
   return (
@@ -39,8 +39,8 @@ export function nextOpening(windows: readonly TimeWindow[], after: Date): Date |
   const openings = windows.flatMap((window) => {
     const { year, month, date } = wallClock(after, window.tz)
     return Array.from({ length: 8 }, (_, ahead) => {
-      const wall = Date.UTC(year, month - 1, date + ahead) + spanOf(window).start * MINUTE_MS
-      return { isOpening: opensOn(window, new Date(wall).getUTCDay()), at: momentOf(wall, window.tz) }
+      const wall = Date.UTC(year, month - 1, date + ahead) + toSpan(window).start * MINUTE_MS
+      return { isOpening: opensOn(window, new Date(wall).getUTCDay()), at: toMoment(wall, window.tz) }
     })
       .filter(({ isOpening, at }) => isOpening && at > after.getTime())
       .map(({ at }) => at)
@@ -57,12 +57,12 @@ function opensOn(window: TimeWindow, day: number): boolean {
   return window.days.some((name) => name === days[day])
 }
 
-function spanOf({ start, end }: TimeWindow): { start: number; length: number } {
-  const [from, to] = [minuteOf(start), minuteOf(end)]
+function toSpan({ start, end }: TimeWindow): { start: number; length: number } {
+  const [from, to] = [parseMinute(start), parseMinute(end)]
   return { start: from, length: to > from ? to - from : to - from + DAY_MINUTES }
 }
 
-function minuteOf(text: string): number {
+function parseMinute(text: string): number {
   return Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
 }
 
@@ -70,7 +70,7 @@ function minuteOf(text: string): number {
  * Finds the moment at which a zone's clock shows a wall time (given as if it were UTC). In a skipped hour: the moment
  * after it.
  */
-function momentOf(wall: number, tz: string): number {
+function toMoment(wall: number, tz: string): number {
   const shift = (at: number) => {
     const { year, month, date, minute } = wallClock(new Date(at), tz)
     return Date.UTC(year, month - 1, date) + minute * MINUTE_MS - Math.floor(at / MINUTE_MS) * MINUTE_MS

@@ -61,7 +61,7 @@ export function judgeTravelRule(
   thresholds: TravelRuleThresholds,
 ): TravelRuleVerdict {
   const isInDollars = country === 'US'
-  const micros = thresholdOf(country, thresholds)
+  const micros = findThreshold(country, thresholds)
   const amount = isInDollars ? value.usdMicros : value.micros
   const isRequired = !isOwnWallet && amount >= micros
   return {
@@ -73,7 +73,7 @@ export function judgeTravelRule(
 }
 
 /** Returns a country's own threshold, else the Union's for its members, else the default, else 0. */
-function thresholdOf(country: string | null, thresholds: TravelRuleThresholds): bigint {
+function findThreshold(country: string | null, thresholds: TravelRuleThresholds): bigint {
   const jurisdiction = country ?? 'default'
   const common = union.has(jurisdiction) ? thresholds.get('EU') : undefined
   return thresholds.get(jurisdiction) ?? common ?? thresholds.get('default') ?? 0n

@@ -22,7 +22,7 @@ function isNumberText(value: unknown): value is { toString(): string } {
  */
 export const policyAmount = decimal({ exclusiveMinimum: 0 })
   .superRefine((text, context) => {
-    const message = faultOf(text) ?? (usdMicrosOf(text) === 0n ? 'must be above zero' : undefined)
+    const message = findFault(text) ?? (usdMicrosOf(text) === 0n ? 'must be above zero' : undefined)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
@@ -31,7 +31,7 @@ export const policyAmount = decimal({ exclusiveMinimum: 0 })
 /** Like {@link policyAmount}, but also accepts zero, which allows nothing. */
 export const allowanceAmount = decimal({ minimum: 0 })
   .superRefine((text, context) => {
-    const message = faultOf(text)
+    const message = findFault(text)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
@@ -52,7 +52,7 @@ function decimal(least: { exclusiveMinimum: number } | { minimum: number }) {
     .transform((value) => value.toString())
 }
 
-function faultOf(text: string): string | undefined {
+function findFault(text: string): string | undefined {
   const match = PLAIN.exec(text)
   if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const fraction = match[2] ?? ''

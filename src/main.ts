@@ -3,7 +3,7 @@
  * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.
  */
 import { parseArgs } from 'node:util'
-import { helpOf, helpText } from './commands/help.ts'
+import { findHelp, helpText } from './commands/help.ts'
 import { options } from './commands/table.ts'
 import { VERSION } from './core/base/version.ts'
 
@@ -14,8 +14,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
   if (values.version === true || command === 'version') return print(`${VERSION}\n`)
-  if (values.help === true) return print(helpOf(positionals) ?? helpText())
-  if (command === 'help') return print(helpOf(rest) ?? helpText())
+  if (values.help === true) return print(findHelp(positionals) ?? helpText())
+  if (command === 'help') return print(findHelp(rest) ?? helpText())
   switch (command) {
     case 'serve':
       return exit(await serve())
@@ -38,11 +38,11 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/admin.ts')).admin(rest, values, process.env)
     case 'backup':
       noArguments(command, rest)
-      return (await import('./commands/backup.ts')).backup(required(values.out, '--out'), process.env)
+      return (await import('./commands/backup.ts')).backup(requireOption(values.out, '--out'), process.env)
     case 'restore': {
       const [file, ...others] = rest
       noArguments(command, others)
-      return (await import('./commands/backup.ts')).restore(required(file, 'FILE'), process.env)
+      return (await import('./commands/backup.ts')).restore(requireOption(file, 'FILE'), process.env)
     }
     case 'keys':
       return (await import('./commands/keys.ts')).keys(rest, process.env)
@@ -64,14 +64,14 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
-      const [{ readKeyFile }, { urlOf }, { serveStdio }] = await Promise.all([
+      const [{ readKeyFile }, { parseUrl }, { serveStdio }] = await Promise.all([
         import('./commands/key-file.ts'),
-        import('./commands/url-of.ts'),
+        import('./commands/parse-url.ts'),
         import('../mcp/stdio.ts'),
       ])
       await serveStdio({
-        url: urlOf(required(values.url, '--url')).origin,
-        key: readKeyFile(required(values.key, '--key')),
+        url: parseUrl(requireOption(values.url, '--url')).origin,
+        key: readKeyFile(requireOption(values.key, '--key')),
         toolsets: values.toolsets ?? null,
       })
       return 0
@@ -107,7 +107,7 @@ function noArguments(command: string, [first]: readonly string[]): void {
     throw new Error(`"${first}" is no option of ${command}. Try "bursar ${command} --help".`)
 }
 
-function required(value: string | undefined, option: string): string {
+function requireOption(value: string | undefined, option: string): string {
   if (value === undefined) throw new Error(`${option} is missing. Try "bursar help".`)
   return value
 }

@@ -14,7 +14,7 @@ import {
 } from './books/spending/authenticate.ts'
 import { observedReserve } from './books/spending/observed-reserve.ts'
 import { createReserveQueue } from './books/spending/reserve-queue.ts'
-import { chainOwnerOf, type StartedChains, startConfiguredChains } from './chain/configured.ts'
+import { readChainOwner, type StartedChains, startConfiguredChains } from './chain/configured.ts'
 import { type Clock, systemClock } from './core/base/clock.ts'
 import { newId } from './core/base/ids.ts'
 import type { Log } from './core/base/log.ts'
@@ -34,7 +34,7 @@ import { createConfiguredIdentityProviders } from './providers/identity-provider
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
-import { countRefusals, observed } from './providers/observed.ts'
+import { countRefusals, observeProvider } from './providers/observe-provider.ts'
 import { createConfiguredPegs } from './providers/pegs/configured.ts'
 import { fetchPublic } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'
@@ -58,7 +58,7 @@ import {
   sandboxClientSecret,
   sandboxWebhookSecrets,
 } from './sandbox/sandbox.ts'
-import { rateLimitsOf, settingsOf } from './settings.ts'
+import { buildRateLimits, buildSettings } from './settings.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
@@ -85,7 +85,7 @@ export async function createRuntime(
     log,
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
-  const rateLimits = rateLimitsOf(config)
+  const rateLimits = buildRateLimits(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [{ started, late }, database] = await startTogether(
@@ -99,7 +99,7 @@ export async function createRuntime(
   const tracing = await createConfiguredTracing(config)
   const metrics = createPrometheusMetrics({ version: VERSION })
   const watch = <Provider extends object>(name: string, provider: Provider) =>
-    observed(provider, name, { metrics, tracing })
+    observeProvider(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = await createConfiguredRateLimiter(config, database)
   let releaseChainClaim = async () => {}
   const closing = new AbortController()
@@ -123,9 +123,9 @@ export async function createRuntime(
       releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
-    const settings = await settingsOf(config, origin, database)
+    const settings = await buildSettings(config, origin, database)
     const { dataKey } = settings
-    const chainOwner = chainOwnerOf(config)
+    const chainOwner = readChainOwner(config)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
@@ -241,7 +241,7 @@ async function connectLate(
 }
 
 /** Parts of adapters for read-only commands; no other file may import an adapter. */
-export { chainOwnerOf } from './chain/configured.ts'
+export { readChainOwner } from './chain/configured.ts'
 export const loadChainInspection = () => import('./chain/node/inspect.ts')
 export const loadChainContracts = () => import('./chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'

@@ -3,12 +3,12 @@
 import {
   type AmlLimits,
   defaultAmlLimits,
-  structuringOf,
-  thresholdsOf,
-  velocityOf,
+  parseStructuring,
+  parseThresholds,
+  parseVelocity,
 } from '../policies/aml/limits.ts'
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
-import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
+import { parseRateLimit, rateClasses } from '../policies/rate-classes.ts'
 import { namesOfOrigin } from './core/base/origins.ts'
 import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
@@ -18,7 +18,7 @@ import { sandboxSecret } from './sandbox/sandbox.ts'
 import type { Database } from './storage/database.ts'
 
 /** @param origin public origin. */
-export async function settingsOf(
+export async function buildSettings(
   config: Config,
   origin: string,
   database: Database,
@@ -35,11 +35,11 @@ export async function settingsOf(
       current: config.dataKey ?? (await sandboxSecret(database, 'data')),
       previous: config.dataKeyPrevious,
     }),
-    ...webOf(config, origin),
+    ...buildWebSettings(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
-    aml: amlLimitsOf(config),
-    kycLimits: kycLimitsOf(config),
+    aml: buildAmlLimits(config),
+    kycLimits: buildKycLimits(config),
     vasp: config.vasp,
     accountsPerCurrency: config.banking.accountsPerCurrency,
     metricsToken: config.metricsToken,
@@ -55,7 +55,10 @@ export async function settingsOf(
  * Origins of our pages. Passkeys are bound to a domain, so pages of a gateway at 127.0.0.1 are served at localhost.
  * @throws Error when the relying party is not the origin's domain or a parent of it.
  */
-function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, 'rpId' | 'webOrigins'> {
+function buildWebSettings(
+  { rpId }: Pick<Config, 'rpId'>,
+  origin: string,
+): Pick<Settings, 'rpId' | 'webOrigins'> {
   const { hostname, port, protocol } = new URL(origin)
   const isLoopback = hostname === '127.0.0.1' || hostname === '[::1]'
   const domain = isLoopback ? 'localhost' : hostname
@@ -80,9 +83,9 @@ function hexAddress(text: string): `0x${string}` {
 export function settingsErrors(config: Config): string[] {
   const { publicOrigin } = config
   const readings = [
-    () => rateLimitsOf(config),
-    () => amlLimitsOf(config),
-    () => (publicOrigin === null ? null : webOf(config, publicOrigin)),
+    () => buildRateLimits(config),
+    () => buildAmlLimits(config),
+    () => (publicOrigin === null ? null : buildWebSettings(config, publicOrigin)),
   ]
   return readings.flatMap((read) => {
     try {
@@ -95,14 +98,14 @@ export function settingsErrors(config: Config): string[] {
 }
 
 /** Rate limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
-export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
+export function buildRateLimits({ rates }: Config): ReadonlyMap<string, RateLimit> {
   const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))
   const limits = new Map<string, RateLimit>(
     Object.entries(rateClasses).map(([name, { count, seconds }]) => [name, { count, seconds }]),
   )
   for (const [variable, text] of Object.entries(rates)) {
     const name = known.get(variable)
-    const limit = rateLimitOf(text)
+    const limit = parseRateLimit(text)
     if (name === undefined)
       throw new Error(`${variable} is not a rate limit; use ${[...known.keys()].join(', ')}.`)
     if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
@@ -120,18 +123,20 @@ export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> 
 }
 
 /** Thresholds of the AML rules. @throws Error naming an invalid variable. */
-function amlLimitsOf({ aml }: Pick<Config, 'aml'>): AmlLimits {
+function buildAmlLimits({ aml }: Pick<Config, 'aml'>): AmlLimits {
   const { velocity, structuring, thresholds } = defaultAmlLimits
   return {
-    velocity: stated('AML_VELOCITY', aml.velocity, velocityOf, '50000/86400,10000/600/10') ?? velocity,
-    structuring: stated('AML_STRUCTURING', aml.structuring, structuringOf, '3/86400/80') ?? structuring,
+    velocity:
+      parseSetting('AML_VELOCITY', aml.velocity, parseVelocity, '50000/86400,10000/600/10') ?? velocity,
+    structuring:
+      parseSetting('AML_STRUCTURING', aml.structuring, parseStructuring, '3/86400/80') ?? structuring,
     thresholds:
-      stated('TRAVEL_RULE_THRESHOLDS', aml.thresholds, thresholdsOf, 'default:1000,US:3000,EU:0') ??
+      parseSetting('TRAVEL_RULE_THRESHOLDS', aml.thresholds, parseThresholds, 'default:1000,US:3000,EU:0') ??
       thresholds,
   }
 }
 
-function stated<Value>(
+function parseSetting<Value>(
   variable: string,
   text: string | null,
   read: (text: string) => Value | undefined,
@@ -142,7 +147,7 @@ function stated<Value>(
   return value
 }
 
-function kycLimitsOf({ mode, kycLimits }: Pick<Config, 'mode' | 'kycLimits'>): KycLimits {
+function buildKycLimits({ mode, kycLimits }: Pick<Config, 'mode' | 'kycLimits'>): KycLimits {
   if (kycLimits === null) return defaultKycLimits[mode]
   const micros = (usd: bigint) => usd * 1_000_000n
   return { none: micros(kycLimits.none), basic: micros(kycLimits.basic), full: null }

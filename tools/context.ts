@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type CallerFacts, readCallerFacts } from '../src/books/spending/caller-facts.ts'
 import { categoryUsageView, usageView, viewUsage } from '../src/books/spending/usage.ts'
-import { callerOf } from '../src/kernel/context.ts'
-import { policyOf } from '../src/kernel/gates/policy.ts'
+import { requireCaller } from '../src/kernel/context.ts'
+import { parsePolicy } from '../src/kernel/gates/policy.ts'
 import { defineTool } from '../src/kernel/tool.ts'
 import { signerView, viewEoa } from '../src/rails/wallets/signing/signer-view.ts'
 
@@ -45,7 +45,7 @@ export default defineTool({
   }),
   failures: [],
   run: async (context) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const { database, now } = context
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
@@ -64,7 +64,7 @@ export default defineTool({
         usage: null,
       }
     const { key } = caller
-    const policy = policyOf(key)
+    const policy = parsePolicy(key)
     return {
       ...shared,
       principal: 'key' as const,

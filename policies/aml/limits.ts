@@ -25,8 +25,8 @@ const THRESHOLD = /^(default|[A-Z]{2}):(\d{1,12}(?:\.\d{1,2})?)$/
  * Parses windows of the form `USD/seconds` or `USD/seconds/transfers`, separated by commas; undefined for invalid
  * text.
  */
-export function velocityOf(text: string): readonly VelocityWindow[] | undefined {
-  const windows = entriesOf(text).map((entry) => {
+export function parseVelocity(text: string): readonly VelocityWindow[] | undefined {
+  const windows = splitEntries(text).map((entry) => {
     const match = WINDOW.exec(entry)
     if (match === null) return undefined
     const [, usd = '', seconds, minCount = '1'] = match
@@ -36,7 +36,7 @@ export function velocityOf(text: string): readonly VelocityWindow[] | undefined 
 }
 
 /** Parses a rule of the form `transfers/seconds/percent`; undefined for invalid text. */
-export function structuringOf(text: string): Structuring | undefined {
+export function parseStructuring(text: string): Structuring | undefined {
   const match = STRUCTURING.exec(text.trim())
   if (match === null) return undefined
   const [, count, seconds, fromPercent] = match
@@ -44,8 +44,8 @@ export function structuringOf(text: string): Structuring | undefined {
 }
 
 /** Parses thresholds such as `default:1000,US:3000,EU:0`; they override the defaults. Undefined for invalid text. */
-export function thresholdsOf(text: string): TravelRuleThresholds | undefined {
-  const named = entriesOf(text).map((entry) => {
+export function parseThresholds(text: string): TravelRuleThresholds | undefined {
+  const named = splitEntries(text).map((entry) => {
     const match = THRESHOLD.exec(entry)
     if (match === null) return undefined
     const [, jurisdiction = '', amount = ''] = match
@@ -55,7 +55,7 @@ export function thresholdsOf(text: string): TravelRuleThresholds | undefined {
   return entries === undefined ? undefined : new Map([...defaultThresholds, ...entries])
 }
 
-function entriesOf(text: string): string[] {
+function splitEntries(text: string): string[] {
   return text.split(',').map((entry) => entry.trim())
 }
 

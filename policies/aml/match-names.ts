@@ -27,15 +27,15 @@ export function matchNames(name: string, listed: readonly string[]): readonly st
   // An invisible character may separate two words, or hide inside one.
   const queried = [name.replaceAll(unseen, ' '), name.replaceAll(unseen, '')]
   const spelled = [...new Set(queried.flatMap((each) => [each, asLatin(each)]))]
-  const words = spelled.map(wordsOf)
+  const words = spelled.map(extractWords)
   const readings = [
     ...words,
-    ...spelled.map((each) => wordsOf(each.replaceAll(/[^\p{L}\p{N}\p{M}\s]/gu, ''))),
-    ...spelled.map((each) => joinedOf(allWordsOf(each))),
+    ...spelled.map((each) => extractWords(each.replaceAll(/[^\p{L}\p{N}\p{M}\s]/gu, ''))),
+    ...spelled.map((each) => joinNeighbors(splitWords(each))),
   ]
   const guesses = words.filter((each) => [...each].some(isMixed))
   return listed.filter((entry) => {
-    const of = wordsOf(entry)
+    const of = extractWords(entry)
     return readings.some((each) => isSame(each, of)) || guesses.some((each) => isSame(readAs(each, of), of))
   })
 }
@@ -50,7 +50,7 @@ const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 const MAX_WORD_LENGTH = 40
 
 /** Adds the words that result from joining adjacent ones, because a name may be split arbitrarily. */
-function joinedOf(words: readonly string[]): ReadonlySet<string> {
+function joinNeighbors(words: readonly string[]): ReadonlySet<string> {
   const joined = new Set(words)
   for (const at of words.keys()) {
     let word = ''
@@ -99,13 +99,13 @@ function isSame(queried: ReadonlySet<string>, words: ReadonlySet<string>): boole
   return [...fewer].every((word) => more.has(word))
 }
 
-function wordsOf(name: string): ReadonlySet<string> {
-  const words = allWordsOf(name)
+function extractWords(name: string): ReadonlySet<string> {
+  const words = splitWords(name)
   const telling = words.filter((word) => !legalForms.has(word))
   return new Set(telling.length === 0 ? words : telling)
 }
 
-function allWordsOf(name: string): readonly string[] {
+function splitWords(name: string): readonly string[] {
   const plain = name
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')

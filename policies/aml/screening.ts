@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 
 /** Result of an AML rule. */
 export interface Screening {
@@ -25,7 +25,7 @@ export function worstOf(screenings: readonly Screening[]): Screening {
 
 /** The violation of a screening that is not clear: `limit` names the lists, `requested` is the result. */
 export function screeningViolation({ result, lists }: Screening): Violation {
-  return violationOf('aml_screening', { limit: lists.join(','), requested: result })
+  return buildViolation('aml_screening', { limit: lists.join(','), requested: result })
 }
 
 /** Reads the screening from a denial's violations; undefined when AML did not object. */

@@ -36,7 +36,10 @@ export type CardRefusal =
  * Returns the first control that declines a purchase, or null. An unknown value is declined wherever a control
  * depends on it.
  */
-export function refusalOf(card: CardControls, { channel, mcc, units }: CardPurchase): CardRefusal | null {
+export function findControlRefusal(
+  card: CardControls,
+  { channel, mcc, units }: CardPurchase,
+): CardRefusal | null {
   if (card.status === 'canceled') return 'card_canceled'
   if (card.status === 'frozen') return 'card_frozen'
   if (!isChannelOn(card, channel)) return 'channel_off'

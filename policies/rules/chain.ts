@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
@@ -7,5 +7,5 @@ import type { SpendFacts } from '../spend.ts'
  */
 export function chain({ chains }: Policy, spend: SpendFacts): Violation | undefined {
   if (chains === undefined || chains.some((allowed) => allowed === spend.chain)) return undefined
-  return violationOf('chain', { limit: chains.join(','), requested: spend.chain })
+  return buildViolation('chain', { limit: chains.join(','), requested: spend.chain })
 }

@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
@@ -6,5 +6,5 @@ import type { SpendFacts } from '../spend.ts'
 export function expired({ expiresAt }: Policy, _spend: SpendFacts, now: Date): Violation | undefined {
   if (expiresAt === undefined || now.getTime() < Date.parse(expiresAt)) return undefined
   const requested = Number.isNaN(now.getTime()) ? null : now.toISOString()
-  return violationOf('expired', { limit: expiresAt, requested })
+  return buildViolation('expired', { limit: expiresAt, requested })
 }

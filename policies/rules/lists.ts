@@ -1,4 +1,4 @@
-import { type RuleName, type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type RuleName, type Violation } from '../decision.ts'
 
 /** Allow and deny lists; without `allow`, everything that is not denied is allowed. */
 interface Lists {
@@ -10,7 +10,7 @@ interface Lists {
  * Evaluates the lists for one value. Deny beats allow. An unknown value violates either list, because it may be
  * denied and may not be allowed.
  */
-export function listed(
+export function checkLists(
   rule: RuleName,
   { allow, deny = [] }: Lists,
   requested: string | null,
@@ -19,5 +19,5 @@ export function listed(
   const isDenied = isNamed || (requested === null && deny.length > 0)
   if (!isDenied && (allow === undefined || allow.some((entry) => entry === requested))) return undefined
   const limit = isNamed ? `not ${requested}` : (allow?.join(',') ?? null)
-  return violationOf(rule, { limit, requested })
+  return buildViolation(rule, { limit, requested })
 }

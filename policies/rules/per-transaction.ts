@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 import { usdMicrosOf, usdOfMicros } from '../usd.ts'
@@ -7,7 +7,7 @@ import { usdMicrosOf, usdOfMicros } from '../usd.ts'
 export function perTransaction(policy: Policy, { usdMicros }: SpendFacts): Violation | undefined {
   const limit = usdMicrosOf(policy.perTransaction.max)
   if (usdMicros !== null && usdMicros >= 0n && usdMicros <= limit) return undefined
-  return violationOf('per_transaction', {
+  return buildViolation('per_transaction', {
     limit: usdOfMicros(limit),
     requested: usdMicros === null ? null : usdOfMicros(usdMicros),
     remaining: usdOfMicros(limit),

@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SellerFacts, SpendFacts } from '../spend.ts'
 
@@ -9,7 +9,7 @@ const TOLERATED_RISE = { numerator: 11n, denominator: 10n } as const
 export function payeeChanged({ approval }: Policy, { seller }: SpendFacts): Violation | undefined {
   if (approval !== undefined || seller === undefined || seller === null) return undefined
   return hasOtherPayee(seller)
-    ? violationOf('payee_changed', { limit: seller.knownPayees.join(','), requested: seller.payTo })
+    ? buildViolation('payee_changed', { limit: seller.knownPayees.join(','), requested: seller.payTo })
     : undefined
 }
 
@@ -17,7 +17,7 @@ export function payeeChanged({ approval }: Policy, { seller }: SpendFacts): Viol
 export function priceChanged({ approval }: Policy, { seller }: SpendFacts): Violation | undefined {
   if (approval !== undefined || seller === undefined || seller === null) return undefined
   return isDearer(seller)
-    ? violationOf('price_changed', { limit: seller.knownPrice, requested: seller.price })
+    ? buildViolation('price_changed', { limit: seller.knownPrice, requested: seller.price })
     : undefined
 }
 

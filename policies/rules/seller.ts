@@ -2,7 +2,7 @@ import type { Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import { deniesSeller, namesSeller } from '../seller-names.ts'
 import type { SpendFacts } from '../spend.ts'
-import { listed } from './lists.ts'
+import { checkLists } from './lists.ts'
 
 /** Purchases are limited to allowed sellers, excluding denied ones. A wildcard names every host below its domain, and
  * a denied name without a port every port. */
@@ -14,5 +14,5 @@ export function seller({ sellers }: Policy, spend: SpendFacts): Violation | unde
     allow: allow?.map((entry) => (namesSeller(entry, origin) ? origin : entry)),
     deny: deny?.map((entry) => (deniesSeller(entry, origin) ? origin : entry)),
   }
-  return listed('seller', lists, origin)
+  return checkLists('seller', lists, origin)
 }

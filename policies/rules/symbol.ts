@@ -1,10 +1,10 @@
 import type { Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
-import { listed } from './lists.ts'
+import { checkLists } from './lists.ts'
 
 /** Investments are limited to allowed symbols, in any letter case, excluding denied ones. */
 export function symbol({ symbols }: Policy, spend: SpendFacts): Violation | undefined {
   if (spend.category !== 'invest') return undefined
-  return listed('symbol', symbols ?? {}, spend.symbol?.trim().toUpperCase() ?? null)
+  return checkLists('symbol', symbols ?? {}, spend.symbol?.trim().toUpperCase() ?? null)
 }

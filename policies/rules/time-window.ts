@@ -1,4 +1,4 @@
-import { type Violation, violationOf } from '../decision.ts'
+import { buildViolation, type Violation } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 import { isWithin, nextOpening, windowText } from '../time-windows.ts'
@@ -8,7 +8,7 @@ export function timeWindow({ timeWindows }: Policy, _spend: SpendFacts, now: Dat
   if (timeWindows === undefined) return undefined
   const isKnown = !Number.isNaN(now.getTime())
   if (isKnown && timeWindows.some((window) => isWithin(window, now))) return undefined
-  return violationOf('time_window', {
+  return buildViolation('time_window', {
     limit: timeWindows.map(windowText).join('; '),
     requested: isKnown ? now.toISOString() : null,
     resetsAt: isKnown ? (nextOpening(timeWindows, now)?.toISOString() ?? null) : null,

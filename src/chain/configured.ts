@@ -100,7 +100,9 @@ async function startByKind(
 }
 
 /** Address of the key that owns the wallets of public chains; null: the sandbox's own key owns them. */
-export function chainOwnerOf({ chains: [{ ownerKey, sponsorKey }] }: Pick<Config, 'chains'>): string | null {
+export function readChainOwner({
+  chains: [{ ownerKey, sponsorKey }],
+}: Pick<Config, 'chains'>): string | null {
   const key = ownerKey ?? sponsorKey
   return key === null ? null : privateKeyToAddress(`0x${key.slice(2)}`)
 }

@@ -46,7 +46,7 @@ const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 export function createEvmChain(options: EvmChainOptions): Chain {
   const { name, gate, first, hasCards, tokens, rpcUrl, suspect, close } = options
   const { id, confirmations } = chainFacts(name)
-  const covered = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
+  const adjustCover = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
 
   /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
   async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
@@ -110,11 +110,11 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     entryPoint: first.contracts.entryPoint,
     tokens,
     signer,
-    walletAddress: async (wallet) => first.wallets.safeOf(wallet).address,
-    modules: (wallet) => repeatable((session) => modulesOf(session, wallet)),
+    walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,
+    modules: (wallet) => repeatable((session) => readModules(session, wallet)),
     // Depends only on contract addresses, which are the same in every session.
     operationOf: (operation) => first.operations.operationOf(operation),
-    async balanceOf(token, address) {
+    async readBalance(token, address) {
       const contract = tokens[token]
       if (contract === undefined) return 0n
       return repeatable(({ client }) =>
@@ -127,10 +127,10 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       )
     },
     submit: (operation) =>
-      once((session) => session.operations.submit({ ...operation, wallet: covered(operation.wallet) })),
-    operationHashOf: (operation) => first.operations.operationHashOf(operation),
-    executionOf: (operation, waitMs) =>
-      repeatable((session) => session.operations.executionOf(operation, waitMs)),
+      once((session) => session.operations.submit({ ...operation, wallet: adjustCover(operation.wallet) })),
+    hashOperation: (operation) => first.operations.hashOperation(operation),
+    awaitExecution: (operation, waitMs) =>
+      repeatable((session) => session.operations.awaitExecution(operation, waitMs)),
     authorizationState: (authorization) =>
       repeatable(({ client, logSearch }) => readAuthorizationState(client, authorization, logSearch)),
     isAuthorizationOver: (authorization, validBefore) =>
@@ -153,10 +153,10 @@ export function createEvmChain(options: EvmChainOptions): Chain {
         isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${id}`,
       ),
     allowancePrices,
-    allowanceOf: async (wallet, agentId) =>
+    readAllowance: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null
-        : repeatable((session) => readAllowance(session, covered(wallet), agentId)),
+        : repeatable((session) => readAllowance(session, adjustCover(wallet), agentId)),
     mint: (mints) => development(({ relayer }) => mintTokens(relayer, { name, tokens }, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
@@ -175,16 +175,16 @@ async function fundGas(relayer: Relayer, to: Address, wei: bigint): Promise<void
   if (receipt?.status !== 'success') throw new Error(`Sending ${wei} wei to ${to} was refused.`)
 }
 
-async function modulesOf(
+async function readModules(
   { client, wallets, deployments, contracts }: EvmSession,
   wallet: Wallet,
 ): Promise<WalletModule[]> {
-  const { address } = wallets.safeOf(wallet)
+  const { address } = wallets.findSafe(wallet)
   const known = new Map<Address, Omit<WalletModule, 'address' | 'chain' | 'status'>>([
     [contracts.module, safe4337Module],
     [contracts.allowances, allowanceModule],
   ])
-  const shown = (module: Address, status: WalletModule['status']): WalletModule => ({
+  const describeModule = (module: Address, status: WalletModule['status']): WalletModule => ({
     ...(known.get(module) ?? { name: 'unknown', type: 'unknown', version: 'unknown' }),
     address: module,
     chain: client.chain.name,
@@ -192,7 +192,7 @@ async function modulesOf(
   })
   const planned = wallet.owner.kind === 'gateway' ? [contracts.module] : [...known.keys()]
   if (!(await deployments.isDeployed(address)))
-    return planned.map((module) => shown(module, 'pending_deployment'))
+    return planned.map((module) => describeModule(module, 'pending_deployment'))
   const [modules] = await client.readContract({
     address,
     abi: safeAbi,
@@ -202,7 +202,7 @@ async function modulesOf(
   // A wallet with a new owner gets the missing modules with its next operation.
   const awaited = planned.filter((module) => !modules.includes(module))
   return [
-    ...modules.map((module) => shown(module, 'active')),
-    ...awaited.map((module) => shown(module, 'pending_deployment')),
+    ...modules.map((module) => describeModule(module, 'active')),
+    ...awaited.map((module) => describeModule(module, 'pending_deployment')),
   ]
 }

@@ -16,9 +16,9 @@ import {
   isRefusedCall,
   refusedCall,
 } from '../providers/chain/port.ts'
-import { isSignedByKey, typedDataHashOf } from './accounts/typed-data.ts'
+import { hashTypedInput, isSignedByKey } from './accounts/typed-data.ts'
 import { awaitReceipt } from './relay/receipts.ts'
-import { isConnectionError, refusalOf } from './relay/refusal.ts'
+import { findRefusal, isConnectionError } from './relay/refusal.ts'
 import { type Relayer, SHORT_RECEIPT_WAIT_MS, type SponsoredCall } from './relay/relayer.ts'
 import type { NodeClient } from './rpc/client.ts'
 
@@ -45,7 +45,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
    * caller's ABI.
    */
   function refuse(error: unknown): never {
-    const refusal = refusalOf(error)
+    const refusal = findRefusal(error)
     if (refusal !== undefined) throw refusedCall(refusal, { cause: error })
     // Nothing was broadcast: an error about gas refers to the gas limit.
     if (error instanceof BaseError && !isConnectionError(error) && /gas/i.test(error.details))
@@ -54,14 +54,14 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
   }
 
   /** Simulates a call within the gas limit. */
-  async function simulated(to: Address, data: Hex): Promise<Hex> {
+  async function simulateCall(to: Address, data: Hex): Promise<Hex> {
     const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS, blockTag: when }
     const { data: result = '0x' } = await client.call(call).catch(refuse)
     return result
   }
 
   /** Estimates gas first, so that a call that would revert is rejected before it costs gas. */
-  async function estimated(to: Address, data: Hex): Promise<SponsoredCall> {
+  async function estimateCall(to: Address, data: Hex): Promise<SponsoredCall> {
     const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS, blockTag: when }
     const estimate = await client.estimateGas(call).catch(refuse)
     if (estimate > MAX_SPONSORED_GAS) throw refusedCall(`it uses more than ${MAX_SPONSORED_GAS} gas`)
@@ -73,17 +73,17 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
     address: relayer.address,
     async readContract(call) {
       const { address, abi, functionName } = call
-      const data = await simulated(address, calldataOf(call))
+      const data = await simulateCall(address, encodeCalldata(call))
       return decodeFunctionResult({ abi, functionName, args: call.args, data })
     },
     async verifyTypedData(input) {
       // Most signers are plain keys, which are verified locally; contracts are called (EIP-1271).
       if (await isSignedByKey(input)) return true
       const { address, signature } = input
-      const args = [typedDataHashOf(input), signature] as const
+      const args = [hashTypedInput(input), signature] as const
       const data = encodeFunctionData({ abi: signatureAbi, functionName: 'isValidSignature', args })
       try {
-        const answer = await simulated(address, data)
+        const answer = await simulateCall(address, data)
         return answer.length === 66 && hexToBigInt(slice(answer, 0, 4)) === VALID_SIGNATURE
       } catch (error) {
         if (isRefusedCall(error)) return false
@@ -91,7 +91,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
       }
     },
     async writeContract(call) {
-      const sponsored = await estimated(call.address, calldataOf(call))
+      const sponsored = await estimateCall(call.address, encodeCalldata(call))
       // Anyone may submit an authorization to the token; only the address named in a permit may use it.
       const isOpenToAll = call.functionName === 'transferWithAuthorization'
       const { hash } = await (isOpenToAll
@@ -100,7 +100,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
       return hash
     },
     async sendTransaction({ to, data }) {
-      const { hash } = await relayer.sendAsSponsor(await estimated(to, data), SHORT_RECEIPT_WAIT_MS)
+      const { hash } = await relayer.sendAsSponsor(await estimateCall(to, data), SHORT_RECEIPT_WAIT_MS)
       return hash
     },
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {
@@ -111,6 +111,6 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
 }
 
 /** Encodes a call, with the suffix some facilitators add to mark their transactions. */
-export function calldataOf({ abi, functionName, args = [], dataSuffix = '0x' }: ContractCall): Hex {
+export function encodeCalldata({ abi, functionName, args = [], dataSuffix = '0x' }: ContractCall): Hex {
   return concat([encodeFunctionData({ abi, functionName, args }), dataSuffix])
 }

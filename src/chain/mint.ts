@@ -19,7 +19,7 @@ export async function mintTokens(
   chain: Pick<Chain, 'name' | 'tokens'>,
   mints: readonly Mint[],
 ): Promise<void> {
-  const batches = stablecoins.flatMap((token) => chunksOf(mints.filter((mint) => mint.token === token)))
+  const batches = stablecoins.flatMap((token) => splitChunks(mints.filter((mint) => mint.token === token)))
   await Promise.all(batches.map((batch) => mintBatch(relayer, chain, batch)))
 }
 
@@ -38,7 +38,7 @@ async function mintBatch(
     throw new Error(`Minting ${first.token} to ${batch.length} addresses was refused.`)
 }
 
-function chunksOf(mints: readonly Mint[]): Mint[][] {
+function splitChunks(mints: readonly Mint[]): Mint[][] {
   const count = Math.ceil(mints.length / BATCH)
   return Array.from({ length: count }, (_, index) => mints.slice(index * BATCH, (index + 1) * BATCH))
 }

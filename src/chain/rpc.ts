@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/base/clock.ts'
 import type { Log } from '../core/base/log.ts'
-import { type ChainName, chainFacts, rpcVariableOf } from '../core/money/chains.ts'
+import { type ChainName, chainFacts, nameRpcVariable } from '../core/money/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
 import { createEvmChain } from './evm-chain.ts'
 import { newSandboxSeed } from './keys.ts'
@@ -19,7 +19,7 @@ import {
   requireChainId,
 } from './rpc/client.ts'
 import { isDevelopmentNode } from './rpc/development-node.ts'
-import { type AccountContracts, addressesOf, canonicalContracts, sandboxTokensOn } from './rpc/networks.ts'
+import { type AccountContracts, canonicalContracts, mapAddresses, sandboxTokensOn } from './rpc/networks.ts'
 
 /** Connection to a node, with the configuration of public chains. */
 export interface RpcChainOptions {
@@ -53,7 +53,7 @@ const WATCH_MS = 2_000
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
   const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000, hasCards = true } = options
-  const { variable = rpcVariableOf(name) } = options
+  const { variable = nameRpcVariable(name) } = options
   const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
   const seed = newSandboxSeed()
@@ -65,7 +65,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     facts.isTest && (await patiently(() => isDevelopmentNode(createNodeClient(remoteNodeOptions(name, url)))))
   const client = createNodeClient(isDevelopment ? localNodeOptions(name, url) : remoteNodeOptions(name, url))
   const sandboxTokens = sandboxTokensOn(name)
-  const tokens = addressesOf(isDevelopment ? sandboxTokens : facts.tokens)
+  const tokens = mapAddresses(isDevelopment ? sandboxTokens : facts.tokens)
 
   async function open(): Promise<Opened<EvmSession>> {
     if (!isDevelopment) {
@@ -77,7 +77,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     }
     await requireChainId(client, variable)
     const session = await openDevelopmentSession(client, seed, sandboxTokens)
-    const chain = await identityOf(client)
+    const chain = await readIdentity(client)
     const isFresh = chain !== knownChain
     knownChain = chain
     return { session, isFresh, lost: watch(chain) }
@@ -88,7 +88,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     while (!closing.signal.aborted) {
       await sleep(WATCH_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
       if (closing.signal.aborted) return
-      if ((await identityOf(client).catch(() => undefined)) !== chain) return
+      if ((await readIdentity(client).catch(() => undefined)) !== chain) return
     }
   }
 
@@ -121,7 +121,7 @@ async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 /** Reads the first mined block, which two runs of a development node never share. */
-async function identityOf(client: NodeClient): Promise<Hex> {
+async function readIdentity(client: NodeClient): Promise<Hex> {
   const { hash } = await client.getBlock({ blockNumber: 1n })
   return hash
 }

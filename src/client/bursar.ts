@@ -3,7 +3,7 @@
  * `bursar.wallets.transfer({ … })`. Retries are safe: a call keeps its idempotency key, so that it happens once.
  */
 import type { CallOptions, Pages } from './call.ts'
-import { eventsOf } from './event-stream.ts'
+import { readEvents } from './event-stream.ts'
 import { type Event, type Operations, type Problem, routes } from './operations.ts'
 import { BursarProblem, BursarUnreachable, PaymentRequired } from './problem.ts'
 import { type AgentKey, createSigner, type SignedParts } from './sign.ts'
@@ -80,7 +80,7 @@ export class Bursar {
   constructor(options: BursarOptions) {
     this.#origin = new URL(options.url).origin
     this.#options = options
-    this.#credential = credentialOf(options)
+    this.#credential = chooseCredential(options)
     for (const [name, [method, path, isRepeatable, list]] of Object.entries(routes)) {
       const call = (input: Answer = {}, callOptions: CallOptions = {}) =>
         this.#call({ method, path, isRepeatable }, input, callOptions)
@@ -116,9 +116,9 @@ export class Bursar {
           headers,
           signal: signal ?? null,
         })
-        if (!response.ok) throw await problemOf(response)
+        if (!response.ok) throw await readProblem(response)
         onStatus?.('open')
-        for await (const { id, data } of eventsOf(response)) {
+        for await (const { id, data } of readEvents(response)) {
           // Only a stream that says something is one.
           failures = 0
           if (data !== null) yield JSON.parse(data)
@@ -139,7 +139,7 @@ export class Bursar {
     input: Answer,
     { idempotencyKey, signal }: CallOptions,
   ): Promise<Answer> {
-    const { url, body } = requestOf(this.#origin, { method, path, input })
+    const { url, body } = buildRequest(this.#origin, { method, path, input })
     const isRead = method === 'GET'
     // The gateway knows no keys of an operation that is not repeatable: to send it twice is to do it twice.
     const key = isRepeatable ? (idempotencyKey ?? crypto.randomUUID()) : null
@@ -160,8 +160,8 @@ export class Bursar {
     for (let failures = 1; ; failures += 1) {
       try {
         const response = await this.#send(sent)
-        if (response.ok) return await bodyOf(response)
-        const problem = await problemOf(response)
+        if (response.ok) return await readBody(response)
+        const problem = await readProblem(response)
         if (!(problem instanceof BursarProblem)) throw problem
         const mayRepeat = isSafe ? again.has(problem.code) : problem.code === 'rate_limited'
         const wait = waitMs(failures, problem.problem.retryAfter)
@@ -203,7 +203,7 @@ export class Bursar {
 
 export interface Bursar extends Operations {}
 
-function credentialOf({
+function chooseCredential({
   apiKey,
   agentKey,
   session,
@@ -217,7 +217,7 @@ function credentialOf({
 }
 
 /** Puts members of the path into the path, and the others into the query or the body. */
-function requestOf(
+function buildRequest(
   origin: string,
   { method, path, input }: { method: string; path: string; input: Answer },
 ): { url: URL; body: Uint8Array<ArrayBuffer> | null } {
@@ -262,13 +262,13 @@ function pages(
   }
 }
 
-async function bodyOf(response: Response): Promise<Answer> {
+async function readBody(response: Response): Promise<Answer> {
   const body: unknown = await response.json().catch(() => null)
   if (isRecord(body)) return body
   throw new BursarUnreachable('The response is no JSON of the gateway.')
 }
 
-async function problemOf(response: Response): Promise<Error> {
+async function readProblem(response: Response): Promise<Error> {
   const body = await response.json().catch(() => null)
   if (response.status === PAYMENT_REQUIRED && isRecord(body)) return new PaymentRequired(body)
   if (isRecord(body) && typeof body.code === 'string') return new BursarProblem(body as unknown as Problem)

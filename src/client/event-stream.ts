@@ -7,7 +7,7 @@ export interface StreamedEvent {
 }
 
 /** Ends when the response ends, or breaks. */
-export async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent> {
+export async function* readEvents(response: Response): AsyncGenerator<StreamedEvent> {
   if (response.body === null) return
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''

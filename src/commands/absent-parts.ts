@@ -17,18 +17,18 @@ export function findAbsentParts({
   twilio,
   redisUrl,
 }: Config): AbsentPart[] {
-  const absent = (isThere: boolean, part: string, consequence: string, variable: string) =>
+  const listIfAbsent = (isThere: boolean, part: string, consequence: string, variable: string) =>
     isThere ? [] : [{ part, consequence, variable }]
   const mailLess =
     twilio === null
       ? 'one-time codes cannot be sent, and owners get no notices'
       : 'owners get no notices, and codes go by SMS only'
   return [
-    ...absent(screening !== null, 'screening', 'transfers to addresses are refused', 'SCREENING_URL'),
-    ...absent(smtp !== null, 'mail', mailLess, 'SMTP_URL'),
-    ...absent(redisUrl !== null, 'Redis', 'the database counts rate limits', 'REDIS_URL'),
-    ...absent(sumsub !== null, 'identity review', 'identities cannot be verified', 'SUMSUB_APP_TOKEN'),
-    ...absent(alpaca !== null, 'broker', 'every order is refused', 'ALPACA_API_KEY'),
-    ...absent(swapAggregators !== null, 'swaps', 'swap quotes are unavailable', 'SWAP_AGGREGATORS'),
+    ...listIfAbsent(screening !== null, 'screening', 'transfers to addresses are refused', 'SCREENING_URL'),
+    ...listIfAbsent(smtp !== null, 'mail', mailLess, 'SMTP_URL'),
+    ...listIfAbsent(redisUrl !== null, 'Redis', 'the database counts rate limits', 'REDIS_URL'),
+    ...listIfAbsent(sumsub !== null, 'identity review', 'identities cannot be verified', 'SUMSUB_APP_TOKEN'),
+    ...listIfAbsent(alpaca !== null, 'broker', 'every order is refused', 'ALPACA_API_KEY'),
+    ...listIfAbsent(swapAggregators !== null, 'swaps', 'swap quotes are unavailable', 'SWAP_AGGREGATORS'),
   ]
 }

@@ -4,12 +4,12 @@ import { newId } from '../core/base/ids.ts'
 import type { Account } from '../core/base/principal.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { findNamedFounder, nameFounder, setSandboxRole } from '../people/identity/accounts.ts'
-import { destinationOf } from '../people/identity/codes/destinations.ts'
+import { parseDestination } from '../people/identity/codes/destinations.ts'
 import { findOwner } from '../people/identity/codes/login-destinations.ts'
 import { findAccount } from '../people/identity/store.ts'
 import { createJournal } from '../records/journal/write.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { dataKeyOf, onAuditDatabase } from './audit-database.ts'
+import { onAuditDatabase, readDataKey } from './audit-database.ts'
 
 interface AdminContext {
   readonly database: Database
@@ -34,10 +34,10 @@ export async function admin(
   return onAuditDatabase(
     env,
     async (database, config) => {
-      const dataKey = await dataKeyOf(database, config)
+      const dataKey = await readDataKey(database, config)
       if (dataKey === null) throw new Error('This database is new: start the gateway and sign in once.')
       const context = { database, mode: config.mode, dataKey }
-      if (person === null) process.stdout.write(await listed(context, config.founderAccount))
+      if (person === null) process.stdout.write(await describeAdmins(context, config.founderAccount))
       else {
         if (config.mode === 'production' && config.founderAccount !== null)
           throw new Error(
@@ -58,7 +58,7 @@ async function findPerson({ database, dataKey }: AdminContext, person: Person): 
     if (account !== undefined) return account
     throw new Error(`There is no account ${person.accountId}. The page after signing in shows yours.`)
   }
-  const { hash } = await destinationOf({ dataKey }, { channel: 'email', destination: person.email })
+  const { hash } = await parseDestination({ dataKey }, { channel: 'email', destination: person.email })
   const account = await findOwner(database, hash)
   if (account !== undefined) return account
   throw new Error(
@@ -103,7 +103,10 @@ async function isAdmin({ database, mode, dataKey }: AdminContext, { id, role }: 
   return mode === 'sandbox' ? role === 'admin' : (await findNamedFounder(database, { dataKey })) === id
 }
 
-async function listed({ database, mode, dataKey }: AdminContext, configured: string | null): Promise<string> {
+async function describeAdmins(
+  { database, mode, dataKey }: AdminContext,
+  configured: string | null,
+): Promise<string> {
   if (mode === 'production') {
     const founder = configured ?? (await findNamedFounder(database, { dataKey }))
     if (founder === undefined) return 'There is no administrator. Run "bursar admin grant --email ADDRESS".\n'

@@ -3,8 +3,8 @@ import { systemClock } from '../core/base/clock.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { signRequest } from '../people/identity/keys/sign-request.ts'
 import { newKey, readKeyFile, writeKeyFile } from './key-file.ts'
+import { parseUrl } from './parse-url.ts'
 import { registerAgent } from './register-agent.ts'
-import { urlOf } from './url-of.ts'
 
 export interface AgentOptions {
   readonly url?: string | undefined
@@ -32,7 +32,7 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
   }
   const gateway = options.url ?? (process.env.BURSAR_URL || undefined)
   if (action === 'register' && options.name !== undefined && options.out !== undefined)
-    return registerAgent({ origin: urlOf(gateway ?? '/').origin, name: options.name, out: options.out })
+    return registerAgent({ origin: parseUrl(gateway ?? '/').origin, name: options.name, out: options.out })
   const [method, url] = rest
   if (
     (action !== 'sign' && action !== 'call') ||
@@ -43,7 +43,7 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     throw new Error(usage)
   const request = await signedRequest(options.key, {
     method: method.toUpperCase(),
-    url: urlOf(url, gateway),
+    url: parseUrl(url, gateway),
     options,
   })
   if (action === 'sign') {

@@ -6,7 +6,7 @@ import { createLog } from '../core/base/log.ts'
 import type { DataKey } from '../core/base/seal.ts'
 import { type Config, readConfig } from '../core/config/read-config.ts'
 import { openDataKey } from '../records/decisions/data-key.ts'
-import { type KeySet, signingKeyOf } from '../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, readSealed } from '../records/decisions/store.ts'
 import { openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
@@ -45,7 +45,7 @@ export async function onAuditDatabase<Result>(
 }
 
 /** The data key: DATA_KEY, or the sandbox's own; null if neither exists. */
-export async function dataKeyOf(
+export async function readDataKey(
   database: Database,
   { dataKey, dataKeyPrevious: previous }: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
 ): Promise<DataKey | null> {
@@ -59,20 +59,20 @@ export async function dataKeyOf(
 }
 
 /** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
-export async function keySetOf(
+export async function loadKeySet(
   database: Database,
   config: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
 ): Promise<KeySet> {
-  const dataKey = await dataKeyOf(database, config)
+  const dataKey = await readDataKey(database, config)
   if (dataKey === null)
     throw new Error(
       'The public keys are unavailable: DATA_KEY is not set, and this database has no sandbox key. Set DATA_KEY, or pass a copy of /.well-known/jwks.json with --jwks FILE.',
     )
-  return (await signingKeyOf(dataKey)).keySet
+  return (await deriveSigningKey(dataKey)).keySet
 }
 
 /** The issuer of receipts: the configured origin, or that of the newest receipt. */
-export async function issuerOf(
+export async function findIssuer(
   database: Database,
   { publicOrigin, host, port }: Pick<Config, 'publicOrigin' | 'host' | 'port'>,
 ): Promise<string> {

@@ -46,10 +46,10 @@ export async function openExport(path: string): Promise<ExportFile> {
     throw new Error(`${path}: not an export of decisions. Create one with "bursar audit export --out FILE".`)
   }
   const entries: (ChainedEntry | null)[] = []
-  return { header, pages: pagesOf(lines, entries), entries }
+  return { header, pages: readPages(lines, entries), entries }
 }
 
-async function* pagesOf(
+async function* readPages(
   lines: AsyncIterator<string>,
   entries: (ChainedEntry | null)[],
 ): AsyncGenerator<(SealedDecision | null)[]> {

@@ -1,9 +1,9 @@
 /** `bursar audit export | verify`: exports the decision chain, and verifies it without trusting the gateway. */
 
 import { systemClock } from '../core/base/clock.ts'
-import { headerLine, lineOf } from '../records/decisions/export-lines.ts'
+import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
-import { type KeySet, signingKeyOf } from '../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, sealedPages } from '../records/decisions/store.ts'
 import { type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
@@ -11,7 +11,7 @@ import { journalLine } from '../records/journal/export-lines.ts'
 import { journalPages, readJournalHead } from '../records/journal/read.ts'
 import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../records/journal/verify.ts'
 import type { Database } from '../storage/database.ts'
-import { dataKeyOf, issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
+import { findIssuer, loadKeySet, onAuditDatabase, readDataKey } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
 import { verifyPurchase } from './audit-purchase.ts'
 
@@ -51,13 +51,13 @@ export async function audit(
 
 function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
-    const keys = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
-    const iss = await issuerOf(database, config)
+    const keys = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
+    const iss = await findIssuer(database, config)
     const { sequence, hash } = await readHead(database)
     const head = { sequence: Number(sequence), hash }
     const journal = await readJournalHead(database)
-    const dataKey = await dataKeyOf(database, config)
-    const signature = dataKey === null ? null : await signHead(await signingKeyOf(dataKey), journal)
+    const dataKey = await readDataKey(database, config)
+    const signature = dataKey === null ? null : await signHead(await deriveSigningKey(dataKey), journal)
     await writeWhole(
       out,
       exportParts(
@@ -73,7 +73,7 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
       ),
     )
     process.stdout.write(
-      `${counted(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${counted(journal.sequence, 'change')} exported\n`,
+      `${formatCount(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${formatCount(journal.sequence, 'change')} exported\n`,
     )
     return 0
   })
@@ -84,10 +84,10 @@ async function* exportParts(
   header: string,
   until: { readonly decisions: bigint; readonly entries: bigint },
 ): AsyncGenerator<string> {
-  const showProgress = progressOf('exported')
+  const showProgress = createProgress('exported')
   yield header
   for await (const page of sealedPages(database, until.decisions)) {
-    yield page.map(lineOf).join('')
+    yield page.map(formatLine).join('')
     showProgress(page.at(-1)?.sequence ?? 0n)
   }
   for await (const page of journalPages(database, until.entries)) yield page.map(journalLine).join('')
@@ -95,11 +95,11 @@ async function* exportParts(
 
 function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
-    const keySet = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
-    const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
-    const dataKey = await dataKeyOf(database, config)
+    const keySet = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
+    const report = await verifyChain(sealedPages(database), { keySet, progress: createProgress('verified') })
+    const dataKey = await readDataKey(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
-    const decisions = printReport(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
+    const decisions = printReport(report, env, count > 0n ? [`${groupDigits(count)} not sealed yet`] : [])
     const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code
@@ -118,7 +118,7 @@ async function verifyExport(
   const { header, pages, entries } = await openExport(path)
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
-  const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
+  const report = await verifyChain(pages, { keySet, expected, progress: createProgress('verified') })
   const decisions = printReport(report, env, [])
   const journal = await verifyExportedJournal(entries, header.journal, { keySet, through, env })
   const code = decisions === 0 ? journal : decisions
@@ -151,7 +151,7 @@ function printJournalReport({ head, fault }: JournalReport, env: Env): number {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const text =
     fault === null
-      ? `Journal: ${counted(head.sequence, 'change')}, ${paint(32, 'chain intact')}, head ${head.sequence} ${head.hash}`
+      ? `Journal: ${formatCount(head.sequence, 'change')}, ${paint(32, 'chain intact')}, head ${head.sequence} ${head.hash}`
       : `${paint(31, `Journal broken at entry ${fault.sequence}`)}: ${fault.detail}.`
   process.stdout.write(`${text}\n`)
   return fault === null ? 0 : 1
@@ -165,14 +165,14 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
   if (fault !== null) {
     const row = `${fault.decisionId ?? 'a decision'} (sequence ${fault.sequence})`
     process.stdout.write(
-      `${paint(31, `Broken at ${row}: ${fault.kind}`)}: ${fault.detail}.\n${counted(head.sequence, 'decision')} before it verified.\n`,
+      `${paint(31, `Broken at ${row}: ${fault.kind}`)}: ${fault.detail}.\n${formatCount(head.sequence, 'decision')} before it verified.\n`,
     )
     return 1
   }
   const parts = [
-    counted(head.sequence, 'decision'),
+    formatCount(head.sequence, 'decision'),
     paint(32, 'chain intact'),
-    `${counted(head.sequence, 'signature')} verified`,
+    `${formatCount(head.sequence, 'signature')} verified`,
     ...more,
   ]
   process.stdout.write(`${parts.join(', ')}\nHead: ${head.sequence} ${head.hash}\n`)
@@ -180,15 +180,15 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
 }
 
 /** Shows progress on terminals only. */
-function progressOf(done: string): (count: bigint) => void {
+function createProgress(done: string): (count: bigint) => void {
   if (!process.stderr.isTTY) return () => {}
-  return (count) => void process.stderr.write(`\r\u001b[K${grouped(count)} ${done}\r`)
+  return (count) => void process.stderr.write(`\r\u001b[K${groupDigits(count)} ${done}\r`)
 }
 
-function counted(count: bigint, what: string): string {
-  return `${grouped(count)} ${what}${count === 1n ? '' : 's'}`
+function formatCount(count: bigint, what: string): string {
+  return `${groupDigits(count)} ${what}${count === 1n ? '' : 's'}`
 }
 
-function grouped(count: bigint): string {
+function groupDigits(count: bigint): string {
   return count.toLocaleString('en-US')
 }

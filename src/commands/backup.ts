@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { readConfig } from '../core/config/read-config.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
 import { loadBackup } from '../runtime.ts'
-import { dataKeyOf, onAuditDatabase } from './audit-database.ts'
+import { onAuditDatabase, readDataKey } from './audit-database.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -33,7 +33,7 @@ export async function restore(path: string, env: Environment): Promise<number> {
   const { restorePostgres, restoreEmbedded } = await loadBackup()
   await (databaseUrl === null ? restoreEmbedded(dataDirectory, file) : restorePostgres(databaseUrl, file))
   return onAuditDatabase(env, async (database, config) => {
-    const dataKey = await dataKeyOf(database, config)
+    const dataKey = await readDataKey(database, config)
     const faults = await deploymentFaults(database, { dataKey, chainId: null, chainOwner: null })
     for (const fault of faults) process.stderr.write(`${fault}\n`)
     if (faults.length > 0) return 1

@@ -3,7 +3,8 @@ import type { Services } from '../kernel/context.ts'
 import type { Chain } from '../providers/chain/port.ts'
 import type { AbsentPart } from './absent-parts.ts'
 
-const named = ({ name, rpcUrl }: Chain) => (rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`)
+const nameChain = ({ name, rpcUrl }: Chain) =>
+  rpcUrl === null ? `${name}, simulated` : `${name} at ${rpcUrl}`
 
 /**
  * In the sandbox it ends with a request that works as pasted, in production with what is missing. @property absent parts
@@ -15,16 +16,16 @@ export function banner(
 ): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const strong = (text: string) => paint(1, text)
-  const faint = (text: string) => paint(2, text)
+  const paintFaint = (text: string) => paint(2, text)
   // The node of production may have a key in its URL.
-  const places = chains.all.map((chain) => (settings.mode === 'production' ? chain.name : named(chain)))
+  const places = chains.all.map((chain) => (settings.mode === 'production' ? chain.name : nameChain(chain)))
   const lines = [
     '',
-    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${places.join(', ')})`)}`,
-    `${faint('Sign in')}          ${settings.origin}/sign-in`,
-    `${faint('API description')}  ${settings.origin}/api/openapi.json`,
-    `${faint('Documentation')}    ${settings.origin}/docs`,
-    `${faint('MCP server')}       ${settings.origin}/mcp`,
+    `${strong('Bursar')} is up at ${strong(settings.origin)} ${paintFaint(`(${settings.mode}, chain ${places.join(', ')})`)}`,
+    `${paintFaint('Sign in')}          ${settings.origin}/sign-in`,
+    `${paintFaint('API description')}  ${settings.origin}/api/openapi.json`,
+    `${paintFaint('Documentation')}    ${settings.origin}/docs`,
+    `${paintFaint('MCP server')}       ${settings.origin}/mcp`,
   ]
   if (sandbox === null) {
     const missing = [
@@ -38,7 +39,7 @@ export function banner(
   }
   return `${[
     ...lines,
-    `${faint('Demo API key')}     ${sandbox.demoApiKey}`,
+    `${paintFaint('Demo API key')}     ${sandbox.demoApiKey}`,
     '',
     'Send 1.25 USDC on the sandbox chain:',
     '',
@@ -47,6 +48,6 @@ export function banner(
     "    -H 'Content-Type: application/json' -H 'Idempotency-Key: first-transfer' \\",
     `    -d '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"1.25","signature":"sandbox"}'`,
     '',
-    faint('The demo key may spend 25 USD per payment and 100 USD per day. Stop with Ctrl+C.'),
+    paintFaint('The demo key may spend 25 USD per payment and 100 USD per day. Stop with Ctrl+C.'),
   ].join('\n')}\n\n`
 }

@@ -15,7 +15,7 @@ export async function chain(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   if ((action !== 'check' && action !== 'deploy') || rest.length > 0) throw new Error(usage)
-  const { name, rpcUrl, rpcVariable: variable, sponsorKey } = chosen(readChainConfig(env), wanted)
+  const { name, rpcUrl, rpcVariable: variable, sponsorKey } = chooseChain(readChainConfig(env), wanted)
   if (rpcUrl === null)
     throw new Error(`There is no node to ask. Set ${variable}; the local chain sets itself up.`)
   const node = { name, url: rpcUrl, variable }
@@ -49,7 +49,7 @@ export async function chain(
 }
 
 /** The chain of this name; without a name the only one. @throws Error where it is not configured, or not clear. */
-function chosen(chains: ChainConfig['chains'], wanted: string | undefined): ConfiguredChain {
+function chooseChain(chains: ChainConfig['chains'], wanted: string | undefined): ConfiguredChain {
   const [first, ...others] = chains
   const names = chains.map(({ name }) => name).join(', ')
   if (wanted === undefined && others.length === 0) return first

@@ -29,21 +29,21 @@ function followers(): readonly (readonly [typed: string, words: readonly string[
     return below.length === 0 ? [] : [[room, below] as const]
   })
   const arguments_ = commands.map(
-    (command) => [command.name, [...wordsOf(command), ...optionsOf(command)]] as const,
+    (command) => [command.name, [...listWords(command), ...listOptions(command)]] as const,
   )
   return [['', [...rooms, '--help', '--version']], ...actions, ...arguments_]
 }
 
-function wordsOf({ words = [] }: Command): readonly string[] {
+function listWords({ words = [] }: Command): readonly string[] {
   return words === 'events' ? types : words
 }
 
-function namesOf({ required = [], optional = [] }: Command): readonly OptionName[] {
+function listNames({ required = [], optional = [] }: Command): readonly OptionName[] {
   return [...required, ...optional, 'help']
 }
 
-function optionsOf(command: Command): readonly string[] {
-  return namesOf(command).map((name) => `--${name}`)
+function listOptions(command: Command): readonly string[] {
+  return listNames(command).map((name) => `--${name}`)
 }
 
 const flags = (names: readonly string[]) => names.map((name) => `--${name}`).join('|')
@@ -110,7 +110,8 @@ compdef _bursar bursar
 function fish(): string {
   const quote = (text: string) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`
   const first = commands.filter(
-    ({ name }, index) => !commands.slice(0, index).some((other) => roomOf(other) === roomOf({ name })),
+    ({ name }, index) =>
+      !commands.slice(0, index).some((other) => extractRoom(other) === extractRoom({ name })),
   )
   const lines = [
     ...first.map((command) => {
@@ -123,7 +124,7 @@ function fish(): string {
       const inRoom = `__fish_seen_subcommand_from ${room}`
       const isTyped = action === undefined ? inRoom : `${inRoom}; and __fish_seen_subcommand_from ${action}`
       const siblings = commands.flatMap(({ name }) =>
-        roomOf({ name }) === room ? [name.split(' ')[1] ?? ''] : [],
+        extractRoom({ name }) === room ? [name.split(' ')[1] ?? ''] : [],
       )
       return [
         ...(action === undefined
@@ -131,12 +132,12 @@ function fish(): string {
           : [
               `complete -c bursar -n ${quote(`${inRoom}; and not __fish_seen_subcommand_from ${siblings.join(' ')}`)} -a ${action} -d ${quote(command.about)}`,
             ]),
-        ...(wordsOf(command).length === 0
+        ...(listWords(command).length === 0
           ? []
           : [
-              `complete -c bursar -n ${quote(`${inRoom}; and not __fish_seen_subcommand_from ${wordsOf(command).join(' ')}`)} -a ${quote(wordsOf(command).join(' '))}`,
+              `complete -c bursar -n ${quote(`${inRoom}; and not __fish_seen_subcommand_from ${listWords(command).join(' ')}`)} -a ${quote(listWords(command).join(' '))}`,
             ]),
-        ...namesOf(command).map((name) => {
+        ...listNames(command).map((name) => {
           const value = takesFile.includes(name) ? ' -r -F' : options[name].type === 'boolean' ? '' : ' -x'
           const words = name === 'types' ? ` -a ${quote(`(__fish_append , ${types.join(' ')})`)}` : ''
           return `complete -c bursar -n ${quote(isTyped)} -l ${name}${value}${words} -d ${quote(options[name].about)}`
@@ -150,6 +151,6 @@ ${lines.join('\n')}
 `
 }
 
-function roomOf({ name }: Pick<Command, 'name'>): string {
+function extractRoom({ name }: Pick<Command, 'name'>): string {
   return name.split(' ')[0] ?? ''
 }

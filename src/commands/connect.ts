@@ -4,14 +4,14 @@ import { type AgentKey, type BursarOptions, BursarProblem } from '../client/inde
 import { namesOfOrigin } from '../core/base/origins.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { readKeyFile } from './key-file.ts'
+import { parseUrl } from './parse-url.ts'
 import { findStoredSession } from './sessions-file.ts'
-import { urlOf } from './url-of.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
 /** Origin of the gateway: `--url`, BURSAR_URL, or the local sandbox. @throws Error if it is not usable. */
-export function gatewayOf(url: string | undefined, env: Env): string {
-  return urlOf(url ?? (env.BURSAR_URL || '/')).origin
+export function chooseGateway(url: string | undefined, env: Env): string {
+  return parseUrl(url ?? (env.BURSAR_URL || '/')).origin
 }
 
 /** @throws Error for a session that would be sent unencrypted to another machine. */
@@ -24,11 +24,11 @@ export function requirePrivate(origin: string): void {
  * The credential for the gateway: an agent's key file, BURSAR_SESSION, or the session of `bursar login`.
  * @throws Error that says how to sign in.
  */
-export function credentialOf(
+export function chooseCredential(
   { origin, key }: { origin: string; key?: string | undefined },
   env: Env,
 ): Pick<BursarOptions, 'url' | 'session' | 'agentKey'> {
-  if (key !== undefined) return { url: origin, agentKey: agentKeyOf(key) }
+  if (key !== undefined) return { url: origin, agentKey: readAgentKey(key) }
   const session = env.BURSAR_SESSION || findStoredSession(env, origin)?.token
   if (session === undefined)
     throw new Error(`There is no session for ${origin}. Run "bursar login --url ${origin}".`)
@@ -36,14 +36,14 @@ export function credentialOf(
   return { url: origin, session }
 }
 
-function agentKeyOf(path: string): AgentKey {
+function readAgentKey(path: string): AgentKey {
   const { keyId, privateKey } = readKeyFile(path)
   const { kty = '', crv = '', x = '', d = '' } = privateKey.export({ format: 'jwk' })
   return { keyId, privateKey: { kty, crv, x, d } }
 }
 
 /** One line about an error of the client, safe to print on a terminal. */
-export function reasonOf(error: unknown): string {
+export function describeError(error: unknown): string {
   if (error instanceof BursarProblem) {
     const hint = error.code === 'unauthenticated' ? 'Run "bursar login".' : (error.hint ?? '')
     return visibleText(`${error.message} ${hint} (${error.code})`)

@@ -10,9 +10,9 @@ import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { chainFacts } from '../core/money/chains.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
-import { chainOwnerOf, loadChainInspection, loadRedisRateLimiter, openDatabase } from '../runtime.ts'
+import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwner } from '../runtime.ts'
 import { findAbsentParts } from './absent-parts.ts'
-import { dataKeyOf } from './audit-database.ts'
+import { readDataKey } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
 import { checkVendor, vendorReads } from './doctor-vendors.ts'
 
@@ -64,9 +64,9 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
       const pending = await database.pendingMigrations()
       if (pending.length === 0) {
         const deployment = {
-          dataKey: await dataKeyOf(database, config),
+          dataKey: await readDataKey(database, config),
           chainId: null,
-          chainOwner: chainOwnerOf(config),
+          chainOwner: readChainOwner(config),
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)
@@ -208,7 +208,7 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
   ])
   if (mode === 'sandbox')
     return findings.length > 0 ? findings : [ok('providers', 'all simulated by the sandbox')]
-  return [...findings, ...absentOf(config)]
+  return [...findings, ...reportAbsent(config)]
 }
 
 async function checkMail(url: string, signal: AbortSignal): Promise<Finding> {
@@ -223,7 +223,7 @@ async function checkMail(url: string, signal: AbortSignal): Promise<Finding> {
 }
 
 /** Warns about providers that production runs without, with the consequence. */
-function absentOf(config: Config): Finding[] {
+function reportAbsent(config: Config): Finding[] {
   return findAbsentParts(config).map(({ part, consequence, variable }) =>
     warn(part, `none: ${consequence}`, `Set ${variable} if this is not intended.`),
   )

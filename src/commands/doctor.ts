@@ -1,7 +1,7 @@
 /** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
 import { systemClock } from '../core/base/clock.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
-import { rateLimitsOf, settingsErrors } from '../settings.ts'
+import { buildRateLimits, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   type CheckContext,
@@ -27,14 +27,14 @@ export async function doctor(
   print(
     isJson
       ? `${JSON.stringify({ ok: isWell, checks: findings }, null, 2)}\n`
-      : reportOf(findings, isColoured),
+      : formatReport(findings, isColoured),
   )
   return isWell ? 0 : 1
 }
 
 async function examine(env: Readonly<Record<string, string | undefined>>): Promise<Finding[]> {
   const node = checkNode(process.versions.node)
-  const config = configured(env)
+  const config = loadConfig(env)
   if ('status' in config) return [config, node]
   const moments: Moment[] = []
   const note = (of: string, theirs: Date | null) => {
@@ -67,10 +67,10 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
 }
 
 /** Reads the configuration, or returns its errors as a finding. */
-function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
+function loadConfig(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
     const config = readConfig(env, settingsErrors)
-    rateLimitsOf(config)
+    buildRateLimits(config)
     return config
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
@@ -116,7 +116,7 @@ async function inTime(
 
 const signs = { ok: ['✓', 32], warn: ['!', 33], fail: ['✗', 31] } as const
 
-function reportOf(findings: readonly Finding[], isColoured: boolean): string {
+function formatReport(findings: readonly Finding[], isColoured: boolean): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const lines = findings.flatMap(({ check, status, detail, hint }) => {
     const [sign, colour] = signs[status]

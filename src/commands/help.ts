@@ -20,7 +20,7 @@ ${rows.join('\n')}
 }
 
 /** Text of `bursar <command> --help`; of all commands that begin with the words. Undefined for an unknown command. */
-export function helpOf(words: readonly string[]): string | undefined {
+export function findHelp(words: readonly string[]): string | undefined {
   const [room, action] = words
   const named = commands.filter(({ name }) => name === room || name === `${room} ${action}`)
   const found = named.length > 0 ? named : commands.filter(({ name }) => name.split(' ')[0] === room)

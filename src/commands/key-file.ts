@@ -6,13 +6,13 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SigningKey } from '../people/identity/keys/sign-request.ts'
-import { thumbprintOf } from '../people/identity/keys/thumbprint.ts'
+import { computeThumbprint } from '../people/identity/keys/thumbprint.ts'
 
 /** @throws Error naming the file when it is not usable. */
 export function readKeyFile(path: string): SigningKey {
   try {
-    const { keyId, privateKey: jwk } = membersOf(JSON.parse(readFileSync(path, 'utf8')))
-    const privateKey = createPrivateKey({ format: 'jwk', key: { ...membersOf(jwk) } })
+    const { keyId, privateKey: jwk } = toMembers(JSON.parse(readFileSync(path, 'utf8')))
+    const privateKey = createPrivateKey({ format: 'jwk', key: { ...toMembers(jwk) } })
     if (typeof keyId !== 'string' || privateKey.asymmetricKeyType !== 'ed25519')
       throw new TypeError('not an agent key')
     return { keyId, privateKey }
@@ -25,7 +25,7 @@ export function readKeyFile(path: string): SigningKey {
   }
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function toMembers(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
@@ -38,7 +38,7 @@ export interface NewKey {
 export function newKey(): NewKey {
   const { privateKey } = generateKeyPairSync('ed25519')
   const { x = '' } = privateKey.export({ format: 'jwk' })
-  return { keyId: thumbprintOf(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
+  return { keyId: computeThumbprint(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
 }
 
 /** Writes a key with mode 600. @throws Error when the file exists, because a key is never overwritten. */

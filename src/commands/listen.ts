@@ -4,10 +4,10 @@ import type { Event } from '../client/index.ts'
 import { randomToken } from '../core/base/ids.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { eventTypes } from '../records/events/catalogue.ts'
-import { credentialOf, type Env, gatewayOf, reasonOf } from './connect.ts'
+import { chooseCredential, chooseGateway, describeError, type Env } from './connect.ts'
 import { type Forwarder, startForwarding } from './forward.ts'
+import { parseUrl } from './parse-url.ts'
 import { streamEvents } from './stream.ts'
-import { urlOf } from './url-of.ts'
 
 export interface ListenValues {
   readonly url?: string | undefined
@@ -21,10 +21,10 @@ const SECRET_BYTES = 24
 
 /** @returns exit code 0 when it is interrupted. @throws Error with the reason when the gateway refuses. */
 export async function listen(values: ListenValues, env: Env): Promise<number> {
-  const origin = gatewayOf(values.url, env)
-  const types = typesOf(values.types)
-  const credential = credentialOf({ origin, key: values.key }, env)
-  const forwarder = forwarderOf(values['forward-to'], env)
+  const origin = chooseGateway(values.url, env)
+  const types = parseTypes(values.types)
+  const credential = chooseCredential({ origin, key: values.key }, env)
+  const forwarder = createForwarder(values['forward-to'], env)
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
   // The reader has ended, as `head` does.
@@ -42,7 +42,7 @@ export async function listen(values: ListenValues, env: Env): Promise<number> {
       forwarder?.push(event)
     }
   } catch (error) {
-    if (!interrupted.signal.aborted) throw new Error(reasonOf(error), { cause: error })
+    if (!interrupted.signal.aborted) throw new Error(describeError(error), { cause: error })
   }
   const forwarded = await forwarder?.end()
   const more =
@@ -52,7 +52,7 @@ export async function listen(values: ListenValues, env: Env): Promise<number> {
 }
 
 /** @throws Error naming a type that is not in the catalogue. */
-function typesOf(text: string | undefined): readonly string[] {
+function parseTypes(text: string | undefined): readonly string[] {
   const types = (text ?? '').split(',').filter((type) => type !== '')
   const unknown = types.find((type) => !eventTypes.has(type))
   if (unknown !== undefined)
@@ -60,9 +60,9 @@ function typesOf(text: string | undefined): readonly string[] {
   return types
 }
 
-function forwarderOf(target: string | undefined, { BURSAR_WEBHOOK_SECRET }: Env): Forwarder | undefined {
+function createForwarder(target: string | undefined, { BURSAR_WEBHOOK_SECRET }: Env): Forwarder | undefined {
   if (target === undefined) return undefined
-  const url = urlOf(target)
+  const url = parseUrl(target)
   const own = BURSAR_WEBHOOK_SECRET || undefined
   if (own !== undefined && !/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(own))
     throw new Error('BURSAR_WEBHOOK_SECRET must be "whsec_" and at least 24 bytes in base64.')

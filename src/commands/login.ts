@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Bursar, BursarProblem } from '../client/index.ts'
 import { systemClock } from '../core/base/clock.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
-import { type Env, gatewayOf, reasonOf, requirePrivate } from './connect.ts'
+import { chooseGateway, describeError, type Env, requirePrivate } from './connect.ts'
 import { findStoredSession, sessionsPath, storeSession } from './sessions-file.ts'
 
 /** Tolerance between the clocks of this machine and the gateway. */
@@ -17,19 +17,19 @@ const NAME = 'Command line'
 
 /** @returns exit code 0 once the session is stored. @throws Error with the reason. */
 export async function login({ url }: { url?: string | undefined }, env: Env): Promise<number> {
-  const origin = gatewayOf(url, env)
+  const origin = chooseGateway(url, env)
   requirePrivate(origin)
   // An unusable file is found before the person is asked.
   const before = findStoredSession(env, origin)
   // Without retries: an answer with the session is given once, and the next question finds out.
   const bursar = new Bursar({ url: origin, retries: 0 })
-  const { code, userCode, deviceUrl, secret, intervalSeconds, expiresAt } = await reached(
+  const { code, userCode, deviceUrl, secret, intervalSeconds, expiresAt } = await explainErrors(
     bursar.auth.devices.start({ name: NAME }),
   )
   tell(`Open this page, compare the code, and allow:\n\n  ${visibleText(deviceUrl)}\n`)
   tell(`The page must show the code ${visibleText(userCode)}. Waiting …`)
   const endsAt = new Date(expiresAt).getTime() + SKEW_MS
-  const session = await collected(bursar, { code, secret, everyMs: intervalMs(intervalSeconds), endsAt })
+  const session = await collectSession(bursar, { code, secret, everyMs: intervalMs(intervalSeconds), endsAt })
   const { sessionToken: token, account } = session
   // Only browsers receive none.
   if (token === undefined) throw new Error('The gateway returned no session token.')
@@ -37,7 +37,7 @@ export async function login({ url }: { url?: string | undefined }, env: Env): Pr
     storeSession(env, origin, { token, accountId: account.id, expiresAt: session.expiresAt })
   } catch (cause) {
     await end(origin, token)
-    throw new Error(`The session could not be stored, and was ended: ${reasonOf(cause)}`, { cause })
+    throw new Error(`The session could not be stored, and was ended: ${describeError(cause)}`, { cause })
   }
   // The earlier session would stay open without a holder.
   if (before !== undefined) await end(origin, before.token).catch(() => undefined)
@@ -48,13 +48,13 @@ export async function login({ url }: { url?: string | undefined }, env: Env): Pr
 
 /** Ends the session at the gateway, then forgets it. @throws Error when the gateway cannot be reached: nothing is forgotten. */
 export async function logout({ url }: { url?: string | undefined }, env: Env): Promise<number> {
-  const origin = gatewayOf(url, env)
+  const origin = chooseGateway(url, env)
   const stored = findStoredSession(env, origin)
   if (stored === undefined) {
     tell(`There is no session for ${origin}.`)
     return 0
   }
-  await reached(end(origin, stored.token))
+  await explainErrors(end(origin, stored.token))
   storeSession(env, origin, undefined)
   tell(`The session at ${origin} has ended.`)
   return 0
@@ -65,7 +65,7 @@ async function end(origin: string, session: string): Promise<void> {
 }
 
 /** Asks until the person has decided. An unreachable gateway may come back, so only time ends the wait. */
-async function collected(
+async function collectSession(
   bursar: Bursar,
   { code, secret, everyMs, endsAt }: { code: string; secret: string; everyMs: number; endsAt: number },
 ) {
@@ -91,13 +91,13 @@ async function collected(
 function orPending(error: unknown): { status: 'pending'; session: null; retryAfter: number } {
   const problem = error instanceof BursarProblem ? error : undefined
   if (problem !== undefined && problem.status < 500 && problem.code !== 'rate_limited')
-    throw new Error(reasonOf(error), { cause: error })
+    throw new Error(describeError(error), { cause: error })
   return { status: 'pending', session: null, retryAfter: problem?.problem.retryAfter ?? 0 }
 }
 
-async function reached<T>(call: Promise<T>): Promise<T> {
+async function explainErrors<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
-    throw new Error(reasonOf(error), { cause: error })
+    throw new Error(describeError(error), { cause: error })
   })
 }
 

@@ -56,7 +56,7 @@ export async function registerAgent({
   if (registration === undefined) throw rejection(origin, answer)
   tell(`Open this page, and approve the agent there as its owner:\n\n  ${registration.connectUrl}\n`)
   tell(`The page must show the code ${registration.userCode} and the key ${key.keyId}.`)
-  const { status, key: registered } = await decided(origin, registration)
+  const { status, key: registered } = await awaitDecision(origin, registration)
   if (status === 'rejected') throw new Error('The owner rejected the agent. Nothing was written.')
   if (status !== 'approved') throw new Error('Nobody approved the agent in time. Nothing was written.')
   if (registered === null) throw new Error('The owner has already revoked the agent. Nothing was written.')
@@ -75,7 +75,7 @@ export async function registerAgent({
  * Asks until the owner has decided. An unreachable gateway may come back, so only time ends the wait.
  * @throws Error when the gateway cannot tell the decision.
  */
-async function decided(
+async function awaitDecision(
   origin: string,
   { code, secret, intervalSeconds, expiresAt }: z.output<typeof started>,
 ): Promise<z.output<typeof outcome>> {

@@ -47,7 +47,7 @@ async function pay({ bursar, step }: Stage, cardId: string, clear: boolean): Pro
 }
 
 /** A purchase that its merchant then changes, by the card network's signed webhook. */
-const changed =
+const playChange =
   (type: 'AUTHORIZATION_REVERSAL' | 'RETURN', status: string): Scene =>
   async (stage) => {
     const { sandbox, step, url } = stage
@@ -90,7 +90,7 @@ async function cancel({ bursar, step }: Stage, cardId: string): Promise<void> {
 }
 
 /** A purchase with a new card, which is canceled afterwards. */
-const paid =
+const playPayment =
   ({ clear, isFrozen }: { clear: boolean; isFrozen: boolean }): Scene =>
   async (stage) => {
     const cardId = await newCard(stage)
@@ -153,7 +153,7 @@ const withKey =
 const overLimit = { destination: STRANGER, token: 'USDC', amount: '0.02' } as const
 
 /** A key's question to its owner, and what follows. */
-const asked = (then: (stage: Stage, approvalId: string, client: Bursar) => Promise<void>): Scene =>
+const playRequest = (then: (stage: Stage, approvalId: string, client: Bursar) => Promise<void>): Scene =>
   withKey(async (stage, { client }) => {
     const { approvalId } = await client.approvals.request({
       operation: 'wallets.transfer',
@@ -164,8 +164,8 @@ const asked = (then: (stage: Stage, approvalId: string, client: Bursar) => Promi
     await then(stage, approvalId, client)
   })
 
-const decided = (decision: 'approve' | 'reject'): Scene =>
-  asked(async ({ bursar, step }, id) => {
+const playDecision = (decision: 'approve' | 'reject'): Scene =>
+  playRequest(async ({ bursar, step }, id) => {
     const { status } = await bursar.approvals.decide({ id, decision })
     step(`the owner decided ${id}: ${status}`)
   })
@@ -221,20 +221,20 @@ export const scenes: Readonly<Record<string, Scene>> = {
       step(`a transfer of 0.02 USDC was denied: ${error.problem.decisionId}`)
     }
   }),
-  'approval.requested': asked(async () => undefined),
-  'approval.approved': decided('approve'),
-  'approval.rejected': decided('reject'),
-  'approval.withdrawn': asked(async ({ step }, id, client) => {
+  'approval.requested': playRequest(async () => undefined),
+  'approval.approved': playDecision('approve'),
+  'approval.rejected': playDecision('reject'),
+  'approval.withdrawn': playRequest(async ({ step }, id, client) => {
     await client.approvals.withdraw({ id })
     step(`the key withdrew ${id}`)
   }),
   'card.issued': async (stage) => cancel(stage, await newCard(stage)),
   'card.updated': async (stage) => cancel(stage, await newCard(stage)),
-  'card.authorized': paid({ clear: false, isFrozen: false }),
-  'card.declined': paid({ clear: false, isFrozen: true }),
-  'card.cleared': paid({ clear: true, isFrozen: false }),
-  'card.reversed': changed('AUTHORIZATION_REVERSAL', 'VOIDED'),
-  'card.refunded': changed('RETURN', 'SETTLED'),
+  'card.authorized': playPayment({ clear: false, isFrozen: false }),
+  'card.declined': playPayment({ clear: false, isFrozen: true }),
+  'card.cleared': playPayment({ clear: true, isFrozen: false }),
+  'card.reversed': playChange('AUTHORIZATION_REVERSAL', 'VOIDED'),
+  'card.refunded': playChange('RETURN', 'SETTLED'),
   'order.accepted': limitOrder,
   'order.filled': order,
   'order.canceled': limitOrder,

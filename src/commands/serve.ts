@@ -6,11 +6,11 @@ import { newId } from '../core/base/ids.ts'
 import { createLog, terminalDestination } from '../core/base/log.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
 import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
-import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
+import { buildCatalogue, type CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { findNamedFounder } from '../people/identity/accounts.ts'
-import { redirectUriOf } from '../people/identity/oauth/federation.ts'
+import { buildRedirectUri } from '../people/identity/oauth/federation.ts'
 import { createPaywall, type Paywall } from '../rails/selling/x402/paywall.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox/sandbox.ts'
@@ -115,7 +115,7 @@ async function openGateway(
   config: Config,
   { tools, mcpHandler, isDraining }: ServedSurfaces & { isDraining: () => boolean },
 ) {
-  const catalogue = catalogueOf(tools, services.settings)
+  const catalogue = buildCatalogue(tools, services.settings)
   const ending = new AbortController()
   const paywall = await openFxPaywall(services, config)
   const doorbell = await openDoorbell(() => pace.noteActivity())
@@ -181,7 +181,10 @@ function sandboxProvider({ identityProviders }: Config, services: Services) {
     issuer: new URL(`${settings.origin}${SANDBOX_OPENID_PATH}`),
     clients: identityProviders
       .filter(({ issuer }) => issuer === null)
-      .map(({ name }) => ({ clientId: sandboxClientId(name), redirectUri: redirectUriOf(settings, name) })),
+      .map(({ name }) => ({
+        clientId: sandboxClientId(name),
+        redirectUri: buildRedirectUri(settings, name),
+      })),
     secrets: () => sandboxOpenIdSecrets(database),
   })
 }

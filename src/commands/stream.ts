@@ -13,10 +13,10 @@ export function streamEvents(
   credential: Pick<BursarOptions, 'url' | 'session' | 'agentKey'>,
   { types, signal, onOpen }: StreamOptions,
 ): AsyncIterable<Event> {
-  const observed: typeof fetch = async (input, init) => {
+  const fetchAndObserve: typeof fetch = async (input, init) => {
     const response = await fetch(input, init)
     if (response.ok) onOpen()
     return response
   }
-  return new Bursar({ ...credential, fetch: observed }).listen({ types, signal })
+  return new Bursar({ ...credential, fetch: fetchAndObserve }).listen({ types, signal })
 }

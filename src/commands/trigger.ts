@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Bursar, BursarProblem, type Event } from '../client/index.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { eventTypes } from '../records/events/catalogue.ts'
-import { credentialOf, type Env, gatewayOf, reasonOf } from './connect.ts'
+import { chooseCredential, chooseGateway, describeError, type Env } from './connect.ts'
 import { reasons, scenes } from './scenes.ts'
 import { streamEvents } from './stream.ts'
 
@@ -22,10 +22,10 @@ export async function trigger(
     throw new Error(`"${visibleText(type)}" is no type of an event. "bursar trigger" lists them.`)
   const scene = scenes[type]
   if (scene === undefined) throw new Error(`${type} cannot be played: ${reasons[type]}`)
-  const credential = credentialOf({ origin: gatewayOf(url, env) }, env)
+  const credential = chooseCredential({ origin: chooseGateway(url, env) }, env)
   const bursar = new Bursar(credential)
   try {
-    const sandbox = await sandboxOf(bursar)
+    const sandbox = await requireSandbox(bursar)
     const heard = await listenFor(credential, type)
     const step = (text: string) => process.stdout.write(`${visibleText(text)}\n`)
     try {
@@ -36,7 +36,7 @@ export async function trigger(
       heard.end()
     }
   } catch (error) {
-    throw new Error(reasonOf(error), { cause: error })
+    throw new Error(describeError(error), { cause: error })
   }
   return 0
 }
@@ -51,7 +51,7 @@ function list(): number {
 }
 
 /** @throws Error for a gateway with real money. */
-async function sandboxOf(bursar: Bursar) {
+async function requireSandbox(bursar: Bursar) {
   try {
     return await bursar.sandbox.credentials()
   } catch (error) {

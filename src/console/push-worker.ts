@@ -39,7 +39,7 @@ interface ClickEvent {
 const worker = self as unknown as WorkerScope
 
 worker.addEventListener('push', (event) => {
-  const message = messageOf(event.data?.json())
+  const message = parseMessage(event.data?.json())
   if (message === null) return
   const { title, body, url } = message
   event.waitUntil(
@@ -49,7 +49,7 @@ worker.addEventListener('push', (event) => {
 
 worker.addEventListener('notificationclick', (event) => {
   event.notification.close()
-  event.waitUntil(open(pathOf(event.notification.data)))
+  event.waitUntil(open(parsePath(event.notification.data)))
 })
 
 async function open(path: string): Promise<void> {
@@ -60,13 +60,13 @@ async function open(path: string): Promise<void> {
   else await worker.clients.openWindow(path)
 }
 
-function messageOf(value: unknown): Message | null {
+function parseMessage(value: unknown): Message | null {
   const { title, body, url } = Object(value)
-  return typeof title === 'string' && typeof body === 'string' ? { title, body, url: pathOf(url) } : null
+  return typeof title === 'string' && typeof body === 'string' ? { title, body, url: parsePath(url) } : null
 }
 
 /** Leads to this origin only, whatever the message says. */
-function pathOf(url: unknown): string {
+function parsePath(url: unknown): string {
   if (typeof url !== 'string') return '/'
   const target = new URL(url, worker.location.origin)
   return target.origin === worker.location.origin ? target.pathname : '/'

@@ -12,9 +12,9 @@ import { visibleText } from '../core/base/untrusted-text.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { idempotencyKeyReused } from '../core/failures/idempotency-failures.ts'
 import type { AskOwner, Context, ExceptionRequest } from './context.ts'
-import { spendFingerprintOf } from './fingerprint.ts'
-import { DEFAULT_TTL_SECONDS, rejectedByOwner, tooManyOpen } from './gates/approval.ts'
-import { policyOf } from './gates/policy.ts'
+import { hashSpendCall } from './fingerprint.ts'
+import { buildOwnerRejection, DEFAULT_TTL_SECONDS, tooManyOpen } from './gates/approval.ts'
+import { parsePolicy } from './gates/policy.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { judgeException } from './gates/spend.ts'
@@ -44,8 +44,8 @@ async function askOwner(
   if (tool.who === 'account') requireScope(tool, principal)
   await requireRail(tool, context)
   const { idempotencyKey, input } = splitKey(request.input)
-  const call = tool.decode(change === undefined ? input : change.inputOf(input, key))
-  const fingerprint = spendFingerprintOf(context, operation, call.input)
+  const call = tool.decode(change === undefined ? input : change.toInput(input, key))
+  const fingerprint = hashSpendCall(context, operation, call.input)
   const own = { keyId: key.id, fingerprint, idempotencyKey, at }
   if (await isOfAnotherCall(database, own)) throw idempotencyKeyReused()
   const waits = (await findAskedApproval(database, own))?.status === 'pending'
@@ -61,12 +61,12 @@ async function askOwner(
     input: writeJson(call.raw),
     reason: visibleText(request.reason),
     violations,
-    ttlSeconds: policyOf(key)?.approval?.ttlSec ?? DEFAULT_TTL_SECONDS,
+    ttlSeconds: parsePolicy(key)?.approval?.ttlSec ?? DEFAULT_TTL_SECONDS,
     isAsked: true,
     isReplayed: false,
   })
   if (approval === undefined) throw tooManyOpen()
-  if (approval.status === 'rejected') throw rejectedByOwner(approval, 'this call')
+  if (approval.status === 'rejected') throw buildOwnerRejection(approval, 'this call')
   return approval
 }
 

@@ -17,7 +17,7 @@ export interface CatalogueEntry {
 }
 
 /** Selects the tools that this deployment serves, and converts their schemas. */
-export function catalogueOf(
+export function buildCatalogue(
   tools: readonly Tool[],
   { mode, guests }: Pick<Settings, 'mode' | 'guests'>,
 ): readonly CatalogueEntry[] {
@@ -25,9 +25,9 @@ export function catalogueOf(
   return tools
     .filter(({ only }) => only === undefined || exists[only])
     .map((tool) => {
-      const named = lazy(() => ({ input: schemaOf(tool.input), output: schemaOf(tool.output) }))
-      const input = lazy(() => inlined(named().input))
-      const output = lazy(() => inlined(named().output))
+      const named = lazy(() => ({ input: toSchema(tool.input), output: toSchema(tool.output) }))
+      const input = lazy(() => inlineShapes(named().input))
+      const output = lazy(() => inlineShapes(named().output))
       return {
         tool,
         get input() {
@@ -44,7 +44,7 @@ export function catalogueOf(
 }
 
 /** Replaces each reference into `$defs` by the shape itself; members beside the reference win. */
-function inlined({ $defs, ...schema }: JsonSchema): JsonSchema {
+function inlineShapes({ $defs, ...schema }: JsonSchema): JsonSchema {
   const shapes = $defs as Readonly<Record<string, JsonSchema>> | undefined
   const inline = (at: unknown): unknown => {
     if (Array.isArray(at)) return at.map(inline)
@@ -58,7 +58,7 @@ function inlined({ $defs, ...schema }: JsonSchema): JsonSchema {
   return inline(schema) as JsonSchema
 }
 
-function schemaOf(schema: z.ZodType): JsonSchema {
+function toSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...converted } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {

@@ -196,7 +196,7 @@ export function findPerson(
 }
 
 /** @throws Failure `unauthenticated`. */
-export function personOf(context: Pick<Context, 'principal'>): Extract<Principal, { kind: 'session' }> {
+export function requirePerson(context: Pick<Context, 'principal'>): Extract<Principal, { kind: 'session' }> {
   if (context.principal.kind !== 'session')
     throw new Failure('unauthenticated', 'This operation requires a session.', {
       hint: 'Sign in, and send the session token as "Authorization: Bearer …".',
@@ -205,7 +205,7 @@ export function personOf(context: Pick<Context, 'principal'>): Extract<Principal
 }
 
 /** Returns the caller, who must have an account. @throws Failure `unauthenticated`. */
-export function callerOf(context: Pick<Context, 'principal'>): AccountPrincipal {
+export function requireCaller(context: Pick<Context, 'principal'>): AccountPrincipal {
   if (context.principal.kind === 'public')
     throw new Failure('unauthenticated', 'This operation requires a credential.', {
       hint: 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).',

@@ -5,7 +5,7 @@ import type { AccountPrincipal } from '../core/base/principal.ts'
 import type { Chains } from '../providers/chain/chains.ts'
 
 /** Hex SHA-256 of the operation's name and canonical input; identical over REST and MCP. */
-export function fingerprintOf(name: string, input: unknown): string {
+export function hashCall(name: string, input: unknown): string {
   return createHash('sha256')
     .update(`${name}\n${canonicalJson(input)}`)
     .digest('hex')
@@ -15,19 +15,19 @@ export function fingerprintOf(name: string, input: unknown): string {
  * Fingerprint of a spend: equal for whatever means the same payment. Its reason is no part of it, since the same payment may be
  * explained later; EVM addresses are compared without case, and the default chain is the same named or not.
  */
-export function spendFingerprintOf(
-  { chains }: { readonly chains: Pick<Chains, 'all' | 'nameOf'> },
+export function hashSpendCall(
+  { chains }: { readonly chains: Pick<Chains, 'all' | 'resolveName'> },
   name: string,
   input: unknown,
 ): string {
-  if (typeof input !== 'object' || input === null) return fingerprintOf(name, input)
+  if (typeof input !== 'object' || input === null) return hashCall(name, input)
   const compared = Object.entries(input).flatMap(([member, value]) => {
     if (member === 'reason') return []
-    const isDefault = typeof value === 'string' && chains.nameOf(value) === chains.all[0].name
+    const isDefault = typeof value === 'string' && chains.resolveName(value) === chains.all[0].name
     if (member === 'chain' && isDefault) return []
     return [[member, withoutCase(value)] as const]
   })
-  return fingerprintOf(name, Object.fromEntries(compared))
+  return hashCall(name, Object.fromEntries(compared))
 }
 
 const EVM_ADDRESS = /^0x[0-9a-f]{40}$/i

@@ -67,11 +67,13 @@ function describeBound(issue: Issue): string | undefined {
   if (issue.code === 'too_small')
     return issue.minimum === 1 && issue.origin !== 'number' && issue.origin !== 'int'
       ? 'must not be empty'
-      : `must ${countOf(issue.origin, 'at least', issue.minimum)}`
-  return issue.code === 'too_big' ? `must ${countOf(issue.origin, 'at most', issue.maximum)}` : undefined
+      : `must ${describeCount(issue.origin, 'at least', issue.minimum)}`
+  return issue.code === 'too_big'
+    ? `must ${describeCount(issue.origin, 'at most', issue.maximum)}`
+    : undefined
 }
 
-function countOf(origin: string, side: 'at least' | 'at most', bound: number | bigint): string {
+function describeCount(origin: string, side: 'at least' | 'at most', bound: number | bigint): string {
   if (origin === 'string') return `have ${side} ${bound} characters`
   return origin === 'array' || origin === 'set' ? `have ${side} ${bound} entries` : `be ${side} ${bound}`
 }

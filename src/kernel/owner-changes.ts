@@ -5,18 +5,18 @@ import { Failure } from '../core/failures/failure.ts'
 
 type Input = Readonly<Record<string, unknown>>
 
-/** @property tool operation that makes the change. @property inputOf its input, from what the key asks for. */
+/** @property tool operation that makes the change. @property toInput its input, from what the key asks for. */
 interface OwnerChange {
   readonly tool: string
-  readonly inputOf: (asked: Input, key: Pick<AccessKey, 'id' | 'policyVersion'>) => Input
+  readonly toInput: (asked: Input, key: Pick<AccessKey, 'id' | 'policyVersion'>) => Input
 }
 
 const changes: Readonly<Record<string, OwnerChange>> = {
-  'cards.update': { tool: 'cards.update', inputOf: (asked) => asked },
+  'cards.update': { tool: 'cards.update', toInput: (asked) => asked },
   'agents.policy': {
     tool: 'agents.keys.update',
     // The policy that the key has now is the one that the owner compares it with.
-    inputOf: ({ policy, ...others }, { id, policyVersion: expectedVersion }) => {
+    toInput: ({ policy, ...others }, { id, policyVersion: expectedVersion }) => {
       const [other] = Object.keys(others)
       const path = other === undefined ? 'input.policy' : `input.${other}`
       if (policy !== undefined && policy !== null && other === undefined)

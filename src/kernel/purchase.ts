@@ -3,7 +3,7 @@ import { isSpendDecided } from '../books/spending/decisions.ts'
 import type { IdempotentCall } from '../books/spending/idempotency.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Services } from './context.ts'
-import { idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
+import { hashSpendCall, idempotencyOwner } from './fingerprint.ts'
 import type { Call, Tool } from './tool.ts'
 
 /**
@@ -15,7 +15,7 @@ export interface NamedPurchase {
   readonly isOwners: () => Promise<boolean>
 }
 
-export function purchaseOf(
+export function namePurchase(
   { database, chains, now }: { database: Connection; chains: Services['chains']; now: Date },
   { principal, key }: { principal: Parameters<typeof idempotencyOwner>[0]; key: string },
   { tool, call }: { tool: Pick<Tool, 'name'>; call: Pick<Call, 'input'> },
@@ -23,7 +23,7 @@ export function purchaseOf(
   const named = {
     principal: idempotencyOwner(principal),
     key,
-    fingerprint: spendFingerprintOf({ chains }, tool.name, call.input),
+    fingerprint: hashSpendCall({ chains }, tool.name, call.input),
   }
   return { named, isOwners: () => isSpendDecided(database, named, now) }
 }

@@ -32,14 +32,14 @@ export async function recordChange(
   await journal(connection, {
     ...change,
     accountId: account,
-    actor: actorOf(principal, as, account),
+    actor: toActor(principal, as, account),
     isProven,
     at,
   })
   if (!endsStanding.has(change.action)) await requireValidCredential(connection, principal)
 }
 
-function actorOf(
+function toActor(
   principal: Context['principal'],
   as: ChangeByCaller['as'],
   accountId: string,

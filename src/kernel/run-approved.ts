@@ -12,9 +12,9 @@ import { parseJson, toJson } from '../core/base/json.ts'
 import type { AccountPrincipal } from '../core/base/principal.ts'
 import { Failure, failures } from '../core/failures/failure.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
-import { spendFingerprintOf } from './fingerprint.ts'
+import { hashSpendCall } from './fingerprint.ts'
 import { findOwnerChange } from './owner-changes.ts'
-import { hiddenOf, type Outcome, recall, run } from './run.ts'
+import { hideShownOnce, type Outcome, recall, run } from './run.ts'
 import type { Tool } from './tool.ts'
 
 type Key = Extract<AccountPrincipal, { kind: 'key' }>
@@ -55,7 +55,7 @@ async function runApproved(
       change === undefined || principal === undefined
         ? await runOnce(context, approval, { tool, findKey })
         : await run(tool, { ...context, principal, idempotencyKey: approval.id }, parseJson(approval.input))
-    return await keep({ answer: toJson({ ...body, ...hiddenOf(tool, body) }) })
+    return await keep({ answer: toJson({ ...body, ...hideShownOnce(tool, body) }) })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // Another gateway on the database may have the chain that was named when the approval was requested.
@@ -116,7 +116,7 @@ async function runOnce(
   const raw = parseJson(approval.input)
   // Without a client key, the approval id is the idempotency key, so the call cannot run twice.
   const idempotencyKey = approval.idempotencyKey ?? approval.id
-  const fingerprint = spendFingerprintOf(context, tool.name, tool.decode(raw).input)
+  const fingerprint = hashSpendCall(context, tool.name, tool.decode(raw).input)
   const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
   const found = await findKey(database, { id: approval.keyId })
   const principal: Key = { kind: 'key', ...found }

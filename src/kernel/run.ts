@@ -10,8 +10,8 @@ import { type Json, toJson } from '../core/base/json.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { type Context, callerOf } from './context.ts'
-import { fingerprintOf, idempotencyOwner, spendFingerprintOf } from './fingerprint.ts'
+import { type Context, requireCaller } from './context.ts'
+import { hashCall, hashSpendCall, idempotencyOwner } from './fingerprint.ts'
 import { recordFirstUse } from './first-use.ts'
 import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
@@ -36,11 +36,11 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
   await recordFirstUse(caller.database, caller.principal, caller.now)
   if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
   const call = tool.decode(raw)
-  const { context, settled } = committing(caller)
+  const { context, runLater } = committing(caller)
   const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
     effects[tool.effect](tool, call, context),
   )
-  await settled()
+  await runLater()
   return outcome
 }
 
@@ -48,10 +48,10 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
 function committing(caller: Omit<Context, 'afterCommit'>) {
   const later: ((database: Database) => Promise<void>)[] = []
   const context: Context = { ...caller, afterCommit: (work) => later.push(work) }
-  const settled = async () => {
+  const runLater = async () => {
     for (const work of later) await work(caller.database)
   }
-  return { context, settled }
+  return { context, runLater }
 }
 
 const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Promise<Outcome>> = {
@@ -62,7 +62,7 @@ const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Prom
 
 async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   await requireRail(tool, context)
-  return answerOf(await call.run(context, null))
+  return toOutcome(await call.run(context, null))
 }
 
 /** Changes own records in one transaction with the idempotency key. Tools that call providers claim the key first. */
@@ -82,16 +82,16 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   }
   // A session token is returned once and never stored.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
-  if (!isKept) return answerOf(isOwn ? await workAlone() : await database.transaction(work))
+  if (!isKept) return toOutcome(isOwn ? await workAlone() : await database.transaction(work))
   let answered: Record<string, unknown> | undefined
   const keepable = async (running: Promise<Record<string, unknown>>) => {
     answered = await running
-    return toJson({ ...answered, ...hiddenOf(tool, answered) })
+    return toJson({ ...answered, ...hideShownOnce(tool, answered) })
   }
   const idempotent = {
     principal: idempotencyOwner(principal),
     key: idempotencyKey,
-    fingerprint: fingerprintOf(tool.name, call.input),
+    fingerprint: hashCall(tool.name, call.input),
     at: now,
   }
   const { answer, replayed } = isOwn
@@ -100,12 +100,15 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   return { body: answered ?? asBody(answer), replayed, decisionId: null }
 }
 
-function answerOf(body: Record<string, unknown>): Outcome {
+function toOutcome(body: Record<string, unknown>): Outcome {
   return { body, replayed: false, decisionId: null }
 }
 
 /** Replaces secret members by null in the stored response. */
-export function hiddenOf({ shownOnce = [] }: Tool, answered: Record<string, unknown>): Record<string, null> {
+export function hideShownOnce(
+  { shownOnce = [] }: Tool,
+  answered: Record<string, unknown>,
+): Record<string, null> {
   const hidden = shownOnce.filter((name) => answered[name] !== undefined)
   return Object.fromEntries(hidden.map((name) => [name, null]))
 }
@@ -136,7 +139,7 @@ function committingRefusals(database: Database): Database {
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved') {
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     await insertNote(context.database, { ...noteOf(call.input), decisionId: gate.decisionId, accountId })
     return {
       body: await call.run(context, {
@@ -148,7 +151,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
       decisionId: gate.decisionId,
     }
   }
-  if (gate.kind === 'costless') return answerOf(gate.answer)
+  if (gate.kind === 'costless') return toOutcome(gate.answer)
   return recallSpend(call, context, gate.decisionId)
 }
 
@@ -168,9 +171,9 @@ export async function recall(
   caller: Omit<Context, 'afterCommit'>,
   { raw, decisionId }: { raw: unknown; decisionId: string },
 ): Promise<Outcome> {
-  const { context, settled } = committing(caller)
+  const { context, runLater } = committing(caller)
   const outcome = await recallSpend(tool.decode(raw), context, decisionId)
-  await settled()
+  await runLater()
   return outcome
 }
 
@@ -186,7 +189,7 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
     const spent = {
       principal: idempotencyOwner(principal),
       key,
-      fingerprint: spendFingerprintOf(context, tool.name, call.input),
+      fingerprint: hashSpendCall(context, tool.name, call.input),
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error

@@ -68,7 +68,7 @@ export async function simulateSpends(
     return { ...draft, violations: [...draft.violations, ...unused] }
   }
   const decided = await decideAndRollBack(context.database, { requestFor, count })
-  const outcomes = decided.map(shown)
+  const outcomes = decided.map(toOutcome)
   const at = outcomes.findIndex(({ verdict }) => verdict !== 'allow')
   const [first] = outcomes
   const denied = outcomes[at]
@@ -108,7 +108,7 @@ function violationsOfNewKey({
   ].filter((violation) => violation !== undefined)
 }
 
-function shown(decided: SpendVerdict): Outcome {
+function toOutcome(decided: SpendVerdict): Outcome {
   const nothing = { violations: [], available: null }
   switch (decided.verdict) {
     case 'allow':

@@ -123,6 +123,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   >
   /** Rail that must be enabled. */
   readonly rail?: RailId
+  /** The context on the chain that the input names, for everything that the call does; absent: the default chain. */
+  readonly chain?: (context: Context, input: z.output<Input>) => Context
   readonly input: Input
   readonly output: Output
   readonly failures: readonly FailureCode[]
@@ -222,7 +224,7 @@ export interface Call {
   readonly run: (context: Context, reserved: ReservedSpend | null) => Promise<Record<string, unknown>>
 }
 
-export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
+export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example' | 'chain'> {
   readonly who: Access['who']
   readonly scopes: readonly Scope[]
   readonly mcp: boolean
@@ -246,8 +248,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   definition: PlainTool<Input, Output> | SpendTool<Input, Output, Facts>,
 ): Tool {
   const encode = (result: unknown) => asObject(definition.output.parse(result))
+  const { chain: onChain = (context: Context) => context, ...described } = definition
   return {
-    ...definition,
+    ...described,
     scopes: definition.scopes ?? [],
     mcp: definition.mcp ?? false,
     proof: definition.proof ?? 'none',
@@ -264,39 +267,33 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
           foresee: null,
           sell: null,
           recall: async () => null,
-          run: async (context) => encode(await run(context, input)),
+          run: async (context) => encode(await run(onChain(context, input), input)),
         }
       }
       const { spend, foresee, run, sale, recall, facts } = definition
-      let spending: SpendPlan<Facts> | undefined
       return {
         input,
         raw,
-        sell: sale === undefined ? null : (context) => sale(context, input),
+        sell: sale === undefined ? null : (context) => sale(onChain(context, input), input),
         foresee:
           foresee === undefined
             ? null
-            : (context) => ({ ...foresee(context, input), place: null, counterparty: null }),
+            : (context) => ({ ...foresee(onChain(context, input), input), place: null, counterparty: null }),
         spend: async (context) => {
-          const plan = await spend(context, input)
-          if ('costless' in plan) return { costless: encode(plan.costless) }
-          spending = 'repeats' in plan ? undefined : plan
-          return plan
+          const plan = await spend(onChain(context, input), input)
+          return 'costless' in plan ? { costless: encode(plan.costless) } : plan
         },
         recall: async (context, decided) => {
-          const recalled = await recall(context, input, { ...decided, facts: facts.parse(decided.facts) })
+          const recalled = await recall(onChain(context, input), input, {
+            ...decided,
+            facts: facts.parse(decided.facts),
+          })
           return recalled === null ? null : encode(recalled)
         },
         run: async (context, reserved) => {
-          if (spending === undefined || reserved === null)
-            throw new Error(`${definition.name} ran without a reservation`)
-          return encode(
-            await run(context, input, {
-              ...spending,
-              decisionId: reserved.decisionId,
-              written: reserved.written,
-            }),
-          )
+          if (reserved === null) throw new Error(`${definition.name} ran without a reservation`)
+          // The plan is what `spend` returned: the same call's, so its facts are this tool's.
+          return encode(await run(onChain(context, input), input, reserved as ReservedSpend<Facts>))
         },
       }
     },

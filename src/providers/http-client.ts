@@ -51,7 +51,7 @@ export async function callProvider({
 }
 
 /** Reads the provider's Retry-After in whole seconds; undefined if absent. */
-export function retryAfterOf({ headers }: Pick<ProviderAnswer, 'headers'>): number | undefined {
+export function parseRetryAfter({ headers }: Pick<ProviderAnswer, 'headers'>): number | undefined {
   const text = headers.get('retry-after')
   return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
 }

@@ -217,7 +217,7 @@ function send(sending: Sending): void {
       const kept = new Uint8Array(whole.subarray(0, maxBytes))
       exchange.finish({
         status: response.statusCode ?? 0,
-        headers: pairsOf(response.rawHeaders),
+        headers: toPairs(response.rawHeaders),
         body: kept,
         truncated,
         bytes: kept.length,
@@ -237,7 +237,7 @@ function send(sending: Sending): void {
   })
 }
 
-function pairsOf(raw: readonly string[]): (readonly [string, string])[] {
+function toPairs(raw: readonly string[]): (readonly [string, string])[] {
   return raw.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1] ?? '']] : []))
 }
 

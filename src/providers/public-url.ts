@@ -76,7 +76,7 @@ export function addressIsPublic(address: string): boolean {
   return globalUnicast6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
 }
 
-const special4 = rangesOf('ipv4', [
+const special4 = toBlockList('ipv4', [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -92,16 +92,16 @@ const special4 = rangesOf('ipv4', [
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ])
-const globalUnicast6 = rangesOf('ipv6', [['2000::', 3]])
+const globalUnicast6 = toBlockList('ipv6', [['2000::', 3]])
 /** Teredo and other assignments of the IETF, documentation, and 6to4, which embeds an IPv4 address. */
-const special6 = rangesOf('ipv6', [
+const special6 = toBlockList('ipv6', [
   ['2001::', 23],
   ['2001:db8::', 32],
   ['2002::', 16],
   ['3fff::', 20],
 ])
 
-function rangesOf(family: 'ipv4' | 'ipv6', ranges: readonly (readonly [string, number])[]): BlockList {
+function toBlockList(family: 'ipv4' | 'ipv6', ranges: readonly (readonly [string, number])[]): BlockList {
   const list = new BlockList()
   for (const [network, bits] of ranges) list.addSubnet(network, bits, family)
   return list

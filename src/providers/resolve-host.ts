@@ -33,7 +33,7 @@ export function createHostResolver({
     const timer = setTimeout(() => resolver.cancel(), timeoutMs)
     running += 1
     try {
-      return await addressesOf(resolver, host)
+      return await resolveAddresses(resolver, host)
     } finally {
       running -= 1
       clearTimeout(timer)
@@ -41,7 +41,7 @@ export function createHostResolver({
   }
 }
 
-async function addressesOf(resolver: promises.Resolver, host: string): Promise<readonly string[]> {
+async function resolveAddresses(resolver: promises.Resolver, host: string): Promise<readonly string[]> {
   const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
   const addresses = [four, six].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length > 0) return addresses

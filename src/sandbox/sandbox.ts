@@ -12,7 +12,7 @@ import { type NewId, randomToken } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
 import type { SandboxCredentials } from '../kernel/context.ts'
 import { createAccount } from '../people/identity/accounts.ts'
-import { policyHashOf } from '../people/identity/keys/agent-keys.ts'
+import { hashPolicy } from '../people/identity/keys/agent-keys.ts'
 import { hashApiKey, newApiKey } from '../people/identity/keys/api-keys.ts'
 import { findKey, insertKey } from '../people/identity/store.ts'
 import type { BankingProvider } from '../providers/banking/port.ts'
@@ -187,7 +187,7 @@ async function prepareDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       status: 'active',
       policy: demoPolicy,
       policyVersion: 1,
-      policyHash: policyHashOf(demoPolicy),
+      policyHash: hashPolicy(demoPolicy),
       createdAt: at,
       expiresAt: null,
     })
@@ -237,7 +237,7 @@ async function restoreChainBalances({ database, chain, chains, clock, log }: San
 }
 
 async function fundPayer(chain: Chain, address: Hex): Promise<void> {
-  const balance = await chain.balanceOf('USDC', address)
+  const balance = await chain.readBalance('USDC', address)
   if (balance < PAYER_UNITS / 2n)
     await chain.mint([{ token: 'USDC', to: address, units: PAYER_UNITS - balance }])
   await chain.fundGas(address, PAYER_WEI)

@@ -20,7 +20,7 @@ export async function changedFunctions(
 ): Promise<readonly string[]> {
   const applied = await readApplied(kysely)
   if (newerVersion(applied, version) !== undefined) return []
-  return [...changed(functions, applied), ...removed(functions, applied)].map(({ name }) => name)
+  return [...findChanged(functions, applied), ...findRemoved(functions, applied)].map(({ name }) => name)
 }
 
 /**
@@ -37,18 +37,18 @@ export async function applyFunctions(
     throw new Error(
       `The database has the functions of version ${newer}, but this is version ${version}. Run version ${newer} or newer; src/storage/sql/README.md describes how to downgrade.`,
     )
-  const toApply = changed(functions, applied)
-  const toDrop = removed(functions, applied)
+  const toApply = findChanged(functions, applied)
+  const toDrop = findRemoved(functions, applied)
   if (toApply.length + toDrop.length === 0) return []
   await kysely.transaction().execute(async (transaction) => {
     for (const { name } of toDrop) {
-      for (const signature of await signaturesOf(transaction, name)) await drop(transaction, signature)
+      for (const signature of await readSignatures(transaction, name)) await drop(transaction, signature)
       await transaction.deleteFrom('schema_function').where('name', '=', name).execute()
     }
     for (const { name, headHash } of toApply) {
       if (applied.some((known) => known.name === name && known.head_hash === headHash)) continue
       // A trigger function has no arguments, so it can always be replaced in place; its triggers depend on it.
-      for (const signature of await signaturesOf(transaction, name))
+      for (const signature of await readSignatures(transaction, name))
         if (!signature.isTrigger) await drop(transaction, signature)
     }
     // Functions call each other: the first pass creates them all, the second checks their bodies.
@@ -72,12 +72,15 @@ function readApplied(kysely: Kysely<Schema>): Promise<Applied[]> {
   return kysely.selectFrom('schema_function').select(['name', 'hash', 'head_hash', 'version']).execute()
 }
 
-function changed(functions: readonly DatabaseFunction[], applied: readonly Applied[]): DatabaseFunction[] {
+function findChanged(
+  functions: readonly DatabaseFunction[],
+  applied: readonly Applied[],
+): DatabaseFunction[] {
   const hashes = new Map(applied.map(({ name, hash }) => [name, hash]))
   return functions.filter(({ name, hash }) => hashes.get(name) !== hash)
 }
 
-function removed(functions: readonly DatabaseFunction[], applied: readonly Applied[]): Applied[] {
+function findRemoved(functions: readonly DatabaseFunction[], applied: readonly Applied[]): Applied[] {
   const names = new Set(functions.map(({ name }) => name))
   return applied.filter(({ name }) => !names.has(name))
 }
@@ -100,7 +103,7 @@ interface Signature {
 }
 
 /** Lists all overloads of a function. */
-async function signaturesOf(transaction: Transaction<Schema>, name: string): Promise<readonly Signature[]> {
+async function readSignatures(transaction: Transaction<Schema>, name: string): Promise<readonly Signature[]> {
   const { rows } = await sql<Signature>`
     select p.oid::regprocedure::text as signature, p.prorettype = 'trigger'::regtype as "isTrigger"
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace

@@ -10,13 +10,13 @@ import { lockDirectory } from './directory-lock.ts'
 
 /** @param file is written; it must not exist. @throws Error naming what is missing or in use. */
 export async function dumpPostgres(url: string, file: string): Promise<void> {
-  const { address, env } = connectionOf(url)
+  const { address, env } = parseConnection(url)
   await runProgram('pg_dump', ['--format=custom', '--no-owner', `--file=${file}`, `--dbname=${address}`], env)
 }
 
 /** Restores everything or nothing. @throws Error when the database is not empty. */
 export async function restorePostgres(url: string, file: string): Promise<void> {
-  const { address, env } = connectionOf(url)
+  const { address, env } = parseConnection(url)
   const options = ['--exit-on-error', '--single-transaction', '--no-owner']
   await runProgram('pg_restore', [...options, `--dbname=${address}`, file], env)
 }
@@ -60,7 +60,7 @@ export async function restoreEmbedded(directory: string, file: string): Promise<
 }
 
 /** The password goes by the environment: every user of a machine can read the arguments of a process. */
-function connectionOf(url: string): { address: string; env: Record<string, string> } {
+function parseConnection(url: string): { address: string; env: Record<string, string> } {
   const [, head = '', password] = /^(\w+:\/\/[^:@/]*):([^@/]*)@/.exec(url) ?? []
   if (password === undefined) return { address: url, env: {} }
   const address = `${head}${url.slice(head.length + 1 + password.length)}`

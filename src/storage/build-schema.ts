@@ -89,7 +89,7 @@ function interfaceName(table: string): string {
 
 function member({ table, name, type, is_nullable, has_default, checks }: Column): string {
   const path = `${table}.${name}`
-  const derived = wordsOf(checks) ?? rowTypes[type]
+  const derived = findListedWords(checks) ?? rowTypes[type]
   if (derived === undefined) throw new Error(`${path}: no TypeScript type is known for ${type}`)
   const override = columnTypes[path]
   if (override === derived) throw new Error(`${path}: its override changes nothing`)
@@ -104,7 +104,7 @@ function member({ table, name, type, is_nullable, has_default, checks }: Column)
 }
 
 /** The words of a constraint `column in (…)`. */
-function wordsOf(checks: readonly string[]): string | undefined {
+function findListedWords(checks: readonly string[]): string | undefined {
   const inList =
     /^CHECK \(\((?:\w+|"\w+") = (?:ANY \(ARRAY\[)?('[^']+'::text(?:, '[^']+'::text)*)(?:\]\))?\)\)$/
   const list = checks.map((check) => inList.exec(check)?.[1]).find((found) => found !== undefined)

@@ -15,7 +15,7 @@ import { VERSION } from '../core/base/version.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'
-import { sessionsOf } from './pglite-sessions.ts'
+import { createSessionPool } from './pglite-sessions.ts'
 
 /** A file of the cluster, or a folder. @property path relative to the cluster. @property content null for a folder. */
 export interface ClusterEntry {
@@ -75,7 +75,7 @@ const templates = ['template0', 'template1']
 async function makeSnapshot(): Promise<Uint8Array<ArrayBuffer>> {
   const pglite = await PGlite.create({ postgresqlconf: settings })
   try {
-    await databaseOnPool('pglite', sessionsOf(pglite)).migrate()
+    await databaseOnPool('pglite', createSessionPool(pglite)).migrate()
     // The template databases are never used, but make up two thirds of the files to unpack at startup.
     await pglite.exec('UPDATE pg_database SET datistemplate = false')
     for (const template of templates) await pglite.exec(`DROP DATABASE ${template}`)

@@ -28,17 +28,17 @@ export function lockDirectory(directory: string, at: Date): () => void {
   const own: Owner = { ...ownIdentity(), since: at.toISOString(), free: false }
   for (;;) {
     const newest = generations(directory).at(-1) ?? 0
-    const owner = newest === 0 ? undefined : ownerOf(directory, newest)
+    const owner = newest === 0 ? undefined : readOwner(directory, newest)
     if (owner !== undefined && !owner.free && isRunning(owner)) throw new Error(heldMessage(directory, owner))
     const next = newest + 1
     if (!create(directory, next, own)) continue
     // A process with an outdated listing may have created a superseded number.
     if (generations(directory).at(-1) !== next) {
-      rmSync(fileOf(directory, next), { force: true })
+      rmSync(buildPath(directory, next), { force: true })
       continue
     }
     for (const old of generations(directory).filter((generation) => generation < next - KEPT))
-      rmSync(fileOf(directory, old), { force: true })
+      rmSync(buildPath(directory, old), { force: true })
     return () => replace(directory, next, { ...own, free: true })
   }
 }
@@ -59,14 +59,14 @@ function generations(directory: string): number[] {
     .sort((left, right) => left - right)
 }
 
-function fileOf(directory: string, generation: number): string {
+function buildPath(directory: string, generation: number): string {
   return join(directory, `owner.${generation}`)
 }
 
 /** Reads an owner file; undefined if it was just removed, in which case the directory is read again. */
-function ownerOf(directory: string, generation: number): Owner | undefined {
+function readOwner(directory: string, generation: number): Owner | undefined {
   try {
-    const owner: unknown = JSON.parse(readFileSync(fileOf(directory, generation), 'utf8'))
+    const owner: unknown = JSON.parse(readFileSync(buildPath(directory, generation), 'utf8'))
     return isOwner(owner) ? owner : undefined
   } catch {
     return undefined
@@ -92,7 +92,7 @@ function isOwner(value: unknown): value is Owner {
 function create(directory: string, generation: number, owner: Owner): boolean {
   const draft = writeDraft(directory, owner)
   try {
-    linkSync(draft, fileOf(directory, generation))
+    linkSync(draft, buildPath(directory, generation))
     return true
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
@@ -103,7 +103,7 @@ function create(directory: string, generation: number, owner: Owner): boolean {
 }
 
 function replace(directory: string, generation: number, owner: Owner): void {
-  renameSync(writeDraft(directory, owner), fileOf(directory, generation))
+  renameSync(writeDraft(directory, owner), buildPath(directory, generation))
 }
 
 function writeDraft(directory: string, owner: Owner): string {

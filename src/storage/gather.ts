@@ -29,7 +29,7 @@ export function createGathering(engine: Database['engine'], run: RunBatch): Conn
     gathered.set(statement.name, batches)
     calls += 1
     // The caller declares the row type of its statement.
-    return (await batches({ element: textOf(element), line: line ?? `\n${calls}` })) as Row
+    return (await batches({ element: toText(element), line: line ?? `\n${calls}` })) as Row
   }
 }
 
@@ -38,7 +38,7 @@ export function gatherAlone(run: RunBatch): Connection['gather'] {
   let last: Promise<unknown> = Promise.resolve()
   return <Row>(statement: Statement, element: Gathered) => {
     const answer = last.then(async () => {
-      const [row] = await run(statement, `[${textOf(element)}]`)
+      const [row] = await run(statement, `[${toText(element)}]`)
       if (row === undefined) throw new Error(`${statement.name} returned no row`)
       return row as Row
     })
@@ -47,7 +47,7 @@ export function gatherAlone(run: RunBatch): Connection['gather'] {
   }
 }
 
-function textOf(element: Gathered): string {
+function toText(element: Gathered): string {
   return JSON.stringify(element, (_name, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   )

@@ -18,7 +18,7 @@ const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 const transactionControl = new Set(['begin', 'commit', 'rollback'])
 
 /** `end` waits for queued callers, then closes the instance. */
-export function sessionsOf(pglite: PGlite): SessionPool {
+export function createSessionPool(pglite: PGlite): SessionPool {
   const execute = createStatements(pglite, { ...pglite.parsers, ...parsers })
   let last = Promise.resolve()
   let turns = 0
@@ -28,18 +28,18 @@ export function sessionsOf(pglite: PGlite): SessionPool {
     last = new Promise((resolve) => {
       next = resolve
     })
-    const done = () => {
+    const endTurn = () => {
       turns -= 1
       next()
     }
     turns += 1
     // Uncontended callers need no timer.
-    if (turns > 1) await waitForTurn(before, done)
-    return done
+    if (turns > 1) await waitForTurn(before, endTurn)
+    return endTurn
   }
   return {
     acquire: async () => {
-      const done = await takeTurn()
+      const endTurn = await takeTurn()
       return {
         query: async <Row>(text: string, parameters: readonly unknown[]) => {
           const result = await (parameters.length === 0 && !transactionControl.has(text)
@@ -56,23 +56,23 @@ export function sessionsOf(pglite: PGlite): SessionPool {
             affected: changesRows(command) ? BigInt(result?.rowCount ?? 0) : undefined,
           }
         },
-        release: () => done(),
+        release: () => endTurn(),
       }
     },
     count: () => ({ busy: Math.min(turns, 1), idle: turns === 0 ? 1 : 0, waiting: Math.max(0, turns - 1) }),
     end: async () => {
-      const done = await takeTurn()
+      const endTurn = await takeTurn()
       try {
         if (!pglite.closed) await pglite.close()
       } finally {
-        done()
+        endTurn()
       }
     },
   }
 }
 
 /** Waits for a turn with a time limit. A caller that gives up passes its turn on when it comes. */
-async function waitForTurn(turn: Promise<void>, done: () => void): Promise<void> {
+async function waitForTurn(turn: Promise<void>, endTurn: () => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
@@ -84,7 +84,7 @@ async function waitForTurn(turn: Promise<void>, done: () => void): Promise<void>
   try {
     await Promise.race([turn, tooLate])
   } catch (error) {
-    void turn.then(done)
+    void turn.then(endTurn)
     throw error
   } finally {
     clearTimeout(timer)

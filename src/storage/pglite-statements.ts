@@ -38,7 +38,7 @@ export function createStatements(
     count += 1
     const name = `s${count}`
     const answers = await pglite.execProtocolStream(
-      joined([serialize.parse({ name, text }), serialize.describe({ type: 'S', name }), serialize.sync()]),
+      joinParts([serialize.parse({ name, text }), serialize.describe({ type: 'S', name }), serialize.sync()]),
       { syncToFs: false },
     )
     const rows = answers.find((answer) => answer.name === 'rowDescription')
@@ -55,7 +55,7 @@ export function createStatements(
     })
     try {
       const answers = await pglite.execProtocolStream(
-        joined([
+        joinParts([
           ...closing.splice(0),
           serialize.bind({ statement: name, values }),
           serialize.execute({}),
@@ -73,6 +73,6 @@ export function createStatements(
     pglite.runExclusive(() => execute(text, parameters))
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(parts)
 }

@@ -12,7 +12,7 @@ import { type ClusterEntry, clusterSnapshot } from './cluster-snapshot.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { sessionsOf } from './pglite-sessions.ts'
+import { createSessionPool } from './pglite-sessions.ts'
 import { createFreeSpaceCheck } from './require-free-space.ts'
 
 export interface PgliteOptions {
@@ -34,7 +34,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
       { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
       'embedded database opened',
     )
-    return databaseOnPool('pglite', sessionsOf(pglite))
+    return databaseOnPool('pglite', createSessionPool(pglite))
   }
   makePrivate(directory)
   const unlock = lockDirectory(directory, start)
@@ -47,7 +47,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
       { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
       'embedded database opened',
     )
-    const sessions = sessionsOf(pglite)
+    const sessions = createSessionPool(pglite)
     return databaseOnPool('pglite', {
       ...sessions,
       acquire: async () => {

@@ -97,14 +97,14 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
       try {
         const pool = current ?? (await search())
         try {
-          return watched(await pool.acquire(), () => leave(pool))
+          return watchSession(await pool.acquire(), () => leave(pool))
         } catch (error) {
           // A pool without a free session says nothing of its host.
           if (pool.count().busy >= (config.max ?? 1)) throw error
           // Refused before anything was sent: another host may accept it.
           leave(pool)
           const next = await search()
-          return watched(await next.acquire(), () => leave(next))
+          return watchSession(await next.acquire(), () => leave(next))
         }
       } catch (error) {
         throw asUnavailable(error)
@@ -118,7 +118,7 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
 }
 
 /** @param leave called when a statement shows that the host is lost or does not accept writes. */
-function watched(session: Session, leave: () => void): Session {
+function watchSession(session: Session, leave: () => void): Session {
   return {
     query: async (text, parameters, name) => {
       try {
@@ -138,7 +138,7 @@ function watched(session: Session, leave: () => void): Session {
  * prepared for a session: statements have no name, and a transaction sets its own limits. Limits of single statements are the
  * role's.
  */
-const throughPooler: SessionOf = (client) => {
+const throughPooler: OpenSession = (client) => {
   const session = sessionOn(client)
   return {
     ...session,
@@ -146,9 +146,9 @@ const throughPooler: SessionOf = (client) => {
   }
 }
 
-type SessionOf = (client: pg.PoolClient) => Session
+type OpenSession = (client: pg.PoolClient) => Session
 
-function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessionOn): SessionPool {
+function poolOn(url: string, config: pg.PoolConfig, openSession: OpenSession = sessionOn): SessionPool {
   const pool = new pg.Pool({
     ...config,
     connectionString: url,
@@ -168,7 +168,7 @@ function poolOn(url: string, config: pg.PoolConfig, sessionOf: SessionOf = sessi
   return {
     acquire: async () => {
       try {
-        return sessionOf(await pool.connect())
+        return openSession(await pool.connect())
       } catch (error) {
         throw asUnavailable(error)
       }

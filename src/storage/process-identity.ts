@@ -9,22 +9,22 @@ export interface ProcessIdentity {
 }
 
 export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, started: startOf(process.pid) ?? '' }
+  return { pid: process.pid, started: readStart(process.pid) ?? '' }
 }
 
 /** True if the same process is still running, or if in doubt: a live owner must never be considered dead. */
 export function isRunning({ pid, started }: ProcessIdentity): boolean {
   if (!answersSignals(pid)) return false
-  const current = startOf(pid)
+  const current = readStart(pid)
   if (current === undefined) return false
   return started === '' || current === '' || current === started
 }
 
 /** Boot and start time of a process; undefined if it has ended, empty if unavailable. */
-function startOf(pid: number): string | undefined {
-  const boot = contentOf('/proc/sys/kernel/random/boot_id')
+function readStart(pid: number): string | undefined {
+  const boot = readContent('/proc/sys/kernel/random/boot_id')
   if (boot === undefined) return startByPs(pid)
-  const stat = contentOf(`/proc/${pid}/stat`)
+  const stat = readContent(`/proc/${pid}/stat`)
   if (stat === undefined) return undefined
   // The second field, the command in parentheses, may contain spaces and parentheses. After it: state, …, start time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -55,7 +55,7 @@ function answersSignals(pid: number): boolean {
   }
 }
 
-function contentOf(path: string): string | undefined {
+function readContent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch {

@@ -25,7 +25,7 @@ const LOST =
 
 /** True if the session is lost: the server ended it, or its state is unknown. */
 export function isConnectionLost(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = findCode(error)
   if (code !== undefined)
     return SYSTEM_CODE.test(code) || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   return error instanceof Error && LOST.test(error.message)
@@ -33,17 +33,17 @@ export function isConnectionLost(error: unknown): boolean {
 
 /** True if the server is a standby, or was demoted: it accepts no writes. */
 export function isReadOnly(error: unknown): boolean {
-  return codeOf(error) === READ_ONLY_STATE
+  return findCode(error) === READ_ONLY_STATE
 }
 
 /** True if the server rolled back the transaction because of a concurrent one; it can be retried immediately. */
 export function isConflict(error: unknown): boolean {
-  return error instanceof Failure && CONFLICT_STATES.includes(codeOf(error.cause) ?? '')
+  return error instanceof Failure && CONFLICT_STATES.includes(findCode(error.cause) ?? '')
 }
 
 /** Converts retriable errors to Failure `provider_unavailable` with the cause; returns others unchanged. */
 export function asUnavailable(error: unknown): unknown {
-  const retriable = isConnectionLost(error) || RETRIABLE_STATES.has(codeOf(error) ?? '')
+  const retriable = isConnectionLost(error) || RETRIABLE_STATES.has(findCode(error) ?? '')
   if (!retriable) return error
   return new Failure(
     'provider_unavailable',
@@ -53,9 +53,9 @@ export function asUnavailable(error: unknown): unknown {
   )
 }
 
-function codeOf(error: unknown): string | undefined {
+function findCode(error: unknown): string | undefined {
   // A connection attempt to several addresses fails with one error per address.
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0])
+  if (error instanceof AggregateError && error.errors.length > 0) return findCode(error.errors[0])
   if (!(error instanceof Error) || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }

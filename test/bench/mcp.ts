@@ -12,7 +12,7 @@ import { mcpHandler } from '../../mcp/http.ts'
 import { scopes } from '../../policies/scopes.ts'
 import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { run } from '../../src/kernel/run.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
@@ -38,7 +38,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     })
     const { account } = await newPerson(database)
     const principal = keyOf(account, { scopes: Object.keys(scopes) })
-    const handle = mcpHandler(catalogueOf(tools, services.settings), services, {
+    const handle = mcpHandler(buildCatalogue(tools, services.settings), services, {
       seller: nothingForSale,
       ending: new AbortController().signal,
     })

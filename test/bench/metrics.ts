@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { VERSION } from '../../src/core/base/version.ts'
 import { createPrometheusMetrics } from '../../src/providers/metrics/prometheus.ts'
-import { observed } from '../../src/providers/observed.ts'
+import { observeProvider } from '../../src/providers/observe-provider.ts'
 import { noTracing } from '../../src/providers/tracing/port.ts'
 
 const ROUNDS = 200_000
@@ -11,7 +11,7 @@ const metrics = createPrometheusMetrics({ version: VERSION })
 const routes = Array.from({ length: 80 }, (_, at) => `/api/room-${at}/:id`)
 
 const provider = { ask: async () => 1 }
-const watched = observed(provider, 'bench', { metrics, tracing: noTracing })
+const watched = observeProvider(provider, 'bench', { metrics, tracing: noTracing })
 
 /** Microseconds a call, the best of five rounds. */
 async function micros(work: (at: number) => unknown): Promise<number> {

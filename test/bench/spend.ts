@@ -151,11 +151,13 @@ async function pgbench(url: string, { keys, connections, seconds }: Load): Promi
   const script = `\\set index random(1, ${keys})
 \\set high random(1, 9000000000000000000)
 \\set low random(1, 9000000000000000000)
-select * from spend_reserve('dec_' || lpad(to_hex(:high::bigint) || to_hex(:low::bigint), 26, '0'), 'acct_' || :index::text, 'key_' || :index::text,
-  1, 'hash', 'wallets.transfer', '{"category":"transfer","destination":"0xabc"}', '[]', 'USDC', 1000000, 1000000,
-  1000000000000, 1000000, '0xabc', null, false, false,
-  'acct_' || :index::text || U&'\\003abench\\003aavailable', 'acct_' || :index::text || U&'\\003abench\\003aheld',
-  'key_' || :index::text, to_hex(:high::bigint) || to_hex(:low::bigint), 'fingerprint', '20261120T120000Z');
+select * from operation_reserve(jsonb_build_array(jsonb_build_object('decision', 'dec_' || lpad(to_hex(:high::bigint) || to_hex(:low::bigint), 26, '0'),
+  'account', 'acct_' || :index::text, 'key', 'key_' || :index::text, 'policy_version', 1, 'policy_hash', 'hash', 'operation', 'wallets.transfer',
+  'facts', '{"category":"transfer","destination":"0xabc"}'::jsonb, 'violations', '[]'::jsonb, 'asset', 'USDC', 'units', 1000000,
+  'usd_micros', 1000000, 'daily_max', 1000000000000, 'daily_count', 1000000, 'counterparty', '0xabc', 'needs_approval', false, 'is_approved', false,
+  'source', 'acct_' || :index::text || U&'\\003abench\\003aavailable', 'held', 'acct_' || :index::text || U&'\\003abench\\003aheld',
+  'principal', 'key_' || :index::text, 'idempotency_key', to_hex(:high::bigint) || to_hex(:low::bigint), 'fingerprint', 'fingerprint',
+  'at', '20261120T120000Z')));
 `
   const directory = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
   try {

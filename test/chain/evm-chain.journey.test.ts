@@ -22,7 +22,7 @@ it.skipIf(!hasAnvil())('covers no card holds at a hand-over on a chain without c
       cardCover: 900_000_000n,
     }
     await chain.mint([{ token: 'USDC', to: await chain.walletAddress(wallet), units: 1_000_000n }])
-    expect(await chain.allowanceOf(wallet, 'cards')).toMatchObject({ onceMicros: 0n })
+    expect(await chain.readAllowance(wallet, 'cards')).toMatchObject({ onceMicros: 0n })
     const operation = {
       wallet,
       id: 'tx_1',
@@ -31,8 +31,11 @@ it.skipIf(!hasAnvil())('covers no card holds at a hand-over on a chain without c
       authorization: { kind: 'allowance', agentId: 'key_1' },
     } as const
     expect(await chain.submit(operation)).toMatchObject({ status: 'submitted' })
-    expect(await chain.executionOf(operation, 5_000)).toMatchObject({ status: 'executed', succeeded: true })
-    expect(await chain.allowanceOf(wallet, 'cards')).toMatchObject({ onceMicros: 0n })
+    expect(await chain.awaitExecution(operation, 5_000)).toMatchObject({
+      status: 'executed',
+      succeeded: true,
+    })
+    expect(await chain.readAllowance(wallet, 'cards')).toMatchObject({ onceMicros: 0n })
   } finally {
     await chain.close()
   }

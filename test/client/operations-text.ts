@@ -1,6 +1,6 @@
 /** The text of `src/client/operations.ts`, from the catalogue of a sandbox, which has every operation. */
 import { execFileSync } from 'node:child_process'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { clientText, type DescribedApi } from '../../src/server/http/openapi/client-text.ts'
 import { openApiDocument } from '../../src/server/http/openapi/document.ts'
 import { tools } from '../../tools/index.ts'
@@ -14,7 +14,7 @@ const provider = {
 
 export function operationsText(): string {
   // Only mode and origin of the settings reach the document, and only the names of the providers.
-  const document = openApiDocument(catalogueOf(tools, { mode: 'sandbox', guests: true }), {
+  const document = openApiDocument(buildCatalogue(tools, { mode: 'sandbox', guests: true }), {
     settings: { ...settings } as Parameters<typeof openApiDocument>[1]['settings'],
     identityProviders: new Map([
       ['google', provider],

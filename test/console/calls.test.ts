@@ -1,6 +1,6 @@
 /** Sentences about calls that agents ask for, with hostile names. */
 import { describe, expect, it } from 'vitest'
-import { describeCall, membersOf, sentenceOfCall } from '../../src/console/words/calls.ts'
+import { describeCall, listMembers, sentenceOfCall } from '../../src/console/words/calls.ts'
 import { plainText, shortText } from '../../src/console/words/plain-text.ts'
 
 const payee = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F'
@@ -60,7 +60,7 @@ describe('sentences about calls', () => {
     expect(words.length).toBeLessThan(100)
     expect(words).toMatch(/…a+END$/)
     expect([...shortText(merchant)]).toHaveLength(64)
-    expect(membersOf('cards.authorize', { merchant }, 'base')).toEqual([
+    expect(listMembers('cards.authorize', { merchant }, 'base')).toEqual([
       { label: 'Merchant', value: merchant, isGiven: true },
     ])
   })
@@ -68,14 +68,14 @@ describe('sentences about calls', () => {
 
 describe('what exactly would run', () => {
   it('lists every member, nested ones too, with the defaults of the operation', () => {
-    const members = membersOf('wallets.transfer', { destination: payee, amount: '3.5' }, 'base-sepolia')
+    const members = listMembers('wallets.transfer', { destination: payee, amount: '3.5' }, 'base-sepolia')
     expect(members).toEqual([
       { label: 'To', value: payee, isGiven: true },
       { label: 'Amount', value: '3.5', isGiven: true },
       { label: 'Currency', value: 'USDC', isGiven: false },
       { label: 'Chain', value: 'base-sepolia', isGiven: false },
     ])
-    const nested = membersOf('purchases.buy', { url: 'https://a.example', body: { tags: ['x', 'y'] } }, '')
+    const nested = listMembers('purchases.buy', { url: 'https://a.example', body: { tags: ['x', 'y'] } }, '')
     expect(nested.map(({ label, value }) => `${label}: ${value}`)).toEqual([
       'Address: https://a.example',
       'Body, tags, 1: x',

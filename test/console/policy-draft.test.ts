@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { spendPolicy } from '../../policies/policy.ts'
 import { policyPresets } from '../../policies/presets.ts'
 import {
-  draftOf,
+  deriveScopes,
   draftOfPreset,
   emptyDraft,
-  policyOf,
+  findProblems,
   presets,
-  problemsOf,
   readPolicy,
-  scopesOf,
+  toDraft,
+  toPolicy,
 } from '../../src/console/words/policy-draft.ts'
 
 const full = {
@@ -40,9 +40,9 @@ describe('drafts of policies', () => {
   it('edits every member and returns an unchanged policy as it was', () => {
     const policy = readPolicy(full)
     if (policy === null) throw new Error('There is a policy.')
-    expect(policyOf(draftOf(policy))).toEqual(full)
+    expect(toPolicy(toDraft(policy))).toEqual(full)
     expect(Object.keys(full).sort()).toEqual(Object.keys(spendPolicy.shape).sort())
-    expect(problemsOf(draftOf(policy))).toEqual({})
+    expect(findProblems(toDraft(policy))).toEqual({})
   })
 
   it('offers the presets of the pages where agents connect', () => {
@@ -53,30 +53,30 @@ describe('drafts of policies', () => {
     expect(presets).toEqual(known)
     for (const preset of presets) {
       const draft = draftOfPreset(preset)
-      expect(problemsOf(draft)).toEqual({})
-      expect(spendPolicy.safeParse(policyOf(draft)).success).toBe(true)
+      expect(findProblems(draft)).toEqual({})
+      expect(spendPolicy.safeParse(toPolicy(draft)).success).toBe(true)
     }
   })
 
   it('keeps members of a policy that it does not know', () => {
     const policy = readPolicy({ ...full, futureRule: { on: true } })
     if (policy === null) throw new Error('There is a policy.')
-    expect(policyOf(draftOf(policy), policy)).toMatchObject({ futureRule: { on: true } })
+    expect(toPolicy(toDraft(policy), policy)).toMatchObject({ futureRule: { on: true } })
   })
 
   it('keeps the seconds of moments that were not touched', () => {
     const moments = { notBefore: '2026-11-20T09:00:41.000Z', expiresAt: '2026-12-20T09:00:59.000Z' }
     const policy = readPolicy({ ...full, ...moments })
     if (policy === null) throw new Error('There is a policy.')
-    expect(policyOf(draftOf(policy), policy)).toMatchObject(moments)
-    expect(policyOf({ ...draftOf(policy), until: '' }, policy)).not.toHaveProperty('expiresAt')
+    expect(toPolicy(toDraft(policy), policy)).toMatchObject(moments)
+    expect(toPolicy({ ...toDraft(policy), until: '' }, policy)).not.toHaveProperty('expiresAt')
   })
 
   it('removes what was emptied', () => {
     const policy = readPolicy(full)
     if (policy === null) throw new Error('There is a policy.')
-    const draft = { ...draftOf(policy), weekly: '', above: '', payees: null, payeesNever: '', cooldown: '' }
-    const made = policyOf(draft, policy)
+    const draft = { ...toDraft(policy), weekly: '', above: '', payees: null, payeesNever: '', cooldown: '' }
+    const made = toPolicy(draft, policy)
     expect(made).not.toHaveProperty('weeklyBudget')
     expect(made).not.toHaveProperty('approval')
     expect(made).not.toHaveProperty('counterparties')
@@ -84,28 +84,28 @@ describe('drafts of policies', () => {
 
   it('says what is wrong in words, at its field', () => {
     const draft = draftOfPreset(presets[0])
-    expect(problemsOf({ ...draft, perTransaction: '30' })).toEqual({
+    expect(findProblems({ ...draft, perTransaction: '30' })).toEqual({
       perTransaction: 'More than the $20.00 a day. Lower it, or raise the day.',
     })
-    expect(problemsOf({ ...draft, daily: '200', weekly: '60', monthly: '' })).toEqual({
+    expect(findProblems({ ...draft, daily: '200', weekly: '60', monthly: '' })).toEqual({
       daily: 'More than the $60.00 a week. Lower it, or raise the week.',
     })
-    expect(problemsOf({ ...draft, daily: '1e3' }).daily).toBe('An amount such as 12.50.')
-    expect(problemsOf({ ...draft, above: '0' }).above).toBe('More than nothing.')
-    expect(problemsOf({ ...draft, payees: '0x12' }).payees).toContain('is no address')
-    expect(problemsOf({ ...draft, shopsNever: '79956' }).shopsNever).toContain('four digits')
-    expect(problemsOf({ ...draft, sellers: 'example.com' }).sellers).toContain('is no website')
-    expect(problemsOf({ ...draft, dailyCount: '2.5' }).dailyCount).toContain('whole number')
-    expect(problemsOf({ ...draft, from: '2026-12-02T00:00', until: '2026-12-01T00:00' }).until).toContain(
+    expect(findProblems({ ...draft, daily: '1e3' }).daily).toBe('An amount such as 12.50.')
+    expect(findProblems({ ...draft, above: '0' }).above).toBe('More than nothing.')
+    expect(findProblems({ ...draft, payees: '0x12' }).payees).toContain('is no address')
+    expect(findProblems({ ...draft, shopsNever: '79956' }).shopsNever).toContain('four digits')
+    expect(findProblems({ ...draft, sellers: 'example.com' }).sellers).toContain('is no website')
+    expect(findProblems({ ...draft, dailyCount: '2.5' }).dailyCount).toContain('whole number')
+    expect(findProblems({ ...draft, from: '2026-12-02T00:00', until: '2026-12-01T00:00' }).until).toContain(
       'ends',
     )
-    expect(problemsOf({ ...draft, categories: [] }).categories).toContain('Tick')
-    expect(Object.keys(problemsOf(emptyDraft)).sort()).toEqual(['categories', 'daily', 'perTransaction'])
+    expect(findProblems({ ...draft, categories: [] }).categories).toContain('Tick')
+    expect(Object.keys(findProblems(emptyDraft)).sort()).toEqual(['categories', 'daily', 'perTransaction'])
   })
 
   it('asks for the scopes that the ways of paying need, and no others', () => {
-    expect(scopesOf([])).toEqual(['wallets:read', 'events:read'])
-    expect(scopesOf(['transfer', 'x402'])).toEqual([
+    expect(deriveScopes([])).toEqual(['wallets:read', 'events:read'])
+    expect(deriveScopes(['transfer', 'x402'])).toEqual([
       'wallets:read',
       'events:read',
       'wallets:transfer',

@@ -1,6 +1,6 @@
 /** From where the address of a gateway can be reached. */
 import { describe, expect, it } from 'vitest'
-import { reachOf } from '../../src/console/words/reach.ts'
+import { findReach } from '../../src/console/words/reach.ts'
 
 describe('the reach of a gateway', () => {
   it.each([
@@ -23,6 +23,6 @@ describe('the reach of a gateway', () => {
     ['https://bursar.example', 'anywhere'],
     ['https://[2001:db8::1]', 'anywhere'],
   ] as const)('of %s is %s', (origin, reach) => {
-    expect(reachOf(origin)).toBe(reach)
+    expect(findReach(origin)).toBe(reach)
   })
 })

@@ -20,7 +20,7 @@ const authorizationAbi = parseAbi([
 /** Declares this part of the suite. @param chain returns the chain once the suite has opened it. */
 export function testAuthorizations(chain: () => Chain): void {
   const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
-  const balanceOf = (address: Address) => chain().balanceOf('USDC', address)
+  const balanceOf = (address: Address) => chain().readBalance('USDC', address)
 
   it('distinguishes a canceled authorization from a used one', async ({ skip }) => {
     skip(chain().rpcUrl === null, 'the simulated chain has no cancellation')

@@ -87,7 +87,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     const payment = paymentOf(wallet, to, 7n)
     const authorization = passkey.sign(chainOf().operationOf(payment).hash)
     expect(await send({ ...payment, authorization })).toMatchObject(confirmed)
-    expect(await chainOf().balanceOf('USDC', to)).toBe(7n)
+    expect(await chainOf().readBalance('USDC', to)).toBe(7n)
     const names = (await chainOf().modules(wallet)).map(({ name, status }) => `${name} ${status}`)
     expect(names.sort()).toEqual(['AgentAllowance active', 'Safe4337Module active'])
   })
@@ -119,9 +119,9 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
           ),
         },
       ]
-      const before = await chainOf().balanceOf('USDC', await chainOf().walletAddress(wallet))
+      const before = await chainOf().readBalance('USDC', await chainOf().walletAddress(wallet))
       for (const attempt of attempts) expect(await send(attempt)).toMatchObject(rejected)
-      expect(await chainOf().balanceOf('USDC', await chainOf().walletAddress(wallet))).toBe(before)
+      expect(await chainOf().readBalance('USDC', await chainOf().walletAddress(wallet))).toBe(before)
     },
   )
 
@@ -146,7 +146,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
         rejected,
       )
     }
-    expect(await chainOf().balanceOf('USDC', await chainOf().walletAddress(theirs))).toBe(97n)
+    expect(await chainOf().readBalance('USDC', await chainOf().walletAddress(theirs))).toBe(97n)
   })
 
   it('lets agents spend from an owner’s wallet up to its daily allowance, and no more', async () => {
@@ -170,14 +170,14 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await send({ ...grant, authorization })).toMatchObject(confirmed)
     expect(await byAgent('key_2', 1_500_000_000n)).toMatchObject(confirmed)
     expect(await byAgent('key_2', 1n)).toMatchObject(rejected)
-    expect(await chainOf().allowanceOf(wallet, 'key_2')).toEqual({
+    expect(await chainOf().readAllowance(wallet, 'key_2')).toEqual({
       dailyMicros: 1_500_000_000n,
       spentMicros: 1_500_000_000n,
       onceMicros: 0n,
       isOwn: true,
     })
-    expect(await chainOf().allowanceOf(wallet, 'key_1')).toMatchObject({ isOwn: false })
-    expect(await chainOf().allowanceOf(walletOf(wallet.accountId), 'key_1')).toBeNull()
+    expect(await chainOf().readAllowance(wallet, 'key_1')).toMatchObject({ isOwn: false })
+    expect(await chainOf().readAllowance(walletOf(wallet.accountId), 'key_1')).toBeNull()
   })
 
   it('lets cards spend from a separate allowance, which agents do not use up', async () => {
@@ -191,7 +191,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await by('key_2', 1n)).toMatchObject(rejected)
     expect(await by('cards', 400_000_001n)).toMatchObject(rejected)
     expect(await by('cards', 400_000_000n)).toMatchObject(confirmed)
-    expect(await chainOf().allowanceOf(wallet, 'cards')).toEqual({
+    expect(await chainOf().readAllowance(wallet, 'cards')).toEqual({
       dailyMicros: 1_000_000_000n,
       spentMicros: 1_000_000_000n,
       onceMicros: 0n,
@@ -213,17 +213,17 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
       }
       const first = { dailyMicros: 1_000_000_000n, spentMicros: 0n, onceMicros: 900_000_000n, isOwn: true }
       // The allowance that the hand-over will set is reported before it is on chain.
-      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual(first)
+      expect(await chainOf().readAllowance(theirs, 'cards')).toEqual(first)
       const byCards = (units: bigint) =>
         send({
           ...paymentOf(theirs, newAddress(), units),
           authorization: { kind: 'allowance', agentId: 'cards' },
         })
       expect(await byCards(700_000_000n)).toMatchObject(confirmed)
-      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual({ ...first, onceMicros: 200_000_000n })
+      expect(await chainOf().readAllowance(theirs, 'cards')).toEqual({ ...first, onceMicros: 200_000_000n })
       expect(await byCards(1_200_000_001n)).toMatchObject(rejected)
       expect(await byCards(300_000_000n)).toMatchObject(confirmed)
-      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual({
+      expect(await chainOf().readAllowance(theirs, 'cards')).toEqual({
         ...first,
         spentMicros: 100_000_000n,
         onceMicros: 0n,

@@ -81,7 +81,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
           expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
         }),
       )
-      expect(await chains[0]?.balanceOf('USDC', to)).toBe(15n)
+      expect(await chains[0]?.readBalance('USDC', to)).toBe(15n)
     })
 
     it('executes an id once although another gateway submitted it, and reports its outcome', async () => {
@@ -93,7 +93,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const outcome = await operationOutcome(one, transfer, 5_000)
       expect(await other.submit(transfer)).toEqual(first)
       expect(await operationOutcome(other, transfer, 5_000)).toEqual(outcome)
-      expect(await one.balanceOf('USDC', to)).toBe(10n)
+      expect(await one.readBalance('USDC', to)).toBe(10n)
     })
 
     it('executes an id once although two gateways submit it concurrently', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         )
         expect(outcomes.map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
       }
-      expect(await one.balanceOf('USDC', to)).toBe(10n)
+      expect(await one.readBalance('USDC', to)).toBe(10n)
     })
 
     it('detects that the node restarted empty, and restores it before anything else', async () => {
@@ -121,7 +121,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await first.stop()
       const second = await spawnAnvil(binary ?? '', first.port, 10_000)
       onTestFinished(() => second.stop())
-      await expect.poll(() => chain.balanceOf('USDC', holder).catch(() => 0n), { timeout: 10_000 }).toBe(42n)
+      await expect
+        .poll(() => chain.readBalance('USDC', holder).catch(() => 0n), { timeout: 10_000 })
+        .toBe(42n)
     })
   })
 
@@ -168,7 +170,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         expect(outcome).toMatchObject({ status: 'confirmed' })
         expect(await chain.submit(transfer)).toEqual(submission)
       }
-      expect(await chain.balanceOf('USDC', to)).toBe(6n)
+      expect(await chain.readBalance('USDC', to)).toBe(6n)
       expect(await chain.submit(transferOf('acct_public', to, 1n))).toMatchObject({
         status: 'refused',
       })
@@ -192,7 +194,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       onTestFinished(() => later.close())
       expect(await operationOutcome(later, transfer, 0)).toEqual(outcome)
       expect(await later.submit(transfer)).toMatchObject({ status: 'submitted' })
-      expect(await later.balanceOf('USDC', to)).toBe(5n)
+      expect(await later.readBalance('USDC', to)).toBe(5n)
     })
 
     it('is refused with a list of everything that is missing', async () => {
@@ -234,7 +236,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await sleep(20)
 
       // A call during the outage waits, and sees the restored state.
-      expect(await chain.balanceOf('USDC', wallet)).toBe(500n)
+      expect(await chain.readBalance('USDC', wallet)).toBe(500n)
       expect(resets).toBe(1)
       expect(chain.rpcUrl).toBe(url)
       expect(await chain.walletAddress(walletOf(accountId))).toBe(wallet)
@@ -242,11 +244,11 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const transfer = transferOf(accountId, to, 2n)
       expect(await chain.submit(transfer)).toMatchObject({ status: 'submitted' })
       expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
-      expect(await chain.balanceOf('USDC', to)).toBe(2n)
+      expect(await chain.readBalance('USDC', to)).toBe(2n)
 
       process.kill(pids[1] ?? 0, 'SIGKILL')
       await expect.poll(() => resets, { timeout: 5_000 }).toBe(2)
-      expect(await chain.balanceOf('USDC', wallet)).toBe(500n)
+      expect(await chain.readBalance('USDC', wallet)).toBe(500n)
     })
 
     it('refuses calls as unavailable if it does not return in time', async () => {

@@ -61,7 +61,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     })
     afterAll(() => chain?.close())
 
-    const balanceOf = (address: Address) => chain.balanceOf('USDC', address)
+    const balanceOf = (address: Address) => chain.readBalance('USDC', address)
     const send = async (transfer: AuthorizedOperation) => {
       const submission = await chain.submit(transfer)
       return submission.status === 'refused' ? submission : operationOutcome(chain, transfer, WAIT_MS)
@@ -93,7 +93,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const minted = await Promise.all(addresses.map(balanceOf))
       expect(minted.every((units) => units === 5n)).toBe(true)
       for (const token of ['USDT', 'EURC', 'PYUSD'] as const)
-        expect(await chain.balanceOf(token, last)).toBe(7n)
+        expect(await chain.readBalance(token, last)).toBe(7n)
       expect(await balanceOf(last)).toBe(0n)
     })
 
@@ -124,14 +124,14 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const wallet = await chain.walletAddress(walletOf(accountId))
       const to: Address = '0x00000000000000000000000000000000000ABCdE'
       for (const token of ['USDT', 'EURC', 'PYUSD'] as const) {
-        const before = await chain.balanceOf(token, to)
+        const before = await chain.readBalance(token, to)
         await chain.mint([{ token, to: wallet, units: 9n }])
         const transfer = {
           ...transferOf(accountId, to, 9n),
           call: { kind: 'transfer', token, to, units: 9n },
         } as const
         expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
-        expect(await chain.balanceOf(token, to)).toBe(before + 9n)
+        expect(await chain.readBalance(token, to)).toBe(before + 9n)
       }
     })
 

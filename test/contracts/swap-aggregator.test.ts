@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type SwapChain, type SwapToken, swapTokenOf } from '../../src/core/money/swap-tokens.ts'
+import { findSwapToken, type SwapChain, type SwapToken } from '../../src/core/money/swap-tokens.ts'
 import { createAcross } from '../../src/providers/swap-aggregator/across.ts'
 import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
 import type { SwapAggregator, SwapRequest } from '../../src/providers/swap-aggregator/port.ts'
@@ -14,7 +14,7 @@ import { createZeroEx } from '../../src/providers/swap-aggregator/zeroex.ts'
 
 const sender = `0x${'1'.repeat(40)}`
 function token(chain: SwapChain, symbol: string): SwapToken {
-  const found = swapTokenOf(chain, symbol)
+  const found = findSwapToken(chain, symbol)
   if (found === undefined) throw new Error(`${symbol} is not on ${chain}`)
   return found
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/core/base/clock.ts'
 import { newId } from '../../src/core/base/ids.ts'
 import { silentLog as log } from '../../src/core/base/log.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { swapTokenOf } from '../../src/core/money/swap-tokens.ts'
+import { findSwapToken } from '../../src/core/money/swap-tokens.ts'
 import { createBridgeBanking } from '../../src/providers/banking/bridge.ts'
 import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
 import { createLithicProcessor } from '../../src/providers/card-processor/lithic.ts'
@@ -78,7 +78,7 @@ const applicant = {
 }
 
 const quoteOf = ({ quote }: SwapAggregator) => {
-  const [from, to] = [swapTokenOf('base', 'USDC'), swapTokenOf('arbitrum', 'USDT')]
+  const [from, to] = [findSwapToken('base', 'USDC'), findSwapToken('arbitrum', 'USDT')]
   if (from === undefined || to === undefined) throw new Error('unknown tokens')
   const request = { from, to, amountIn: 100_000_000n, slippageBps: 50, sender: address }
   return quote(request, AbortSignal.timeout(2_000))

@@ -383,7 +383,7 @@ describe.skipIf(!hasAnvil())('a sandbox on Arbitrum Sepolia', () => {
     const url = `${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=100`
     expect(await (await fetch(url)).json()).toMatchObject({ x402Version: 1, accepts: [] })
     expect((await customer.v2(url)).status).toBe(200)
-    expect(await chain.balanceOf('USDC', customer.address)).toBe(990_000n)
+    expect(await chain.readBalance('USDC', customer.address)).toBe(990_000n)
     await chain.close()
   })
 })

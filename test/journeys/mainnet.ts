@@ -11,9 +11,9 @@ import { createLanes } from '../../src/chain/relay/lanes.ts'
 import { createNodeClient, localNodeOptions, type NodeClient } from '../../src/chain/rpc/client.ts'
 import { placeCode } from '../../src/chain/rpc/development-node.ts'
 import {
-  addressesOf,
   canonicalContracts,
-  issuedTokensOn,
+  listIssuedTokens,
+  mapAddresses,
   ownContracts,
 } from '../../src/chain/rpc/networks.ts'
 import type { ChainName } from '../../src/core/money/chains.ts'
@@ -44,8 +44,8 @@ export async function startMainnet(
   ])
   const client = createNodeClient(localNodeOptions(name, anvil.url))
   const request = (method: string, params: readonly unknown[]) => client.transport.request({ method, params })
-  const tokens = issuedTokensOn(name)
-  const addresses = addressesOf(tokens)
+  const tokens = listIssuedTokens(name)
+  const addresses = mapAddresses(tokens)
   const relayer = createLanes(client, keccak256(stringToHex(anvil.url)), Object.values(addresses))
   const deployed = await deployMissing(client, relayer, tokens)
   for (const [contract, address] of Object.entries(canonicalContracts)) {

@@ -84,7 +84,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     await customer[generation](`${origins()[0]}${query}`)
     return {
       send: (origin = '') => requestJson(origin, 'GET', query, { headers: payment }),
-      spent: async () => 30_000n - (await chain.balanceOf('USDC', customer.address)),
+      spent: async () => 30_000n - (await chain.readBalance('USDC', customer.address)),
     }
   }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Principal } from '../../src/core/base/principal.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf, type Services } from '../../src/kernel/context.ts'
+import { requireCaller, type Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
@@ -269,6 +269,6 @@ const plain = {
 
 describe('callerOf', () => {
   it('rejects a caller without an account', () => {
-    expect(() => callerOf({ principal: { kind: 'public' } })).toThrow(Failure)
+    expect(() => requireCaller({ principal: { kind: 'public' } })).toThrow(Failure)
   })
 })

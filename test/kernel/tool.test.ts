@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseJson } from '../../src/core/base/json.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalAmount } from '../../src/core/money/money.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { defineTool, type Tool } from '../../src/kernel/tool.ts'
 import { tools } from '../../tools/index.ts'
 
@@ -163,7 +163,7 @@ const required = z.object({
 const withExample = tools.filter((tool) => tool.example !== undefined)
 
 describe('the catalogue', () => {
-  const catalogue = catalogueOf([...tools, keep], { mode: 'sandbox', guests: true })
+  const catalogue = buildCatalogue([...tools, keep], { mode: 'sandbox', guests: true })
 
   it('lists exactly the required members of a tool', () => {
     const [entry] = catalogue.slice(-1)
@@ -194,7 +194,7 @@ describe('the catalogue', () => {
     },
   )
 
-  /** Contract section 1: these bodies ignore unknown members. */
+  /** These bodies ignore unknown members. */
   const ignoring: readonly string[] = ['compliance.kyc', 'compliance.travel_rule']
 
   it.each(tools.map((tool) => [tool.name, tool] as const))(
@@ -218,6 +218,8 @@ describe('the catalogue', () => {
       run,
     })
     const production = { mode: 'production', guests: false } as const
-    expect(catalogueOf([keep, sandboxOnly], production).map(({ tool }) => tool.name)).toEqual(['notes.keep'])
+    expect(buildCatalogue([keep, sandboxOnly], production).map(({ tool }) => tool.name)).toEqual([
+      'notes.keep',
+    ])
   })
 })

@@ -1,7 +1,7 @@
 /** A paused key buys nothing, with its own money or its owner's; a purchase paid by the owner is not charged again. */
 import { expect, it } from 'vitest'
 import { createOffer } from '../../mcp/offer.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
@@ -16,7 +16,7 @@ onBothEngines('a key with a payment of its own', (database) => {
       sales += 1
       return { status: 'payment_required' as const, v1: '{}', v2: '{"x402Version":2}' }
     }
-    const offer = createOffer(catalogueOf(tools, services.settings), services, {
+    const offer = createOffer(buildCatalogue(tools, services.settings), services, {
       sell,
       recall: async () => null,
     })

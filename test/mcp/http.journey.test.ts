@@ -3,7 +3,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { mcpHandler } from '../../mcp/http.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { schemaErrors } from '../json-schema.ts'
@@ -253,7 +253,7 @@ onBothEngines('the hosts of /mcp', (database) => {
     const services = await servicesOn(database())
     const statusFor = async (origin: string, host: string) => {
       const handle = mcpHandler(
-        catalogueOf(tools, services.settings),
+        buildCatalogue(tools, services.settings),
         { ...services, settings: { ...services.settings, origin } },
         { seller: nothingForSale, ending: new AbortController().signal },
       )

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { toListedTool } from '../../mcp/listed-tool.ts'
 import { createToolTerms } from '../../mcp/tool-terms.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 
-const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const inToolTerms = createToolTerms(catalogue)
 
 describe('routes in hints and descriptions over MCP', () => {

@@ -17,7 +17,7 @@ onBothEngines('calls of a key that wait for its owner', (database) => {
     })
     const given = new AbortController()
     const wait = (key: ReturnType<typeof keyOf>, at: number) =>
-      approvals.decided(
+      approvals.awaitDecision(
         callerOf(key),
         { id: `appr_${at}`, message: '', url: '' },
         { withinMs: 60_000, signal: given.signal },

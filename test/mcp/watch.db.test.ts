@@ -1,7 +1,7 @@
 /** The stream of a session: its notifications, and its end. */
 import { expect, it } from 'vitest'
 import { mcpHandler } from '../../mcp/http.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { insertKey } from '../../src/people/identity/store.ts'
 import { openMcpSession } from '../../src/people/mcp-sessions/sessions.ts'
 import { tools } from '../../tools/index.ts'
@@ -14,7 +14,7 @@ onBothEngines('the stream of an MCP session', (database) => {
     const principal = keyOf(account, { scopes: ['wallets:read'] })
     await insertKey(database(), account.id, { ...principal.key, secretHash: null })
     const services = await servicesOn(database())
-    const handle = mcpHandler(catalogueOf(tools, services.settings), services, {
+    const handle = mcpHandler(buildCatalogue(tools, services.settings), services, {
       seller: nothingForSale,
       ending: ending.signal,
     })

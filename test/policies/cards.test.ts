@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cardChannels, refusalOf } from '../../policies/cards/controls.ts'
+import { cardChannels, findControlRefusal } from '../../policies/cards/controls.ts'
 import { type LoosenableControls, loosenedControls } from '../../policies/cards/loosening.ts'
 
 const open: LoosenableControls = {
@@ -40,30 +40,38 @@ describe('card controls', () => {
 
   it('decline unknown values that a control depends on', () => {
     const purchase = { channel: 'ecommerce', mcc: '5411', units: 1n } as const
-    expect(refusalOf(open, { ...purchase, channel: null, mcc: null })).toBeNull()
-    expect(refusalOf({ ...open, channels: ['ecommerce'] }, { ...purchase, channel: null })).toBe(
+    expect(findControlRefusal(open, { ...purchase, channel: null, mcc: null })).toBeNull()
+    expect(findControlRefusal({ ...open, channels: ['ecommerce'] }, { ...purchase, channel: null })).toBe(
       'channel_off',
     )
-    expect(refusalOf({ ...open, channels: [] }, { ...purchase, channel: 'chip' })).toBeNull()
-    expect(refusalOf({ ...open, mccDeny: ['7995'] }, { ...purchase, mcc: null })).toBe('merchant_denied')
-    expect(refusalOf({ ...open, mccAllow: ['5411'] }, { ...purchase, mcc: null })).toBe('merchant_denied')
-    expect(refusalOf({ ...open, mccAllow: ['5411'], mccDeny: ['5411'] }, purchase)).toBe('merchant_denied')
-    expect(refusalOf({ ...open, purchaseMax: 1n }, purchase)).toBeNull()
-    expect(refusalOf({ ...open, purchaseMax: 1n }, { ...purchase, units: 2n })).toBe('purchase_limit')
+    expect(findControlRefusal({ ...open, channels: [] }, { ...purchase, channel: 'chip' })).toBeNull()
+    expect(findControlRefusal({ ...open, mccDeny: ['7995'] }, { ...purchase, mcc: null })).toBe(
+      'merchant_denied',
+    )
+    expect(findControlRefusal({ ...open, mccAllow: ['5411'] }, { ...purchase, mcc: null })).toBe(
+      'merchant_denied',
+    )
+    expect(findControlRefusal({ ...open, mccAllow: ['5411'], mccDeny: ['5411'] }, purchase)).toBe(
+      'merchant_denied',
+    )
+    expect(findControlRefusal({ ...open, purchaseMax: 1n }, purchase)).toBeNull()
+    expect(findControlRefusal({ ...open, purchaseMax: 1n }, { ...purchase, units: 2n })).toBe(
+      'purchase_limit',
+    )
   })
 
   it('decline everything on a frozen or canceled card, with that reason', () => {
     const purchase = { channel: 'chip', mcc: '5411', units: 1n } as const
-    expect(refusalOf({ ...open, status: 'frozen' }, purchase)).toBe('card_frozen')
-    expect(refusalOf({ ...open, status: 'canceled' }, purchase)).toBe('card_canceled')
-    expect(refusalOf(open, purchase)).toBeNull()
+    expect(findControlRefusal({ ...open, status: 'frozen' }, purchase)).toBe('card_frozen')
+    expect(findControlRefusal({ ...open, status: 'canceled' }, purchase)).toBe('card_canceled')
+    expect(findControlRefusal(open, purchase)).toBeNull()
   })
 
   it('decline each disabled channel, and nothing else', () => {
     for (const off of cardChannels) {
       const card = { ...open, channels: cardChannels.filter((channel) => channel !== off) }
       const refused = cardChannels.filter(
-        (channel) => refusalOf(card, { channel, mcc: null, units: 1n }) !== null,
+        (channel) => findControlRefusal(card, { channel, mcc: null, units: 1n }) !== null,
       )
       expect(refused).toEqual([off])
     }
@@ -72,7 +80,7 @@ describe('card controls', () => {
 
   it('decline merchants that are denied or not allowed', () => {
     const refusal = (card: Partial<LoosenableControls>, mcc: string) =>
-      refusalOf({ ...open, ...card }, { channel: 'atm', mcc, units: 1n })
+      findControlRefusal({ ...open, ...card }, { channel: 'atm', mcc, units: 1n })
     expect(refusal({ mccAllow: ['5411', '5812'] }, '5812')).toBeNull()
     expect(refusal({ mccAllow: ['5411', '5812'] }, '7995')).toBe('merchant_denied')
     expect(refusal({ mccDeny: ['5411', '5812'] }, '5812')).toBe('merchant_denied')

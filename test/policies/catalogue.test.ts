@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { rateClasses, rateLimitOf } from '../../policies/rate-classes.ts'
+import { parseRateLimit, rateClasses } from '../../policies/rate-classes.ts'
 import { isScope, moneyScopes, needsPolicy, scopes } from '../../policies/scopes.ts'
 
 describe('scopes', () => {
@@ -49,9 +49,9 @@ describe('rate classes', () => {
   })
 
   it('are parsed from count/seconds only', () => {
-    expect(rateLimitOf('150/60')).toEqual({ count: 150, seconds: 60 })
-    expect(rateLimitOf(' 1/9999999 ')).toEqual({ count: 1, seconds: 9_999_999 })
-    expect(rateLimitOf('9999999/1')).toEqual({ count: 9_999_999, seconds: 1 })
+    expect(parseRateLimit('150/60')).toEqual({ count: 150, seconds: 60 })
+    expect(parseRateLimit(' 1/9999999 ')).toEqual({ count: 1, seconds: 9_999_999 })
+    expect(parseRateLimit('9999999/1')).toEqual({ count: 9_999_999, seconds: 1 })
     for (const text of [
       '1/99999999',
       '01/1',
@@ -70,6 +70,6 @@ describe('rate classes', () => {
       '150/60/1',
       '99999999/1',
     ])
-      expect(rateLimitOf(text)).toBeUndefined()
+      expect(parseRateLimit(text)).toBeUndefined()
   })
 })

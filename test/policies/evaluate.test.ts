@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { verdictOf } from '../../policies/decision.ts'
+import { toVerdict } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import type { SpendFacts } from '../../policies/spend.ts'
@@ -32,7 +32,7 @@ const uncounted = { used: null, remaining: null, resetsAt: null }
 describe('evaluate', () => {
   it('allows a spend that satisfies every rule', () => {
     expect(evaluate(policyWith({}), spendWith({ usdMicros: 50_000_000n }), now)).toEqual([])
-    expect(verdictOf([])).toEqual({ allowed: true, violations: [] })
+    expect(toVerdict([])).toEqual({ allowed: true, violations: [] })
   })
 
   it('denies a spend over the cap, and an unpriced one', () => {
@@ -138,6 +138,6 @@ describe('evaluate', () => {
       'counterparty',
       'expired',
     ])
-    expect(verdictOf(violations).allowed).toBe(false)
+    expect(toVerdict(violations).allowed).toBe(false)
   })
 })

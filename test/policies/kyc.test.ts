@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { birthDateError, defaultKycLimits, kycLevels, missingOf, neededLevel } from '../../policies/kyc.ts'
+import { birthDateError, defaultKycLimits, findMissing, kycLevels, neededLevel } from '../../policies/kyc.ts'
 
 describe('identity levels', () => {
   it.each([
@@ -30,10 +30,10 @@ describe('identity levels', () => {
   })
 
   it('require personal data from basic on', () => {
-    expect(missingOf('basic', new Set())).toEqual(
+    expect(findMissing('basic', new Set())).toEqual(
       ['firstName', 'lastName', 'dateOfBirth', 'country', 'address'].map((member) => `applicant.${member}`),
     )
-    expect(missingOf('full', new Set())).toEqual([...missingOf('basic', new Set()), 'documents'])
+    expect(findMissing('full', new Set())).toEqual([...findMissing('basic', new Set()), 'documents'])
   })
 
   it('name a sufficient level, and no lower one suffices', () => {
@@ -51,9 +51,9 @@ describe('identity levels', () => {
 
   it('require documents from full on', () => {
     const given = new Set(['firstName', 'lastName', 'dateOfBirth', 'country'])
-    expect(missingOf('basic', given)).toEqual(['applicant.address'])
-    expect(missingOf('full', given)).toEqual(['applicant.address', 'documents'])
-    expect(missingOf('full', new Set([...given, 'address', 'documents']))).toEqual([])
+    expect(findMissing('basic', given)).toEqual(['applicant.address'])
+    expect(findMissing('full', given)).toEqual(['applicant.address', 'documents'])
+    expect(findMissing('full', new Set([...given, 'address', 'documents']))).toEqual([])
   })
 })
 

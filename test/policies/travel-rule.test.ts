@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { thresholdsOf } from '../../policies/aml/limits.ts'
+import { parseThresholds } from '../../policies/aml/limits.ts'
 import { defaultThresholds, judgeTravelRule, type TravelRuleValue } from '../../policies/travel-rule.ts'
 
 const whole = (amount: number) => BigInt(amount) * 1_000_000n
@@ -46,7 +46,7 @@ describe('the Travel Rule', () => {
   })
 
   it('prefers a country’s own threshold to the Union’s and to the default', () => {
-    const thresholds = thresholdsOf('DE:500,GB:0,default:2000') ?? new Map()
+    const thresholds = parseThresholds('DE:500,GB:0,default:2000') ?? new Map()
     expect(
       ['DE', 'FR', 'GB', null].map((country) => judge(country, undefined, thresholds).threshold.micros),
     ).toEqual([whole(500), 0n, 0n, whole(2_000)])

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { dividendsBetween } from '../../src/providers/broker/sandbox-dividends.ts'
 import { createFeed } from '../../src/providers/broker/sandbox-feed.ts'
 import { instruments } from '../../src/providers/broker/sandbox-instruments.ts'
-import { lastTraded, sessionOf } from '../../src/providers/broker/sandbox-sessions.ts'
+import { findSession, lastTraded } from '../../src/providers/broker/sandbox-sessions.ts'
 
 const day = 86_400_000
 const at = (text: string) => new Date(text)
@@ -47,7 +47,7 @@ describe('the sandbox’s feed', () => {
 describe('the sandbox’s sessions', () => {
   it('are UTC days if the market never closes', () => {
     const now = at('2026-11-21T23:59:59.999Z')
-    expect(sessionOf('always', now)).toEqual({
+    expect(findSession('always', now)).toEqual({
       opensAt: at('2026-11-21T00:00:00Z'),
       closesAt: at('2026-11-22T00:00:00Z'),
     })
@@ -82,7 +82,7 @@ describe('the sandbox’s sessions', () => {
     ],
     ['New Year', '2026-12-31T22:00:00Z', '2027-01-04T14:30:00Z', '2027-01-04T21:00:00Z'],
   ])('are New York’s: %s', (_name, now, opensAt, closesAt) => {
-    expect(sessionOf('nyse', at(now))).toEqual({ opensAt: at(opensAt), closesAt: at(closesAt) })
+    expect(findSession('nyse', at(now))).toEqual({ opensAt: at(opensAt), closesAt: at(closesAt) })
   })
 
   it('keep the closing price while the market is closed', () => {

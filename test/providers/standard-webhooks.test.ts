@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { webhookSecretsOf } from '../../src/core/config/cards.ts'
+import { listWebhookSecrets } from '../../src/core/config/cards.ts'
 import { signWebhook, verifyWebhook } from '../../src/providers/standard-webhooks.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -68,11 +68,11 @@ describe('a standard webhook', () => {
       eventsSecret: null,
       previous: { secret, rotatedAt: at },
     }
-    const secretsAt = webhookSecretsOf(cards, null)
+    const secretsAt = listWebhookSecrets(cards, null)
     const hour = 3_600_000
     expect(secretsAt(new Date(at.getTime() + 24 * hour))).toEqual([other, secret])
     expect(secretsAt(new Date(at.getTime() + 24 * hour + 1))).toEqual([other])
-    expect(webhookSecretsOf({ ...cards, webhookSecret: null, previous: null }, 'sandbox')(at)).toEqual([
+    expect(listWebhookSecrets({ ...cards, webhookSecret: null, previous: null }, 'sandbox')(at)).toEqual([
       'sandbox',
     ])
   })

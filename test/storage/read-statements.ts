@@ -1,6 +1,5 @@
 /** The raw statements of the program, read from its source: most are private to their file. */
 import { readFileSync } from 'node:fs'
-import { parameterNames } from '../../src/books/spending/reserve-parameters.ts'
 import type { Statement } from '../../src/storage/database.ts'
 import { filesBelow } from '../files.ts'
 
@@ -9,13 +8,6 @@ const LITERAL = '`[^`]*`|\'(?:[^\'\\\\]|\\\\.)*\'|"[^"]*"'
 /** A statement's two members, with comments between them. The text is a literal or a constant's name. */
 const statement = /name: '(\w+)',\s*(?:\/\/.*\n\s*)*text\b/g
 const textMember = new RegExp(`: (${LITERAL}|\\w+)(?=[,\\s])`, 'y')
-
-/** Expressions in a text that are not constants, with sample values. */
-const expressions: Readonly<Record<string, string>> = {
-  "parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')": parameterNames
-    .map((name, index) => `p_${name} => $${index + 1}`)
-    .join(', '),
-}
 
 /** Every statement with its file. @throws Error if a part of its text cannot be resolved. */
 export function readStatements(): readonly (Statement & { readonly file: string })[] {
@@ -39,17 +31,14 @@ export function readStatements(): readonly (Statement & { readonly file: string 
     /^\w/.test(literal)
       ? constant(literal, file)
       : literal.slice(1, -1).replace(/\$\{(\w+)\}/g, (_whole, name: string) => constant(name, file))
-  return [...sources].flatMap(([file, source]) => {
-    let plain = source
-    for (const [expression, value] of Object.entries(expressions))
-      plain = plain.replaceAll(`\${${expression}}`, () => value)
-    return [...plain.matchAll(statement)].map((match) => {
+  return [...sources].flatMap(([file, source]) =>
+    [...source.matchAll(statement)].map((match) => {
       const [whole, name = ''] = match
       textMember.lastIndex = match.index + whole.length
-      const literal = textMember.exec(plain)?.[1]
+      const literal = textMember.exec(source)?.[1]
       if (literal === undefined)
         throw new Error(`${file}: the text of ${name} is neither a literal nor a constant`)
       return { file, name, text: textOf(literal, file) }
-    })
-  })
+    }),
+  )
 }

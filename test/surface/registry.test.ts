@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { filesBelow } from '../files.ts'
 
@@ -86,7 +86,9 @@ describe('the registry', () => {
   })
 
   it.each(
-    catalogueOf(tools, { mode: 'sandbox', guests: true }).map((entry) => [entry.tool.name, entry] as const),
+    buildCatalogue(tools, { mode: 'sandbox', guests: true }).map(
+      (entry) => [entry.tool.name, entry] as const,
+    ),
   )('describes every field of %s', (_name, { input, output }) => {
     for (const schema of [input, output]) {
       const { properties = {} } = z
@@ -105,7 +107,7 @@ describe('the registry', () => {
   )
 
   it('serves no sandbox operation in production', () => {
-    const served = catalogueOf(tools, { mode: 'production', guests: false }).map(({ tool }) => tool.name)
+    const served = buildCatalogue(tools, { mode: 'production', guests: false }).map(({ tool }) => tool.name)
     expect(served.filter((name) => name.startsWith('sandbox.') || name === 'auth.guest')).toEqual([])
   })
 })

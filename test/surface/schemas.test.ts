@@ -1,11 +1,11 @@
 /** Every schema that clients get is valid JSON Schema 2020-12. */
 import { expect, it } from 'vitest'
 import { toListedTool } from '../../mcp/listed-tool.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { schemaErrors } from '../json-schema.ts'
 
-const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 
 it('finds faults that a client could reject', () => {
   expect(schemaErrors({ type: 'object', required: ['a', 'a'] })).toHaveLength(1)

@@ -1,9 +1,9 @@
 /** Prints what tools/list costs a model, by tool: `npm run tokens`. */
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { countTokens } from './count-tokens.ts'
 
-const counted = countTokens(catalogueOf(tools, { mode: 'sandbox', guests: true }))
+const counted = countTokens(buildCatalogue(tools, { mode: 'sandbox', guests: true }))
 const sum = (column: 'asked' | 'answered') => counted.reduce((total, tool) => total + tool[column], 0)
 const line = (name: string, asked: number | string, answered: number | string) =>
   `${name.padEnd(30)}${String(asked).padStart(8)}${String(answered).padStart(10)}`

@@ -1,7 +1,7 @@
 /** The list of tools fits in a model's head. `npm run tokens` prints the counts. */
 import { describe, expect, it } from 'vitest'
 import { isScope, scopes } from '../../policies/scopes.ts'
-import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { countTokens, listedCharacters } from './count-tokens.ts'
 
@@ -11,7 +11,7 @@ const buyer = ['wallets:read', 'wallets:transfer', 'purchases:pay', 'events:read
 /** Output schemas, which many clients do not show to the model. The document that proves a purchase takes 1,200 of it, events 250, what is known of purchases, orders and entries 450. */
 const MAX_ANSWERED = 23_260
 
-const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const counted = countTokens(catalogue)
 
 describe('the tokens of tools/list', () => {

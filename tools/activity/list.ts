@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from '../../policies/scopes.ts'
 import { nextCursor, pageMembers } from '../../src/core/base/page.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { payoutReferences, searchPayoutTexts } from '../../src/rails/banking/payout-texts.ts'
@@ -18,7 +18,7 @@ import {
   listActivity,
 } from '../../src/records/activity/list-activity.ts'
 
-const scopeOf = {
+const scopeByRoom = {
   wallet: 'wallets:read',
   bank: 'banking:read',
   cards: 'cards:read',
@@ -71,8 +71,9 @@ export default defineTool({
   failures: [],
   example: { kind: 'transfer', limit: 20 },
   run: async (context, { limit = 50, cursor, kind, direction, agentId, status, search, from, to }) => {
-    const caller = callerOf(context)
-    const isShown = (room: ActivityRoom) => caller.kind !== 'key' || caller.key.scopes.includes(scopeOf[room])
+    const caller = requireCaller(context)
+    const isShown = (room: ActivityRoom) =>
+      caller.kind !== 'key' || caller.key.scopes.includes(scopeByRoom[room])
     const accountId = caller.account.id
     const found = search === undefined ? [] : await searchPayoutTexts(context, { accountId, search })
     const table = await latestOrDollars(context.rates, context.now)
@@ -106,10 +107,10 @@ async function withNames(
   { accountId, entries }: { accountId: string; entries: readonly ActivityEntry[] },
 ): Promise<ActivityEntry[]> {
   const payouts = entries.filter(({ kind }) => kind === 'payout')
-  const idsOf = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
+  const collectIds = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
   const [names, references] = await Promise.all([
-    recipientNames(context, { accountId, ids: idsOf(payouts.map(({ counterparty }) => counterparty)) }),
-    payoutReferences(context, { accountId, ids: idsOf(payouts.map(({ object }) => object.id)) }),
+    recipientNames(context, { accountId, ids: collectIds(payouts.map(({ counterparty }) => counterparty)) }),
+    payoutReferences(context, { accountId, ids: collectIds(payouts.map(({ object }) => object.id)) }),
   ])
   return entries.map((entry) => ({
     ...entry,

@@ -68,14 +68,14 @@ export default defineTool({
   example: {},
   run: async ({ database, rates, settings, now }) => {
     const figures = await readFigures(database, await latestOrDollars(rates, now), now)
-    return { asOf: now.toISOString(), ...viewOf(figures, settings.cardFloatMicros) }
+    return { asOf: now.toISOString(), ...viewFigures(figures, settings.cardFloatMicros) }
   },
 })
 
-function viewOf({ volume: moved, refusals, float, queues }: Figures, floatLimit: bigint) {
-  const shown = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
+function viewFigures({ volume: moved, refusals, float, queues }: Figures, floatLimit: bigint) {
+  const viewVolume = ({ micros, count }: Volume) => ({ usd: usdOfMicros(micros), count })
   return {
-    volume: moved.map(({ rail, day, week }) => ({ rail, day: shown(day), week: shown(week) })),
+    volume: moved.map(({ rail, day, week }) => ({ rail, day: viewVolume(day), week: viewVolume(week) })),
     refusals: [...refusals],
     cardFloat: {
       usd: usdOfMicros(float.micros),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decisionView, isKeyOf, showDecisions } from '../../src/records/decisions/show-decisions.ts'
+import { decisionView, ownsKey, showDecisions } from '../../src/records/decisions/show-decisions.ts'
 
 export default defineTool({
   name: 'agents.decisions',
@@ -42,16 +42,16 @@ export default defineTool({
   example: { verdict: 'deny' },
   run: async (context, input) => {
     const { agentId = null, keyId = agentId, decisionId, id = decisionId, object, verdict = null } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
-    const found = { id: id ?? null, object: object ?? null, verdict, page: pageOf(input) }
+    const found = { id: id ?? null, object: object ?? null, verdict, page: toPage(input) }
     if (caller.kind === 'key') {
       const own = caller.key.id
       if (keyId !== null && keyId !== own)
         throw new Failure('not_found', 'A key sees its own decisions only.', { hint: 'Leave keyId out.' })
       return showDecisions(context, { ...found, accountId, keyId: own })
     }
-    if (keyId !== null && !(await isKeyOf(context.database, { accountId, keyId })))
+    if (keyId !== null && !(await ownsKey(context.database, { accountId, keyId })))
       throw new Failure('not_found', 'You have no such key.', {
         hint: 'GET /api/agents/keys lists the agents that were not revoked.',
       })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { keyState } from '../../src/people/identity/keys/key-state.ts'
@@ -22,7 +22,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context) => {
-    const { account } = personOf(context)
+    const { account } = requirePerson(context)
     const paused = await pauseKeys(context.database, { accountId: account.id, at: context.now })
     context.afterCommit(() => cancelStoppedOrders(context, account.id))
     for (const key of paused)

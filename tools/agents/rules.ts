@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { explainDecision, explainedRule } from '../../src/books/spending/explain-decision.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -21,7 +21,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'dec_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const { policyVersion, isComplete, rules } = await explainDecision(context.database, { id, accountId })
     return { decisionId: id, policyVersion, complete: isComplete, rules: [...rules] }
   },

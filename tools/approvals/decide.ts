@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
 import { type Approval, decideApproval, findApproval } from '../../src/books/approvals/approvals.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { type Context, personOf } from '../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -31,7 +31,7 @@ export default defineTool({
   run: async (context, { id, decision, note = null }) => {
     if (decision === 'approve') requireStepUp(context)
     const status = decision === 'approve' ? ('approved' as const) : ('rejected' as const)
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const decided =
       (await context.database.transaction(async (transaction) => {
         const { now: at } = context
@@ -54,7 +54,7 @@ async function requireSameDecision(
   context: Context,
   { id, status }: { id: string; status: 'approved' | 'rejected' },
 ): Promise<Approval> {
-  const owner = { accountId: personOf(context).account.id, keyId: null }
+  const owner = { accountId: requirePerson(context).account.id, keyId: null }
   const approval = await findApproval(context.database, { ...owner, id, now: context.now })
   if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
   if (approval.status === status) return approval

@@ -3,7 +3,7 @@ import { approvalView, viewApproval } from '../../src/books/approvals/approval-v
 import { findApproval } from '../../src/books/approvals/approvals.ts'
 import { findUsedUp } from '../../src/books/approvals/used-up.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -23,7 +23,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'appr_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const owner = { accountId: caller.account.id, keyId }
     const approval = await findApproval(context.database, { ...owner, id, now: context.now })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { approvalStatus, approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
 import { listApprovals } from '../../src/books/approvals/approvals.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -22,8 +22,8 @@ export default defineTool({
   failures: [],
   example: { status: 'pending' },
   run: async (context, { status, ...input }) => {
-    const page = pageOf(input)
-    const accountId = personOf(context).account.id
+    const page = toPage(input)
+    const accountId = requirePerson(context).account.id
     const { rows, nextCursor } = cutPage(
       await listApprovals(context.database, { accountId, status, page, now: context.now }),
       page,

@@ -7,7 +7,7 @@ import {
   findApproval,
 } from '../../src/books/approvals/approvals.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -29,7 +29,7 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'appr_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const owner = { accountId: caller.account.id, keyId }
     const status = 'withdrawn' as const

@@ -3,8 +3,8 @@ import { Failure } from '../../src/core/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
   accountOfIdentity,
+  buildRedirectUri,
   identifyReturned,
-  redirectUriOf,
   startFederatedSignIn,
 } from '../../src/people/identity/oauth/federation.ts'
 import { sessionAnswer, signIn } from '../../src/people/identity/sessions/session-answer.ts'
@@ -71,7 +71,7 @@ export default defineTool({
     const provider = identityProviders.get(name)
     if (provider === undefined)
       throw new Failure('not_found', 'There is no identity provider with that name.')
-    const named = { name, provider, redirectUri: redirectUriOf(settings, name) }
+    const named = { name, provider, redirectUri: buildRedirectUri(settings, name) }
     if (code === undefined || state === undefined) return startFederatedSignIn(context, named, at)
     const identity = await identifyReturned(context, named, { code, state, iss, at })
     return database.transaction(async (connection) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { changeDisplayName, displayNameInput } from '../../src/people/identity/display-name.ts'
@@ -22,7 +22,7 @@ export default defineTool({
   failures: [],
   example: { displayName: 'Ada Lovelace' },
   run: async (context, { displayName }) => {
-    const { account } = personOf(context)
+    const { account } = requirePerson(context)
     await changeDisplayName(context.database, { accountId: account.id, displayName })
     await recordChange(context, { action: 'account.renamed', object: { kind: 'account', id: account.id } })
     return { account: viewAccount({ ...account, displayName }) }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { continueSession, unchangedSessionAnswer } from '../../src/people/identity/sessions/session-answer.ts'
 
@@ -15,7 +15,7 @@ export default defineTool({
   output: unchangedSessionAnswer,
   failures: [],
   run: async (context) => {
-    const { account, session } = personOf(context)
+    const { account, session } = requirePerson(context)
     return continueSession(context.settings, { account, session, at: context.now })
   },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { type Stablecoin, stablecoins } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { loadHolderName } from '../../src/people/compliance/verified-person.ts'
 import { bankCurrencies } from '../../src/providers/banking/port.ts'
@@ -53,7 +53,7 @@ export default defineTool({
   failures: ['kyc_required', 'provider_unavailable', 'not_found', 'conflict'],
   example: { currency: 'EUR' },
   run: async (context, { currency, destination }) => {
-    const { account } = callerOf(context)
+    const { account } = requireCaller(context)
     const address = await findWallet(context.database, account.id)
     if (address === undefined) throw new Failure('not_found', 'The account has no wallet to pay into.')
     await requireBankCustomer(context, { accountId: account.id, at: context.now })

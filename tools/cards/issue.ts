@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { requireValidCredential } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { loadHolderName } from '../../src/people/compliance/verified-person.ts'
@@ -41,7 +41,7 @@ export default defineTool({
   failures: ['provider_unavailable', 'insufficient_scope', 'not_found'],
   example: { nickname: 'Groceries', limits: { daily: '100' } },
   run: async (context, { agentId, ...controls }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const { account } = caller
     const actor = { accountId: account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const keyId = await resolveBinding(context.database, actor, { wanted: agentId, before: actor.keyId })
@@ -70,7 +70,7 @@ export default defineTool({
 /** @throws Failure `insufficient_scope` for a key. */
 function requireMayIssue(context: Context, wanted: NewCard): void {
   // A person has stepped up for the call.
-  if (callerOf(context).kind === 'session') return
+  if (requireCaller(context).kind === 'session') return
   const loose = listLooseParts(wanted)
   if (loose.length === 0) return
   throw new Failure(

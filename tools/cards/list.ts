@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { sumOpenDebts } from '../../src/books/debts/debts.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { decimalOf, type Stablecoin } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { cardView, viewCard } from '../../src/rails/cards/card-view.ts'
 import { listCards } from '../../src/rails/cards/store.ts'
@@ -38,8 +38,8 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const page = pageOf(input)
-    const accountId = callerOf(context).account.id
+    const page = toPage(input)
+    const accountId = requireCaller(context).account.id
     const [cards, owed, escrow] = await Promise.all([
       listCards(context.database, { accountId, page }),
       sumOpenDebts(context.database, accountId),

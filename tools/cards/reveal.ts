@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findCardToChange } from '../../src/rails/cards/change-card.ts'
@@ -37,7 +37,7 @@ export default defineTool({
   failures: ['not_found', 'conflict', 'provider_unavailable', 'rate_limited'],
   example: { id: 'card_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const actor = { accountId: personOf(context).account.id, keyId: null }
+    const actor = { accountId: requirePerson(context).account.id, keyId: null }
     const { token, last4, expMonth, expYear } = await findCardToChange(context.database, actor, id)
     const expiresAt = new Date(context.now.getTime() + SHOWN_SECONDS * 1000)
     const reveal = context.cardProcessor.reveal({ cardId: id, token, last4 }, expiresAt)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -53,7 +53,7 @@ export default defineTool({
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', freeze: true },
   run: async (context, { cardId, freeze, ...controls }) => {
     const { database } = context
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const actor = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const card = await findCardToChange(database, actor, cardId)
     const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)

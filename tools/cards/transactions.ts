@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listTransactions, transactionView } from '../../src/rails/cards/list-transactions.ts'
 import { findOwnCard } from '../../src/rails/cards/store.ts'
@@ -25,9 +25,9 @@ export default defineTool({
   example: { id: 'card_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id, ...input }) => {
     const { database } = context
-    const card = await findOwnCard(database, { accountId: callerOf(context).account.id, id })
+    const card = await findOwnCard(database, { accountId: requireCaller(context).account.id, id })
     if (card === undefined) throw new Failure('not_found', 'You have no such card.')
-    const page = pageOf(input)
+    const page = toPage(input)
     const { rows, nextCursor } = cutPage(await listTransactions(database, { cardId: card.id, page }), page)
     return { transactions: [...rows], nextCursor }
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { birthDateError } from '../../policies/kyc.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { countryCode, personName } from '../../src/people/compliance/identity-fields.ts'
@@ -14,7 +14,7 @@ type AddressParts = Partial<
   Record<'street' | 'city' | 'postalCode' | 'state' | 'country', string | undefined>
 >
 
-function lineOf({ street, city, postalCode, state, country }: AddressParts): string {
+function joinAddress({ street, city, postalCode, state, country }: AddressParts): string {
   return [street, city, postalCode, state, country]
     .map((part) => part?.trim())
     .filter(Boolean)
@@ -22,7 +22,7 @@ function lineOf({ street, city, postalCode, state, country }: AddressParts): str
 }
 
 /** Keeps an address both as one line and, unless it was given as one, by its parts. */
-function addressOf(address: string | AddressParts | undefined) {
+function splitAddress(address: string | AddressParts | undefined) {
   if (address === undefined) return {}
   if (typeof address === 'string') return { address, residence: {} }
   const { street, city, postalCode, state } = address
@@ -30,7 +30,7 @@ function addressOf(address: string | AddressParts | undefined) {
     name,
     part?.trim(),
   ])
-  return { address: lineOf(address), residence: Object.fromEntries(parts.filter(([, part]) => part)) }
+  return { address: joinAddress(address), residence: Object.fromEntries(parts.filter(([, part]) => part)) }
 }
 
 /** Unknown members are ignored, because clients often send complete customer records. */
@@ -53,7 +53,7 @@ const request = z.object({
               state: z.string().max(80).optional(),
               country: z.string().max(80).optional(),
             })
-            .refine((parts) => lineOf(parts) !== '', 'must not be empty'),
+            .refine((parts) => joinAddress(parts) !== '', 'must not be empty'),
         ])
         .optional()
         .describe(
@@ -125,7 +125,7 @@ export default defineTool({
     const isIdentity = Object.keys(applicant).length > 0 || documents.length > 0
     const isStatusRead = !isIdentity && level === 'basic'
     // Identity data can block an account, so keys must not submit it.
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     if (caller.kind === 'key' && !isStatusRead) throw personNeeded()
     // An approval raises limits, also those of keys, and binds the account to this name.
     if (caller.kind === 'session' && caller.account.mfaEnrolled && isIdentity) requireStepUp(context)
@@ -139,7 +139,7 @@ export default defineTool({
     const said = {
       applicant: {
         ...Object.fromEntries(Object.entries(person).filter(([, value]) => value !== undefined)),
-        ...addressOf(address),
+        ...splitAddress(address),
       },
       documents,
     }

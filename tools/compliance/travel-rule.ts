@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { chainInput } from '../../src/core/money/chains.ts'
 import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { countryCode, lei, personName } from '../../src/people/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/people/compliance/record-travel-rule.ts'
@@ -111,10 +111,10 @@ export default defineTool({
   },
   run: async (context, input) => {
     const { database } = context
-    const { account } = callerOf(context)
+    const { account } = requireCaller(context)
     const wallet = await findWallet(database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
-    const transfer = await transferOf(context, input)
+    const transfer = await findTransfer(context, input)
     const { beneficiary, originator } = input
     const { vasp } = beneficiary
     const owner = await findWalletOwner(database, transfer.destination)
@@ -128,13 +128,13 @@ export default defineTool({
         wallet,
         isOwnWallet: owner !== undefined,
         // The verified holder, whatever name was submitted.
-        originator: named(
+        originator: nameParty(
           verified === null
             ? (originator ?? { name: account.displayName })
             : { name: verified, country: originator?.country },
         ),
         isVerified: verified !== null,
-        beneficiary: named(beneficiary),
+        beneficiary: nameParty(beneficiary),
         beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
       },
     )
@@ -143,7 +143,7 @@ export default defineTool({
 })
 
 /** Resolves the transfer that the data is for. @throws Failure `not_found`, `chain_not_supported`. */
-async function transferOf(
+async function findTransfer(
   context: Context,
   { transferId, amount, token, destination, chain = context.chain.name }: z.output<typeof request>,
 ) {
@@ -157,13 +157,13 @@ async function transferOf(
       decisionId: null,
     }
   }
-  const accountId = callerOf(context).account.id
+  const accountId = requireCaller(context).account.id
   const found = await findOwnTransfer(context.database, { accountId, id: transferId })
   if (found === undefined) throw new Failure('not_found', 'The account has no such transfer.')
   return found
 }
 
-function named(said: {
+function nameParty(said: {
   name?: string | undefined
   legalName?: string | undefined
   country?: string | undefined

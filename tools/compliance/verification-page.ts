@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findApplication } from '../../src/people/compliance/kyc-store.ts'
 
@@ -23,7 +23,7 @@ export default defineTool({
   example: {},
   run: async ({ database, settings, identityReview, now, ...context }) => {
     if (identityReview.page === null) return { url: null, expiresAt: null }
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const keeping = { database, dataKey: settings.dataKey }
     for (const level of ['full', 'basic'] as const) {
       const found = await findApplication(keeping, { accountId, level })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { eventView, viewEvent } from '../../src/records/events/catalogue.ts'
 import { publishEvents } from '../../src/records/events/publish.ts'
@@ -25,7 +25,7 @@ export default defineTool({
   failures: [],
   example: { type: 'transfer.confirmed,transfer.failed', limit: 20 },
   run: async ({ database, principal, now }, { type: types = null, after, limit = 50 }) => {
-    const caller = callerOf({ principal })
+    const caller = requireCaller({ principal })
     const reader = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     // A caller finds the events of its own earlier calls.
     await publishEvents(database, now)

@@ -8,8 +8,8 @@ import {
   decimalOfUnits,
   moneyOf,
 } from '../../src/core/money/money.ts'
-import { priceOf, priceText, sharesOf } from '../../src/core/money/shares.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { parsePrice, priceText, toShares } from '../../src/core/money/shares.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitOrder } from '../../src/rails/investing/admit-order.ts'
 import { findRepeatedOrder } from '../../src/rails/investing/find-repeated-order.ts'
@@ -19,8 +19,8 @@ import { orderConflict, placeWritten } from '../../src/rails/investing/place-ord
 import { findOrder, insertOrder, type OrderOwner } from '../../src/rails/investing/store.ts'
 
 /** 0.01 and 1,000,000 USD per share. */
-const MIN_PRICE = priceOf('0.01')
-const MAX_PRICE = priceOf('1000000')
+const MIN_PRICE = parsePrice('0.01')
+const MAX_PRICE = parsePrice('1000000')
 
 const orderRequest = z
   .strictObject({
@@ -64,7 +64,7 @@ const orderRequest = z
     if ((/\.(\d+)$/.exec(qty ?? '')?.[1]?.length ?? 0) > 9) refuse('qty', 'has more than 9 fraction digits')
     if (limitPrice === undefined) return
     if (type !== 'limit') refuse('limitPrice', 'is allowed for limit orders only')
-    const price = priceOf(limitPrice)
+    const price = parsePrice(limitPrice)
     if (price < MIN_PRICE || price > MAX_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
     const digits = /\.(\d+)$/.exec(limitPrice)?.[1]?.length ?? 0
     const max = limitPrice.startsWith('0.') ? 4 : 2
@@ -74,24 +74,26 @@ const orderRequest = z
   .transform((order) => ({
     ...order,
     notional: order.notional === undefined ? undefined : decimalOf(moneyOf('USD', order.notional)),
-    qty: order.qty === undefined ? undefined : decimalOfUnits(priceOf(order.qty), 9),
-    limitPrice: order.limitPrice === undefined ? undefined : priceText(priceOf(order.limitPrice)),
+    qty: order.qty === undefined ? undefined : decimalOfUnits(parsePrice(order.qty), 9),
+    limitPrice: order.limitPrice === undefined ? undefined : priceText(parsePrice(order.limitPrice)),
   }))
 
 type OrderRequest = z.output<typeof orderRequest>
 
 /** Content that must be equal for two requests with the same client order id. */
-const requestKeyOf = ({ symbol, side, notional, qty, type, limitPrice }: OrderRequest) =>
+const encodeRequest = ({ symbol, side, notional, qty, type, limitPrice }: OrderRequest) =>
   canonicalJson({
     symbol,
     side,
-    ...(notional === undefined ? { qty: priceOf(qty ?? '0') } : { notional: moneyOf('USD', notional).units }),
+    ...(notional === undefined
+      ? { qty: parsePrice(qty ?? '0') }
+      : { notional: moneyOf('USD', notional).units }),
     type,
-    limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
+    limitPrice: limitPrice === undefined ? null : parsePrice(limitPrice),
   })
 
-function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
-  const caller = callerOf(context)
+function toOwner(context: Pick<Context, 'principal'>): OrderOwner {
+  const caller = requireCaller(context)
   return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
 }
 
@@ -141,16 +143,16 @@ export default defineTool({
   facts: z.strictObject({ limitPrice: units, qty: units, referencePrice: z.string().regex(/^\d+$/) }),
   spend: async (context, input) => {
     const { symbol, side, type, clientOrderId } = input
-    const owner = ownerOf(context)
+    const owner = toOwner(context)
     if (clientOrderId !== undefined) {
       const named = await findOrder(context.database, { ...owner, clientOrderId })
-      if (named !== undefined && named.asked !== requestKeyOf(input)) throw orderConflict(named)
+      if (named !== undefined && named.asked !== encodeRequest(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
-    const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
+    const limit = input.limitPrice === undefined ? null : parsePrice(input.limitPrice)
     const size =
       input.notional === undefined
-        ? { qty: priceOf(input.qty ?? '0') }
+        ? { qty: parsePrice(input.qty ?? '0') }
         : { notional: moneyOf('USD', input.notional) }
     const admitted = await admitOrder(context, {
       accountId: owner.accountId,
@@ -168,12 +170,12 @@ export default defineTool({
       chain: null,
       counterparty: null,
       symbol,
-      ...(side === 'buy' || qty === null ? {} : { holding: sharesOf(symbol, qty) }),
+      ...(side === 'buy' || qty === null ? {} : { holding: toShares(symbol, qty) }),
       order: {
         row: {
           id: context.newId('ord', context.now),
           clientOrderId: clientOrderId ?? null,
-          asked: requestKeyOf(input),
+          asked: encodeRequest(input),
           symbol,
           side,
           type,
@@ -200,12 +202,12 @@ export default defineTool({
   run: async (context, _input, { decisionId, order, written }) => {
     if (order === undefined) throw new Error('an order has no plan')
     const { row, isWritten } = order
-    const placed = { ...ownerOf(context), decisionId, row }
+    const placed = { ...toOwner(context), decisionId, row }
     const inserted = isWritten ? written !== null : await insertOrder(context.database, placed)
     return viewPlacedOrder(await placeWritten(context, placed, inserted))
   },
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
-    const order = await findRepeatedOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
+    const order = await findRepeatedOrder(context, { ...toOwner(context), decisionId, clientOrderId })
     return order === null ? null : viewPlacedOrder(order)
   },
 })

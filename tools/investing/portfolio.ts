@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { untrustedText } from '../../src/core/base/untrusted-text.ts'
 import { decimalOf, decimalOfUnits } from '../../src/core/money/money.ts'
 import { averageCost, priceText, quantityText } from '../../src/core/money/shares.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { PERCENT_DIGITS, timeframes } from '../../src/rails/investing/performance.ts'
 import { type Holding, showPortfolio } from '../../src/rails/investing/show-portfolio.ts'
@@ -82,7 +82,7 @@ export default defineTool({
   failures: ['provider_unavailable'],
   example: { timeframe: '1W' },
   run: async (context, { timeframe, series: hasSeries }) => {
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     const portfolio = await showPortfolio(context, { accountId, timeframe, now: context.now })
     const { performance: values } = portfolio
     return {

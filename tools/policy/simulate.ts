@@ -23,11 +23,11 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
-import { policyHashOf } from '../../src/people/identity/keys/agent-keys.ts'
+import { hashPolicy } from '../../src/people/identity/keys/agent-keys.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../src/people/identity/keys/owned-keys.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
 import { agreeTerms } from '../../src/rails/banking/payout-quote.ts'
@@ -195,7 +195,7 @@ export default defineTool({
   run: async (context, input) => {
     const { accountId, key, policy } = await resolveSubject(context, input)
     const shared = {
-      policyHash: policyHashOf(policy),
+      policyHash: hashPolicy(policy),
       usd: null,
       fee: null,
       available: null,
@@ -206,13 +206,13 @@ export default defineTool({
     if (input.replay === true && key !== null && policy !== null)
       return {
         ...shared,
-        ...(await replayed(context, { accountId, keyId: key.id, policy })),
+        ...(await replayPast(context, { accountId, keyId: key.id, policy })),
         decision: null,
         violations: [],
       }
     if (input.spend === undefined) throw new Error('the schema requires a spend')
     const { category, asset, counterparty, recipientId, mcc, symbol } = input.spend
-    const chain = input.spend.chain == null ? null : context.chains.nameOf(input.spend.chain)
+    const chain = input.spend.chain == null ? null : context.chains.resolveName(input.spend.chain)
     const { money, fee } = await plan(context, { accountId, spend: input.spend })
     const aml = await screen(context, { accountId, keyId: key?.id ?? null, money, spend: input.spend })
     const { firstDenied, ...simulated } = await simulateSpends(context, {
@@ -224,7 +224,7 @@ export default defineTool({
         ...(aml === null ? {} : { aml }),
         category,
         money,
-        place: placeOf(category, asset, chain ?? context.chain.name),
+        place: choosePlace(category, asset, chain ?? context.chain.name),
         chain: chain ?? (onChainCategories.has(category) ? context.chain.name : null),
         counterparty: recipientId ?? counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
@@ -261,7 +261,7 @@ async function resolveSubject(
   context: Context,
   { keyId, policy, replay: isReplay = false }: z.output<typeof request>,
 ): Promise<{ accountId: string; key: AccessKey | null; policy: Policy | null }> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   if (caller.kind === 'key') {
     if (policy !== undefined || isReplay)
@@ -283,7 +283,7 @@ function ownPolicy(key: AccessKey): Policy | null {
   return storedPolicy.nullable().parse(key.policy ?? null)
 }
 
-async function replayed(
+async function replayPast(
   { database }: Context,
   { accountId, keyId, policy }: { accountId: string; keyId: string; policy: Policy },
 ) {
@@ -361,7 +361,7 @@ async function screen(
 }
 
 /** Returns the place of the money for a category; null if the money is not the account's. */
-function placeOf(category: SpendCategory, asset: Asset, chain: string): string | null {
+function choosePlace(category: SpendCategory, asset: Asset, chain: string): string | null {
   if (category === 'gasless') return null
   return category === 'invest' || (category === 'payout' && asset === 'USD') ? 'bank' : chain
 }

@@ -8,8 +8,8 @@ import { idempotencyInProgress } from '../../src/core/failures/idempotency-failu
 import { moneyOf } from '../../src/core/money/money.ts'
 import { minimum } from '../../src/core/money/shares.ts'
 import { usdMicrosAt } from '../../src/core/money/usd-value.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { idempotencyOwner, spendFingerprintOf } from '../../src/kernel/fingerprint.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { hashSpendCall, idempotencyOwner } from '../../src/kernel/fingerprint.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -22,10 +22,10 @@ import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
 import { nonceOfPurchase, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
-import { fundPurchase, givenUp } from '../../src/rails/buying/fund-purchase.ts'
+import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
-import { hashOfRequest, type PurchaseRequest, readRequest, sellerOf } from '../../src/rails/buying/request.ts'
+import { hashOfRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
 import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
 import { isSignedFor, type SignableTerms } from '../../src/rails/buying/signed-terms.ts'
 import {
@@ -148,14 +148,14 @@ export default defineTool({
     const repeated = await findEarlier(context, input)
     if (repeated !== undefined) return { repeats: repeated }
     const request = readRequest(input, { loopback: isSandbox(context) })
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const table = await latestOrDollars(context.rates, context.now)
     const maxUnits = moneyOf(input.asset, input.maxAmount).units
     const purseId = keyId ?? accountId
     const { origin } = request.url
-    const { seller, resource } = sellerOf(request)
+    const { seller, resource } = toSeller(request)
     // What does not depend on the seller's answer is read while it is awaited.
     const [found, seen, purse, sinceBlock] = await Promise.all([
       findOffer(context, { request, purseId, asset: input.asset, maxUnits, table }),
@@ -239,12 +239,12 @@ export default defineTool({
     })
   },
   recall: async (context, input, { decisionId, facts: { usd } }) => {
-    const decided = async () =>
+    const readDecided = async () =>
       facts.parse(
         await findAuthenticFacts(context.database, {
           dataKey: context.settings.dataKey,
           decisionId,
-          accountId: callerOf(context).account.id,
+          accountId: requireCaller(context).account.id,
         }),
       )
     const request = readRequest(input, { loopback: isSandbox(context) })
@@ -252,12 +252,12 @@ export default defineTool({
       decisionId,
       request,
       write: async () => {
-        const terms = await decided()
+        const terms = await readDecided()
         await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
         return writePurchase(context, { decisionId, terms })
       },
       pay: async (purchase) =>
-        payPurchase(context, { purchase, terms: await decided(), request, signature: input.signature }),
+        payPurchase(context, { purchase, terms: await readDecided(), request, signature: input.signature }),
     })
     if (recalled === null) return null
     const { purchase, askedAgain } = recalled
@@ -278,11 +278,11 @@ function isSandbox({ settings }: Pick<Context, 'settings'>): boolean {
 async function findEarlier(context: Context, input: BuyRequest): Promise<string | undefined> {
   const { idempotencyKey: key } = context
   if (key === null) return undefined
-  const principal = idempotencyOwner(callerOf(context))
+  const principal = idempotencyOwner(requireCaller(context))
   return findAllowedDecision(context.database, {
     principal,
     key,
-    fingerprint: spendFingerprintOf(context, NAME, input),
+    fingerprint: hashSpendCall(context, NAME, input),
   })
 }
 
@@ -298,7 +298,7 @@ async function affordableChunk(
 ): Promise<bigint> {
   if (wallet === undefined || wallet.owner.kind === 'gateway' || chosen === 0n || keyId === null)
     return chosen
-  const allowance = await chain.allowanceOf(wallet, keyId)
+  const allowance = await chain.readAllowance(wallet, keyId)
   if (allowance === null) return chosen
   const { dailyMicros, spentMicros, onceMicros } = allowance
   const leftMicros = (dailyMicros > spentMicros ? dailyMicros - spentMicros : 0n) + onceMicros
@@ -318,7 +318,7 @@ async function authorizePurchase(
     units,
   }: { input: BuyRequest; parties: TransferParties; terms: SignableTerms; units: bigint },
 ): Promise<AuthorizedTransfer | null> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   if (caller.kind === 'key') {
     if (intentId === undefined && signature === undefined) return null
     throw rejected('The credential of the request authorizes the purchase.', caller.key)
@@ -356,7 +356,7 @@ async function writePurchase(
   { decisionId, terms }: { decisionId: string; terms: Facts },
 ): Promise<Purchase> {
   const { database, chain, settings, clock, now } = context
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   const keyId = caller.kind === 'key' ? caller.key.id : null
   const { purseId } = terms
@@ -392,7 +392,7 @@ async function writePurchase(
   if (verdict !== 'none' && purchase !== undefined) return purchase
   if (purchase !== undefined) throw idempotencyInProgress()
   await releaseSpend(database, { decisionId, at: clock() })
-  throw givenUp(decisionId)
+  throw buildGivenUpFailure(decisionId)
 }
 
 /** Moves the money of a purchase to its purse, signs its payment and presents it. @throws Failure when nothing was paid. */
@@ -407,7 +407,7 @@ async function payPurchase(
 ): Promise<Purchase> {
   const { database, clock, settings } = context
   if (purchase.state === 'signed') return presentPurchase(context, purchase, request)
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   await fundPurchase(context, purchase, async (units) => {
     const wallet = await findOwnedWallet(database, accountId)
@@ -442,7 +442,7 @@ async function signedAuthorization(
     signature,
   }: { authorized: AuthorizedTransfer & { readonly intentId: string }; signature: string | undefined },
 ): Promise<TransferAuthorization> {
-  const accountId = callerOf(context).account.id
+  const accountId = requireCaller(context).account.id
   const intent = await findIntent(context.database, { accountId, id: authorized.intentId })
   const assertion = authorized.signer === 'passkey' ? readAssertion(signature ?? '')?.response : undefined
   return buildAuthorization({ authorized, intent, signature, assertion, at: context.clock() })

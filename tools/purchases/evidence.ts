@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
 import { readOwnPurchase } from '../../src/rails/buying/store.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
-import { keySet, signingKeyOf } from '../../src/records/decisions/signing-key.ts'
+import { deriveSigningKey, keySet } from '../../src/records/decisions/signing-key.ts'
 
 export default defineTool({
   name: 'purchases.evidence',
@@ -28,9 +28,9 @@ export default defineTool({
   failures: ['not_found', 'provider_unavailable'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const purchase = await readOwnPurchase(context.database, callerOf(context), id)
+    const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
     const evidence = await buildEvidence(context, purchase)
-    const key = await signingKeyOf(context.settings.dataKey)
+    const key = await deriveSigningKey(context.settings.dataKey)
     const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })
     return { evidence, jws, jwks: key.keySet }
   },

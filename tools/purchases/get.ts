@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { readOwnPurchase } from '../../src/rails/buying/store.ts'
-import { deliveryOf, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
+import { unsealDelivery, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
   name: 'purchases.get',
@@ -20,12 +20,12 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const purchase = await readOwnPurchase(context.database, callerOf(context), id)
+    const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
     return {
       ...viewPurchase(purchase),
       // Reading asks nobody.
       askedAgain: false,
-      response: deliveryOf(context.settings.dataKey, purchase),
+      response: unsealDelivery(context.settings.dataKey, purchase),
     }
   },
 })

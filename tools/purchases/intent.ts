@@ -2,7 +2,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalOf, moneyOf } from '../../src/core/money/money.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -50,7 +50,7 @@ export default defineTool({
   run: async (context, input) => {
     const { now: at, chain, settings } = context
     const { asset } = input
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const request = readRequest(input, { loopback: settings.mode === 'sandbox' })
     const table = await latestOrDollars(context.rates, at)
     const maxUnits = moneyOf(asset, input.maxAmount).units

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../src/core/base/page.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listPurchases } from '../../src/rails/buying/store.ts'
 import { purchaseView, viewPurchase } from '../../src/rails/buying/view.ts'
@@ -22,11 +22,11 @@ export default defineTool({
   }),
   failures: [],
   run: async (context, input) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const { rows, nextCursor: next } = await listPurchases(context.database, {
       accountId: caller.account.id,
       keyId: caller.kind === 'key' ? caller.key.id : null,
-      page: pageOf(input),
+      page: toPage(input),
     })
     return { purchases: rows.map((row) => viewPurchase(row)), nextCursor: next }
   },

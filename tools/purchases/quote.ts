@@ -2,13 +2,13 @@ import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { untrustedTextOrNull, visibleName } from '../../src/core/base/untrusted-text.ts'
 import { decimalOfUnits } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { type Offer, readOffers } from '../../src/rails/buying/offers.ts'
 import { isSuccess } from '../../src/rails/buying/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/rails/buying/plan-purchase.ts'
-import { askUnpaid, readRequest, sellerOf, unusableAnswer } from '../../src/rails/buying/request.ts'
+import { askUnpaid, readRequest, toSeller, unusableAnswer } from '../../src/rails/buying/request.ts'
 import { requestMembers } from '../../src/rails/buying/request-members.ts'
 import { findKnownSeller } from '../../src/rails/buying/store.ts'
 import { protocols } from '../../src/rails/buying/terms.ts'
@@ -54,20 +54,20 @@ export default defineTool({
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
     const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
     const { origin, href } = request.url
-    const accountId = callerOf(context).account.id
-    const seen = await findKnownSeller(context.database, { accountId, ...sellerOf(request), asset: null })
+    const accountId = requireCaller(context).account.id
+    const seen = await findKnownSeller(context.database, { accountId, ...toSeller(request), asset: null })
     const table = await latestOrDollars(context.rates, context.now)
     return {
       url: href,
       origin,
       protocols: protocols.filter((protocol) => offers.some((offer) => offer.protocol === protocol)),
       offers: offers.map((offer) => viewOffer(table, offer)),
-      description: descriptionOf(offers),
+      description: findDescription(offers),
       known:
         seen.last === null
           ? null
           : {
-              payTo: checksummed(seen.last.payTo),
+              payTo: toChecksum(seen.last.payTo),
               price: decimalOfUnits(BigInt(seen.last.price), DIGITS),
               purchases: seen.purchases,
             },
@@ -76,11 +76,11 @@ export default defineTool({
   },
 })
 
-function checksummed(address: string): string {
+function toChecksum(address: string): string {
   return isAddress(address) ? getAddress(address) : address
 }
 
-function descriptionOf(offers: readonly Offer[]): string | null {
+function findDescription(offers: readonly Offer[]): string | null {
   const text = offers.find(({ description }) => description !== null)?.description
   return text == null ? null : visibleName(text, 1000)
 }

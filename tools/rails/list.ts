@@ -4,7 +4,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { railIds } from '../../src/providers/rail-controls/port.ts'
 import type { Rates } from '../../src/providers/rates/port.ts'
 import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
-import { ageOf } from '../../src/rails/selling/payments/fx-quote.ts'
+import { toAgeSeconds } from '../../src/rails/selling/payments/fx-quote.ts'
 
 const rail = z.strictObject({
   id: z.enum(railIds).describe('Id of the rail.'),
@@ -87,7 +87,7 @@ export default defineTool({
 async function showRates(rates: Rates, now: Date) {
   try {
     const table = await rates.latest(now)
-    return { source: table.source, asOf: table.asOf.toISOString(), ageSec: ageOf(table, now) }
+    return { source: table.source, asOf: table.asOf.toISOString(), ageSec: toAgeSeconds(table, now) }
   } catch (error) {
     if (error instanceof Failure && error.code === 'rates_unavailable') return null
     throw error

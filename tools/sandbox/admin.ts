@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { setSandboxRole } from '../../src/people/identity/accounts.ts'
@@ -20,7 +20,7 @@ export default defineTool({
   failures: ['conflict'],
   example: {},
   run: async (context) => {
-    const { account } = personOf(context)
+    const { account } = requirePerson(context)
     if (account.guest)
       throw new Failure('conflict', 'A guest cannot become an administrator.', {
         hint: 'Sign in with a passkey, a one-time code or an identity provider.',

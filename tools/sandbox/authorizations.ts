@@ -77,7 +77,7 @@ export default defineTool({
     const { play } = context.cardProcessor
     const card = await findAnyCard(context.database, cardId)
     if (card === undefined || play === null) throw new Failure('not_found', 'There is no such sandbox card.')
-    const units = await centsOf(context, moneyOf(currency, amount).units, currency)
+    const units = await convertToCents(context, moneyOf(currency, amount).units, currency)
     const outcome = await play({ ...details, cardToken: card.token, units, cleared: clear ? units : null })
     return {
       token: outcome.token,
@@ -90,7 +90,7 @@ export default defineTool({
 })
 
 /** Converts like the card network, rounding up. @throws Failure `invalid_request`, `rates_unavailable`. */
-async function centsOf(
+async function convertToCents(
   { rates, now }: Context,
   units: bigint,
   currency: (typeof currencies)[number],

@@ -9,7 +9,7 @@ import {
   moneyOf,
   stablecoins,
 } from '../../src/core/money/money.ts'
-import { type Context, personOf } from '../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
@@ -78,8 +78,8 @@ export default defineTool({
   }),
   failures: ['unauthenticated', 'rate_limited', 'chain_not_supported', 'provider_unavailable'],
   example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },
-  run: async (given, { address, token = 'USDC', amount, chain }) => {
-    const context = onChain(given, chain)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { address, token = 'USDC', amount }) => {
     tokenAddress(context.chain, token)
     const funds =
       amount === undefined
@@ -107,7 +107,7 @@ export default defineTool({
 /** Wallet of the session, once in the window. @throws Failure `unauthenticated`, `rate_limited`, `provider_unavailable`. */
 async function ownWallet(context: Context): Promise<Address> {
   if (context.refusal) throw context.refusal
-  const { id } = personOf(context).account
+  const { id } = requirePerson(context).account
   const address = await findWallet(context.database, id)
   if (address === undefined) throw new Error(`account ${id} has no wallet`)
   const reading = await countRequest(context, {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { destinationChannels } from '../../src/people/identity/codes/login-destinations.ts'
@@ -32,7 +32,7 @@ export default defineTool({
   example: {},
   run: async (context) => {
     const { database, settings, now: at } = context
-    const { id: accountId, guest } = personOf(context).account
+    const { id: accountId, guest } = requirePerson(context).account
     const locked = await lockAccount(database, { accountId, reason: 'person', at })
     context.afterCommit(() => cancelStoppedOrders(context, accountId))
     const channels = await destinationChannels(database, accountId)

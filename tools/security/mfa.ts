@@ -2,7 +2,7 @@ import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { type Context, personOf } from '../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -103,13 +103,14 @@ export default defineTool({
     // A stolen old session must not be able to add its own second factor to the account.
     if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
     // The row lock serializes attempts, so the tenth wrong one stops all later ones.
-    if ((await lockAccountRow(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
+    if ((await lockAccountRow(context.database, requirePerson(context).account.id)) === 'locked')
+      throw buildLockedFailure()
     switch (input.action) {
       case 'enroll':
         return enroll(context)
       case 'activate': {
         await requireFactor(context, input, 'pending')
-        const { account, session } = personOf(context)
+        const { account, session } = requirePerson(context)
         const recoveryCodes = await activate(context, { accountId: account.id, at: context.now })
         await stepUpSession(context.database, session.id, context.now)
         await sendSecurityNotice(context, {
@@ -122,12 +123,12 @@ export default defineTool({
       }
       case 'verify': {
         await requireFactor(context, input, 'active')
-        await stepUpSession(context.database, personOf(context).session.id, context.now)
+        await stepUpSession(context.database, requirePerson(context).session.id, context.now)
         return state(context, context.now)
       }
       case 'disable': {
         await requireFactor(context, input, 'active')
-        const { id: accountId } = personOf(context).account
+        const { id: accountId } = requirePerson(context).account
         await disable(context.database, accountId)
         // Earlier step-ups with the removed factor are no longer valid.
         await endStepUps(context.database, accountId)
@@ -140,10 +141,10 @@ export default defineTool({
 })
 
 function recordFactor(context: Context, action: 'factor.added' | 'factor.removed'): Promise<void> {
-  return recordChange(context, { action, object: { kind: 'totp', id: personOf(context).account.id } })
+  return recordChange(context, { action, object: { kind: 'totp', id: requirePerson(context).account.id } })
 }
 
-function lockedNow(): Failure {
+function buildLockedFailure(): Failure {
   return new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
     isCommitted: true,
     hint: 'Unlock it through POST /api/auth/recovery/start.',
@@ -151,8 +152,8 @@ function lockedNow(): Failure {
 }
 
 /** @param steppedUpAt step-up time, if this call changed it. */
-async function state(context: Context, steppedUpAt = personOf(context).session.steppedUpAt) {
-  const found: MfaStatus = await mfaStatus(context.database, personOf(context).account.id)
+async function state(context: Context, steppedUpAt = requirePerson(context).session.steppedUpAt) {
+  const found: MfaStatus = await mfaStatus(context.database, requirePerson(context).account.id)
   const until = steppedUpAt === null ? null : new Date(steppedUpAt.getTime() + STEP_UP_SECONDS * 1000)
   const isFresh = found.status === 'active' && until !== null && until > context.now
   return {
@@ -163,7 +164,7 @@ async function state(context: Context, steppedUpAt = personOf(context).session.s
 }
 
 async function enroll(context: Context) {
-  const { account } = personOf(context)
+  const { account } = requirePerson(context)
   const { database, now: at } = context
   // Only the first enrollment is notified; replacing a pending one is not.
   const isFirst = (await mfaStatus(database, account.id)).status === 'none'
@@ -182,7 +183,7 @@ async function requireFactor(
   status: 'pending' | 'active',
 ): Promise<void> {
   const { database, now: at } = context
-  const accountId = personOf(context).account.id
+  const accountId = requirePerson(context).account.id
   const isShown =
     code === undefined
       ? recoveryCode !== undefined && (await useRecoveryCode(context, { accountId, recoveryCode, at }))
@@ -204,7 +205,7 @@ async function requireFactor(
       object: { kind: 'account', id: accountId },
       after,
     })
-    throw lockedNow()
+    throw buildLockedFailure()
   }
   throw new Failure('step_up_required', 'The code is wrong or was used before.', {
     isCommitted: true,

@@ -3,10 +3,10 @@ import { toJson } from '../../src/core/base/json.ts'
 import { untrustedText } from '../../src/core/base/untrusted-text.ts'
 import { decimalAmount, decimalOfUnits } from '../../src/core/money/money.ts'
 import { swapChainNames } from '../../src/core/money/swap-tokens.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator/port.ts'
-import { pairOf, unitsIn } from '../../src/rails/swaps/pair.ts'
+import { parsePair, unitsIn } from '../../src/rails/swaps/pair.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/rails/swaps/quote-swap.ts'
 import { insertQuote } from '../../src/rails/swaps/store.ts'
 import { findWallet } from '../../src/rails/wallets/store.ts'
@@ -93,8 +93,8 @@ export default defineTool({
   failures: ['pair_not_supported', 'no_route'],
   example: { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' },
   run: async (context, { amountIn, ...names }) => {
-    const accountId = callerOf(context).account.id
-    const { from, to } = pairOf({ ...names, toChain: names.toChain })
+    const accountId = requireCaller(context).account.id
+    const { from, to } = parsePair({ ...names, toChain: names.toChain })
     const request: SwapRequest = {
       from,
       to,

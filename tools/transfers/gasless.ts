@@ -9,14 +9,14 @@ import {
 } from '../../src/books/spending/reviews.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalOf, type Money } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
 import {
   type AuthorizedPayment,
   gaslessRequest,
-  paymentOf,
+  toPayment,
 } from '../../src/rails/wallets/relays/gasless-request.ts'
 import {
   findRepeatedRelay,
@@ -26,9 +26,9 @@ import {
 import { isRelayed } from '../../src/rails/wallets/relays/relay-store.ts'
 import {
   authorizingTokens,
+  buildRejection,
   judgePayment,
-  permitsOf,
-  rejected,
+  readPermitNonce,
 } from '../../src/rails/wallets/relays/token-authorization.ts'
 import { findWalletOwner, lowerCase } from '../../src/rails/wallets/store.ts'
 
@@ -110,21 +110,21 @@ export default defineTool({
     },
   },
   facts,
-  spend: async (given, input) => {
-    const context = onChain(given, input.chain)
+  chain: (context, { chain }) => onChain(context, chain),
+  spend: async (context, input) => {
     const { chain, database, now } = context
     requireSponsor(context, input)
     const { from: payer, to: destination } = input
     const permitNonce =
-      input.permit === undefined ? null : (await permitsOf(chain, input.token, payer)).toString()
-    const payment = paymentOf(input, permitNonce)
+      input.permit === undefined ? null : (await readPermitNonce(chain, input.token, payer)).toString()
+    const payment = toPayment(input, permitNonce)
     if ((await findWalletOwner(database, payer)) !== undefined)
-      throw rejected(
+      throw buildRejection(
         'signature',
         'The payer is a wallet of this gateway, whose payments use POST /api/wallets/transfer.',
       )
     if (await isRelayed(database, { chain: chain.name, payment }))
-      throw rejected('nonce_used', 'The signed payment was already sent here.')
+      throw buildRejection('nonce_used', 'The signed payment was already sent here.')
     await judgePayment(chain, payment, now)
     const money = { asset: payment.token, units: payment.units }
     const aml = await screenParties(context, { money, payer, payee: destination })
@@ -145,28 +145,26 @@ export default defineTool({
       },
     }
   },
-  run: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  run: async (context, input, decided) => {
     const { decisionId, facts: found } = decided
     const sent = await relayPayment(context, {
-      accountId: callerOf(context).account.id,
+      accountId: requireCaller(context).account.id,
       decisionId,
-      payment: paymentOf(input, found.permitNonce),
+      payment: toPayment(input, found.permitNonce),
       at: context.now,
     })
-    return answerOf(context, sent, input, decided)
+    return toAnswer(context, sent, input, decided)
   },
-  recall: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  recall: async (context, input, decided) => {
     const sent = await findRepeatedRelay(context, decided.decisionId)
-    return sent === null ? null : answerOf(context, sent, input, decided)
+    return sent === null ? null : toAnswer(context, sent, input, decided)
   },
 })
 
 /** Checks that the permit's spender is the sponsor, which collects the money and pays the gas. */
 function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit }: AuthorizedPayment): void {
   if (permit?.spender === undefined || isAddressEqual(permit.spender, signer.address)) return
-  throw rejected(
+  throw buildRejection(
     'signature',
     `The permit is for ${permit.spender}; its spender must be the sponsor, ${signer.address}.`,
   )
@@ -178,7 +176,7 @@ async function screenParties(
   { money, payer, payee }: { money: Money; payer: Address; payee: Address },
 ): Promise<AmlScreened> {
   const { database, chain, now, screening: lists } = context
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const keyId = caller.kind === 'key' ? caller.key.id : null
   const accountId = caller.account.id
   const subject = reviewSubject({ keyId, category: 'gasless', money, chain: chain.name, payer, payee })
@@ -191,11 +189,11 @@ async function screenParties(
     ...applyReview({ result: worst.result, lists: [...new Set(worst.lists)] }, verdict),
     subject,
     windows: [],
-    refusal: blocked,
+    refusal: buildBlockedFailure,
   }
 }
 
-function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal']>[1]): Failure {
+function buildBlockedFailure(screening: Screening, recorded: Parameters<AmlScreened['refusal']>[1]): Failure {
   const isReview = screening.result === 'review'
   return new Failure(
     'aml_blocked',
@@ -209,7 +207,7 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
 }
 
 /** Builds the answer for a relay, the same for every call. */
-function answerOf(
+function toAnswer(
   { chain }: Pick<Context, 'chain'>,
   sent: SubmittedRelay,
   { token, value }: AuthorizedPayment,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { readPurseBalances } from '../../src/rails/buying/purse-books.ts'
-import { showWallet, worthOf } from '../../src/rails/wallets/show-wallet.ts'
+import { formatWorth, showWallet } from '../../src/rails/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
   name: z.string().describe('Name of the module.'),
@@ -74,7 +74,7 @@ export default defineTool({
   }),
   failures: ['not_found'],
   run: async (context) => {
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     const [{ safeAddress, modules, balances, escrow }, purses, table] = await Promise.all([
       showWallet(context, accountId),
       readPurseBalances(context.database, accountId),
@@ -86,7 +86,7 @@ export default defineTool({
         agentId: purseId === accountId ? null : purseId,
         asset,
         amount: decimalOf(money),
-        usd: worthOf(table, money),
+        usd: formatWorth(table, money),
       }
     })
     return { safeAddress, modules: [...modules], balances: [...balances], purse, escrow: [...escrow] }

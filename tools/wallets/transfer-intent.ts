@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -32,10 +32,10 @@ export default defineTool({
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
-  run: async (given, { money, destination, chain: named, safeAddress }) => {
-    const context = onChain(given, named)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { money, destination, safeAddress }) => {
     const chain = context.chain.name
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const request = { accountId, keyId, destination, chain, money }

@@ -4,8 +4,8 @@ import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
 import { noteMembers } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalOf, stablecoins } from '../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { spendFingerprintOf } from '../../src/kernel/fingerprint.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { hashSpendCall } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -123,15 +123,15 @@ export default defineTool({
     token: 'USDC',
   },
   facts: transferFacts,
-  spend: async (given, input) => {
-    const context = onSignedChain(given, input)
-    const caller = callerOf(context)
+  chain: onSignedChain,
+  spend: async (context, input) => {
+    const caller = requireCaller(context)
     const { money, destination, safeAddress } = input
     const chain = context.chain.name
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     if (key === null) requireSignature(input)
-    const fingerprint = spendFingerprintOf(context, NAME, input)
+    const fingerprint = hashSpendCall(context, NAME, input)
     const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
     const known = await loadTransferFacts(context, request)
     const { authorized, intent } = await authorizeTransfer(
@@ -184,23 +184,22 @@ export default defineTool({
       facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
-  run: async (given, input, decided) => {
-    const context = onChain(given, input.chain)
+  run: async (context, input, decided) => {
     const { decisionId, transfer, written } = decided
     if (transfer === undefined) throw new Error('a transfer has no plan')
     const { authorized, travelRuleId } = decided.facts
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     await countSignature(context, authorized, decisionId)
     await attachTravelRule(context, { id: travelRuleId, decisionId })
     const row = transfer.rowOf(decisionId)
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })
-    return answerOf(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
+    return toAnswer(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
-    return sent === null ? null : answerOf(context, sent, input, decided)
+    return sent === null ? null : toAnswer(context, sent, input, decided)
   },
 })
 
@@ -220,13 +219,13 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
   } catch (error) {
     const isUnknown = error instanceof Failure && error.code === 'chain_not_supported'
     if (!isUnknown || intentId === undefined) throw error
-    const caller = callerOf(given)
+    const caller = requireCaller(given)
     throw rejected('The intent is for another chain.', caller.kind === 'key' ? caller.key : null)
   }
 }
 
 /** Builds the answer for a transfer, the same for every call. */
-function answerOf(
+function toAnswer(
   context: Pick<Context, 'chain' | 'chains'>,
   sent: SentTransfer,
   { money, destination, chain = context.chain.name }: z.output<typeof transferRequest>,
@@ -238,7 +237,7 @@ function answerOf(
     token: money.asset,
     amount: decimalOf(money),
     destination: getAddress(destination),
-    chain: context.chains.nameOf(chain),
+    chain: context.chains.resolveName(chain),
     gasSponsored: true as const,
     authorization: facts.authorized.signer,
     screening: facts.screening,

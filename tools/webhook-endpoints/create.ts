@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
@@ -26,7 +26,7 @@ export default defineTool({
   failures: ['url_not_allowed', 'conflict'],
   example: { url: 'https://example.com/bursar-events', types: ['transfer.confirmed'] },
   run: async (context, { url, types = [], description = null }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const { endpoint, secret } = await createEndpoint(context, {
       accountId,
       url,

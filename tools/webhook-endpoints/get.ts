@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
   endpointId,
@@ -21,5 +21,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) =>
-    viewEndpoint(await requireEndpoint(context.database, { accountId: personOf(context).account.id, id })),
+    viewEndpoint(
+      await requireEndpoint(context.database, { accountId: requirePerson(context).account.id, id }),
+    ),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { endpointView, listEndpoints, viewEndpoint } from '../../src/records/events/webhooks/endpoints.ts'
 
@@ -17,7 +17,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context) => {
-    const endpoints = await listEndpoints(context.database, personOf(context).account.id)
+    const endpoints = await listEndpoints(context.database, requirePerson(context).account.id)
     return { endpoints: endpoints.map(viewEndpoint) }
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { deleteEndpoint, endpointId, requireEndpoint } from '../../src/records/events/webhooks/endpoints.ts'
@@ -19,7 +19,7 @@ export default defineTool({
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const { database } = context
-    await requireEndpoint(database, { accountId: personOf(context).account.id, id, isLocked: true })
+    await requireEndpoint(database, { accountId: requirePerson(context).account.id, id, isLocked: true })
     await deleteEndpoint(database, id)
     await recordChange(context, {
       action: 'webhook_endpoint.deleted',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
@@ -28,7 +28,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const endpoint = await requireEndpoint(context.database, { accountId, id, isLocked: true })
     const { secret, previousUntil } = await rotateSecret(context, endpoint, context.now)
     await recordChange(context, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../src/core/failures/failure.ts'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { endpointId, requireEndpoint, sendPing } from '../../src/records/events/webhooks/endpoints.ts'
 
@@ -18,7 +18,10 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const endpoint = await requireEndpoint(context.database, { accountId: personOf(context).account.id, id })
+    const endpoint = await requireEndpoint(context.database, {
+      accountId: requirePerson(context).account.id,
+      id,
+    })
     if (endpoint.status !== 'active')
       throw new Failure('conflict', 'The webhook endpoint is disabled.', {
         hint: 'Activate it: PATCH /api/webhook-endpoints/{id} {"status": "active"}.',

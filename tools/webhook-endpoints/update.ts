@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../src/kernel/context.ts'
+import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { publishEvents } from '../../src/records/events/publish.ts'
@@ -32,17 +32,17 @@ export default defineTool({
   failures: ['not_found', 'url_not_allowed'],
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q', status: 'active' },
   run: async (context, { id, ...to }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     // Earlier events go where it was set to receive them. Before its row is locked: publishers lock rows under their own lock.
     await publishEvents(context.database, context.now)
     const endpoint = await requireEndpoint(context.database, { accountId, id, isLocked: true })
     const changed = await changeEndpoint(context, endpoint, to, context.now)
-    const stateOf = ({ url, types, status }: typeof endpoint) => ({ host: new URL(url).host, types, status })
+    const toState = ({ url, types, status }: typeof endpoint) => ({ host: new URL(url).host, types, status })
     await recordChange(context, {
       action: 'webhook_endpoint.updated',
       object: { kind: 'webhook_endpoint', id },
-      before: stateOf(endpoint),
-      after: stateOf(changed),
+      before: toState(endpoint),
+      after: toState(changed),
     })
     return viewEndpoint(changed)
   },

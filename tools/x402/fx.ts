@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { reasonMember } from '../../src/books/spending/spend-note.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalAmount, decimalOf } from '../../src/core/money/money.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { quoteMembers, soldQuote, viewBoughtQuote } from '../../src/rails/selling/payments/bought-quote.ts'
 import { quoteFx } from '../../src/rails/selling/payments/fx-quote.ts'
@@ -68,7 +68,7 @@ export default defineTool({
   facts: soldQuote,
   spend: async (context, input) => {
     const { settings, chain, now, newId } = context
-    const payer = (await findOwnedWallet(context.database, callerOf(context).account.id))?.address
+    const payer = (await findOwnedWallet(context.database, requireCaller(context).account.id))?.address
     if (payer === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const quoted = { quoteId: newId('quote', now), ...(await quoteFx(context, input, now)) }
     const facts = {
@@ -88,7 +88,7 @@ export default defineTool({
     }
   },
   run: async (context, _input, { decisionId, facts, money }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const wallet = await findOwnedWallet(context.database, caller.account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const sent = await sendTransfer(context, {
@@ -100,11 +100,11 @@ export default defineTool({
       destination: context.settings.x402PayTo,
       at: context.now,
     })
-    return delivered(sent, { decisionId, facts })
+    return deliverQuote(sent, { decisionId, facts })
   },
   recall: async (context, _input, { decisionId, facts }) => {
     const sent = await findRepeatedTransfer(context, decisionId)
-    return sent === null ? null : delivered(sent, { decisionId, facts })
+    return sent === null ? null : deliverQuote(sent, { decisionId, facts })
   },
 })
 
@@ -112,7 +112,7 @@ export default defineTool({
  * Builds the answer: the quote with its payment.
  * @throws Failure `settlement_pending` until the chain has confirmed the payment.
  */
-function delivered(
+function deliverQuote(
   { transactionHash, transferId, status }: SentTransfer,
   { decisionId, facts }: { decisionId: string; facts: z.output<typeof soldQuote> },
 ) {

@@ -75,7 +75,7 @@ type Row = Omit<Approval, 'status' | 'violations'> & {
 
 const violationsColumn = z.array(violationView)
 
-function approvalOf({ violations, status, ...row }: Row, now: Date): Approval {
+function parseApproval({ violations, status, ...row }: Row, now: Date): Approval {
   const isExpired = status === 'pending' && row.expiresAt <= now
   return { ...row, violations: violationsColumn.parse(violations), status: isExpired ? 'expired' : status }
 }
@@ -136,7 +136,7 @@ export function requestApproval(
       })
       .returning(columns)
       .executeTakeFirstOrThrow()
-    return approvalOf(row, at)
+    return parseApproval(row, at)
   })
 }
 
@@ -178,7 +178,7 @@ async function findCallApproval(
   const query = approvalsOfCall(database, { keyId, fingerprint })
   if (idempotencyKey !== null) {
     const row = await query.where('idempotency_key', '=', idempotencyKey).executeTakeFirst()
-    const named = row === undefined ? undefined : approvalOf(row, at)
+    const named = row === undefined ? undefined : parseApproval(row, at)
     const isDecided = named?.status === 'approved' || named?.status === 'rejected'
     const isSame = isReplayed || (named !== undefined && named.decisionId === decisionId)
     if (named !== undefined && (named.status === 'pending' || isSame || (isAsked && isDecided))) return named
@@ -192,7 +192,7 @@ async function findCallApproval(
     (await open.where('status', '=', 'pending').executeTakeFirst()) ??
     // A no holds for the same input, for as long as it could have been approved.
     (idempotencyKey === null ? await open.where('status', '=', 'rejected').executeTakeFirst() : undefined)
-  return row === undefined ? undefined : approvalOf(row, at)
+  return row === undefined ? undefined : parseApproval(row, at)
 }
 
 /** True if a key's call with this idempotency key waits for approval, and is another call. */
@@ -251,7 +251,7 @@ async function join(
     .where('status', '=', 'pending')
     .returning(columns)
     .executeTakeFirst()
-  return row === undefined ? approval : approvalOf(row, at)
+  return row === undefined ? approval : parseApproval(row, at)
 }
 
 /**
@@ -277,7 +277,7 @@ export async function findAskedApproval(
       ]),
     )
     .executeTakeFirst()
-  return row === undefined ? undefined : approvalOf(row, at)
+  return row === undefined ? undefined : parseApproval(row, at)
 }
 
 /** Owner of approvals: an account, optionally restricted to one of its keys. */
@@ -296,7 +296,7 @@ export async function findApproval(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
   const row = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
-  return row === undefined ? undefined : approvalOf(row, now)
+  return row === undefined ? undefined : parseApproval(row, now)
 }
 
 /** Finds the time of the latest approval request for a key's exact call. */
@@ -338,7 +338,7 @@ export async function listApprovals(
   if (status === 'pending') query = query.where('status', '=', 'pending').where('expires_at', '>', now)
   else if (status === 'expired') query = query.where('status', '=', 'pending').where('expires_at', '<=', now)
   else if (status !== undefined) query = query.where('status', '=', status)
-  return (await query.execute()).map((row) => approvalOf(row, now))
+  return (await query.execute()).map((row) => parseApproval(row, now))
 }
 
 /**
@@ -370,7 +370,7 @@ export async function decideApproval(
     .where('expires_at', '>', at)
     .returning(columns)
   const row = await (keyId === null ? update : update.where('key_id', '=', keyId)).executeTakeFirst()
-  return row === undefined ? undefined : approvalOf(row, at)
+  return row === undefined ? undefined : parseApproval(row, at)
 }
 
 /** Marks pending approvals that have expired, which writes their event. */
@@ -406,7 +406,7 @@ export async function storeApprovalOutcome(
     .select(columns)
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  return approvalOf(row, now)
+  return parseApproval(row, now)
 }
 
 /**
@@ -430,5 +430,5 @@ export async function unfinishedApprovals(
     .orderBy('id')
     .limit(limit)
     .execute()
-  return rows.map((row) => approvalOf(row, before))
+  return rows.map((row) => parseApproval(row, before))
 }

@@ -41,7 +41,7 @@ export async function findUsedUp(
     readUsage(database, { keyId }, now),
     readOwnerCap(database, { accountId, isLocked: false, now }),
   ])
-  const leftOf = (period: BudgetPeriod) => {
+  const findLeft = (period: BudgetPeriod) => {
     const { [period]: budget } = budgets
     const { maxMicros, usedMicros } = caps[period]
     const lefts = [
@@ -51,7 +51,7 @@ export async function findUsedUp(
     return lefts.reduce<bigint | null>((least, left) => (least === null || left < least ? left : least), null)
   }
   return budgetPeriods.flatMap((period) => {
-    const left = leftOf(period)
+    const left = findLeft(period)
     if (left === null || left > micros) return []
     const resetsAt = periodOf(period, now).end.toISOString()
     return [{ period, left: usdOfMicros(left > 0n ? left : 0n), resetsAt }]

@@ -16,7 +16,7 @@ import { allAssets, BANK, sourcesOf, withEscrow } from '../spending/sources.ts'
 const MAX_SETTLEMENTS = 64
 
 /** Collection order: cash in the debt's currency, then the card's funding sources, then all other assets. */
-function orderOf({ asset, priority }: Pick<DueDebt, 'asset' | 'priority'>): readonly Asset[] {
+function orderAssets({ asset, priority }: Pick<DueDebt, 'asset' | 'priority'>): readonly Asset[] {
   const cash = allAssets([asset]).filter((name) => !stablecoins.some((symbol) => symbol === name))
   return allAssets([...cash, ...priority])
 }
@@ -131,7 +131,7 @@ export async function collectDebt(
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {
   const { cardSpreadBps: spreadBps } = settings
-  const assets = orderOf(debt)
+  const assets = orderAssets(debt)
   const on = ({ name }: { readonly name: string }) =>
     sourcesOf(assets, { table, currency: debt.asset, chain: name, spreadBps })
   const elsewhere = chains.all.filter(({ name }) => name !== chain.name)
@@ -201,7 +201,7 @@ export async function openDebts(database: Connection, limit: number): Promise<re
     accountId: row.account_id,
     kind: row.kind,
     reference: row.reference,
-    asset: assetOf(row.asset),
+    asset: parseAsset(row.asset),
     units: row.units,
     owed: row.owed,
     createdAt: row.created_at,
@@ -210,7 +210,7 @@ export async function openDebts(database: Connection, limit: number): Promise<re
   }))
 }
 
-function assetOf(text: string): Asset {
+function parseAsset(text: string): Asset {
   if (!isAsset(text)) throw new Error(`a debt is stored in the unknown asset ${text}`)
   return text
 }

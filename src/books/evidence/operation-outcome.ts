@@ -23,7 +23,7 @@ export type OperationOutcome =
 
 export type OperationChain = Pick<
   Chain,
-  'executionOf' | 'name' | 'operationHashOf' | 'tokens' | 'walletAddress'
+  'awaitExecution' | 'name' | 'hashOperation' | 'tokens' | 'walletAddress'
 >
 
 /**
@@ -35,7 +35,7 @@ export async function operationOutcome(
   operation: AuthorizedOperation,
   waitMs: number,
 ): Promise<OperationOutcome> {
-  const execution = await chain.executionOf(operation, waitMs)
+  const execution = await chain.awaitExecution(operation, waitMs)
   return execution.status === 'executed' ? judgeExecution(chain, operation, execution) : execution
 }
 
@@ -45,7 +45,7 @@ async function judgeExecution(
   { operationHash, succeeded, transaction }: Extract<OperationExecution, { status: 'executed' }>,
 ): Promise<OperationOutcome> {
   const { hash: transactionHash, transfers } = transaction
-  if (operationHash !== chain.operationHashOf(operation)) return { status: 'canceled', transactionHash }
+  if (operationHash !== chain.hashOperation(operation)) return { status: 'canceled', transactionHash }
   if (!succeeded) return { status: 'failed', transactionHash }
   const { call, wallet } = operation
   if (call.kind === 'allowance') return { status: 'confirmed', transactionHash }

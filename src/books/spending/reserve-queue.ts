@@ -4,11 +4,10 @@
  */
 import { createBatches } from '../../core/base/batches.ts'
 import type { Connection, Database } from '../../storage/database.ts'
-import { reserveSpend, type SpendVerdict } from './reserve.ts'
-import { reserveSpends } from './reserve-batch.ts'
+import { reserveSpends, type SpendVerdict } from './reserve.ts'
 import type { SpendRequest } from './spend-request.ts'
 
-/** Decides a spend; see {@link reserveSpend} for the verdicts. */
+/** Decides a spend; see {@link SpendVerdict}. */
 export type Reserve = (request: SpendRequest) => Promise<SpendVerdict>
 
 /** Maximum concurrent calls. More would only share the server's processors and take connections from other work. */
@@ -24,11 +23,6 @@ export function createReserveQueue(database: Connection & Pick<Database, 'engine
     concurrent: MAX_CONCURRENT[database.engine],
     isBlocking: database.engine === 'pglite',
     lineOf: ({ accountId }) => accountId,
-    send: async (requests) => {
-      const [first, second] = requests
-      return first !== undefined && second === undefined
-        ? [await reserveSpend(database, first)]
-        : reserveSpends(database, requests)
-    },
+    send: (requests) => reserveSpends(database, requests),
   })
 }

@@ -5,10 +5,10 @@
  * reservations that were not released; an idempotency key never reserves twice.
  */
 import type { Json } from '../../core/base/json.ts'
-import type { Violation } from '../../core/failures/failure.ts'
+import { Failure, type Violation } from '../../core/failures/failure.ts'
 import type { Value } from '../../core/money/shares.ts'
-import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
-import { parameterNames, parametersOf } from './reserve-parameters.ts'
+import type { Connection, Statement } from '../../storage/database.ts'
+import { requestText } from './request-text.ts'
 import type { SpendRequest } from './spend-request.ts'
 
 /**
@@ -48,8 +48,8 @@ export type SpendVerdict =
   | { readonly verdict: 'stale_policy' }
   | { readonly verdict: 'account_locked' }
 
-/** Row that the database functions return for a request. */
-export interface ReserveRow {
+/** Row that the database function returns for a request. */
+interface ReserveRow {
   readonly verdict: SpendVerdict['verdict']
   readonly replayed: boolean
   readonly decision_id: string | null
@@ -59,22 +59,32 @@ export interface ReserveRow {
   readonly written: Json | null
 }
 
-/** The reserve as one named statement; its parameters are those of {@link parametersOf}, in order. */
-const statement: Statement = {
-  name: 'spend_reserve',
-  text: `select * from spend_reserve(${parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')})`,
-}
+const statement: Statement = { name: 'operation_reserve', text: 'select * from operation_reserve($1)' }
 
 /** Decides a spend and, if allowed, holds its money and counts it, in one round trip. */
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
-  const parameters = parametersOf(request)
-  const row = await callForRow<ReserveRow>(connection, statement, [
-    ...parameterNames.map((name) => parameters[name]),
-  ])
-  return verdictOf(row, request)
+  const [verdict] = await reserveSpends(connection, [request])
+  if (verdict === undefined) throw new Failure('internal', 'The reserve returned no row.')
+  return verdict
 }
 
-export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
+/**
+ * Decides spends in order, in one round trip and one commit, with the same verdicts as single calls. A throw means that none
+ * was decided, unless it is a Failure: then the outcome is unknown.
+ */
+export async function reserveSpends(
+  connection: Connection,
+  requests: readonly SpendRequest[],
+): Promise<readonly SpendVerdict[]> {
+  const rows = await connection.call<ReserveRow>(statement, [`[${requests.map(requestText).join()}]`])
+  return requests.map((request, index) => {
+    const row = rows[index]
+    if (row === undefined) throw new Failure('internal', 'The batch of spends returned too few rows.')
+    return verdictOf(row, request)
+  })
+}
+
+function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
   const { verdict, replayed, available_units: units } = row
   const violations = row.violations ?? []
   const decisionId = row.decision_id ?? request.decisionId

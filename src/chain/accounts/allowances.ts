@@ -18,7 +18,7 @@ import { agentHash, type Wallets } from './wallets.ts'
  * Builds the allowance payment out of a Safe, made by the gateway's own Safe for an agent.
  * @throws Error for a call that is not a payment.
  */
-export function allowanceCallOf(
+export function buildAllowanceCall(
   { contracts, tokens }: { contracts: AccountContracts; tokens: TokenAddresses },
   { safe, agentId, call }: { safe: Address; agentId: string; call: WalletCall },
 ): SafeCall {
@@ -58,10 +58,10 @@ export async function readAllowance(
   wallet: Wallet,
   agentId: string,
 ): Promise<ChainAllowance> {
-  const safe = wallets.safeOf(wallet).address
+  const safe = wallets.findSafe(wallet).address
   if (!(await deployments.isDeployed(safe))) return wallets.firstAllowance(wallet, agentId)
   const safeContract = { address: safe, abi: safeAbi } as const
-  const { address: owner } = wallets.signerOf(wallet.owner)
+  const { address: owner } = wallets.findSigner(wallet.owner)
   const [isOurs, isTheirs, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
     client.readContract({ ...safeContract, functionName: 'isOwner', args: [gatewayOwner] }),
     client.readContract({ ...safeContract, functionName: 'isOwner', args: [owner] }),
@@ -70,7 +70,7 @@ export async function readAllowance(
       address: contracts.allowances,
       abi: allowanceAbi,
       functionName: 'allowanceOf',
-      args: [safe, wallets.safeOf(wallets.delegate).address, agentHash(agentId)],
+      args: [safe, wallets.findSafe(wallets.delegate).address, agentHash(agentId)],
     }),
   ])
   // The gateway hands the Safe over with the next operation. An owner who adds the gateway as a co-owner changes

@@ -8,8 +8,8 @@ import { awaitReceipt } from '../relay/receipts.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, commonDeployer } from '../rpc/networks.ts'
-import { packOperation, signableOf } from './user-operation.ts'
-import { saltOf, type Wallets } from './wallets.ts'
+import { buildSignable, packOperation } from './user-operation.ts'
+import { buildSalt, type Wallets } from './wallets.ts'
 
 /** Gas for creating a Safe with its setup: three modules' storage, five prices, an allowance. */
 const CREATION_GAS = 1_500_000n
@@ -58,9 +58,9 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   }
 
   async function deployWallet(wallet: Wallet, validUntil: Date): Promise<void> {
-    const safe = wallets.safeOf(wallet)
+    const safe = wallets.findSafe(wallet)
     const signers = [wallet.origin, wallet.owner].flatMap((owner) => {
-      const { address, contract } = wallets.signerOf(owner)
+      const { address, contract } = wallets.findSigner(owner)
       return contract === undefined
         ? []
         : [deploy(address, { to: commonDeployer, data: contract.data, gas: SIGNER_GAS })]
@@ -73,8 +73,8 @@ export function createDeployments(options: DeploymentOptions): Deployments {
 
   /** Transfers a gateway-owned Safe to its new owner; afterwards the gateway cannot move its money alone. */
   async function handOver(wallet: Wallet, validUntil: Date): Promise<void> {
-    const { address: safe } = wallets.safeOf(wallet)
-    const { address: owner } = wallets.signerOf(wallet.owner)
+    const { address: safe } = wallets.findSafe(wallet)
+    const { address: owner } = wallets.findSigner(wallet.owner)
     const isOwner = () =>
       client.readContract({ address: safe, abi: safeAbi, functionName: 'isOwner', args: [owner] })
     if (await isOwner()) return
@@ -86,7 +86,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       signer: 'key',
     } as const
     const signature = await gatewayOwner.sign?.({
-      hash: signableOf({ ...contracts, chainId: client.chain.id }, plan).hash,
+      hash: buildSignable({ ...contracts, chainId: client.chain.id }, plan).hash,
     })
     if (signature === undefined) throw new Error('The key of the gateway cannot sign a hash.')
     const bundled = await bundler.send(packOperation(plan, signature))
@@ -95,7 +95,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   }
 
   function prepareWallet(wallet: Wallet, validUntil: Date): Promise<void> {
-    const key = JSON.stringify([saltOf(wallet), wallet.origin, wallet.owner])
+    const key = JSON.stringify([buildSalt(wallet), wallet.origin, wallet.owner])
     const known = ready.get(key)
     if (known !== undefined) return known
     const made = deployWallet(wallet, validUntil)

@@ -24,7 +24,7 @@ export function passkeySignature(
 ): Hex | undefined {
   const { message } = authorization
   const at = message.indexOf(`${MEMBER}${operationHash.slice(2)}`)
-  const assertion = assertionOf(authorization)
+  const assertion = encodeAssertion(authorization)
   if (at < 0 || assertion === undefined) return undefined
   const [head, tail] = [message.slice(0, at + MEMBER.length), message.slice(at + MEMBER.length + 64)]
   const proof = encodeAbiParameters(
@@ -42,7 +42,7 @@ export function passkeySignature(
 }
 
 /** Encodes the assertion for Safe's passkey signer. */
-function assertionOf({
+function encodeAssertion({
   authenticatorData,
   clientDataJSON,
   signature,
@@ -52,7 +52,7 @@ function assertionOf({
   const fieldsAt = CLIENT_DATA_HEAD.length + 43 + 2
   if (!client.startsWith(CLIENT_DATA_HEAD) || !client.endsWith('}')) return undefined
   if (client.slice(fieldsAt - 2, fieldsAt) !== '",') return undefined
-  const numbers = numbersOf(Buffer.from(signature, 'base64url'))
+  const numbers = parseDerSignature(Buffer.from(signature, 'base64url'))
   if (numbers === undefined) return undefined
   return encodeAbiParameters(
     [{ type: 'bytes' }, { type: 'string' }, { type: 'uint256' }, { type: 'uint256' }],
@@ -65,7 +65,7 @@ function assertionOf({
 }
 
 /** Parses r and s of an ECDSA signature in DER. @see https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3 */
-function numbersOf(der: Buffer): readonly [r: bigint, s: bigint] | undefined {
+function parseDerSignature(der: Buffer): readonly [r: bigint, s: bigint] | undefined {
   const [sequence, length, rTag, rLength = 0] = der
   const sAt = 4 + rLength
   const [sTag, sLength = 0] = der.subarray(sAt)

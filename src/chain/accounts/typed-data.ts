@@ -21,14 +21,14 @@ const schema = z.object({
 })
 
 /** Computes the signed hash. @throws for invalid typed data. */
-export function typedDataHashOf({ domain, types, primaryType, message }: Input): Hex {
+export function hashTypedInput({ domain, types, primaryType, message }: Input): Hex {
   return hashTypedData(schema.parse({ domain, types, primaryType, message }))
 }
 
 /** Checks the signature of an address's own key without a chain. False for malformed input. */
 export async function isSignedByKey(input: Input): Promise<boolean> {
   try {
-    const signer = await recoverAddress({ hash: typedDataHashOf(input), signature: input.signature })
+    const signer = await recoverAddress({ hash: hashTypedInput(input), signature: input.signature })
     return signer.toLowerCase() === input.address.toLowerCase()
   } catch {
     return false

@@ -100,7 +100,7 @@ export interface PackedOperation {
 }
 
 /** Computes the full nonce of an id: the hash as its 192-bit key, and sequence 0. */
-export function nonceOf(id: string): bigint {
+export function toNonce(id: string): bigint {
   return BigInt(slice(keccak256(stringToHex(id)), 0, 24)) << 64n
 }
 
@@ -108,7 +108,7 @@ export function nonceOf(id: string): bigint {
  * Converts a wallet's call to a call of its Safe. The destination may be in any letter case; the caller checks
  * checksums.
  */
-export function safeCallOf(
+export function toSafeCall(
   { contracts, tokens, delegate }: { contracts: AccountContracts; tokens: TokenAddresses; delegate: Address },
   call: WalletCall,
 ): SafeCall {
@@ -122,21 +122,21 @@ export function safeCallOf(
 }
 
 /** Builds the data for the Safe's owner to sign. */
-export function signableOf(contracts: OperatingContracts, plan: OperationPlan): SignableOperation {
-  const nonce = nonceOf(plan.id)
+export function buildSignable(contracts: OperatingContracts, plan: OperationPlan): SignableOperation {
+  const nonce = toNonce(plan.id)
   const message = {
     safe: plan.safe,
     nonce: nonce.toString(),
     initCode: '0x',
-    callData: callDataOf(plan.call),
+    callData: encodeCallData(plan.call),
     verificationGasLimit: VERIFICATION_GAS[plan.signer].toString(),
-    callGasLimit: callGasOf(plan.call).toString(),
+    callGasLimit: chooseCallGas(plan.call).toString(),
     preVerificationGas: '0',
     maxPriorityFeePerGas: '0',
     maxFeePerGas: '0',
     paymasterAndData: '0x',
     validAfter: 0,
-    validUntil: secondsOf(plan.validUntil),
+    validUntil: toSeconds(plan.validUntil),
     entryPoint: contracts.entryPoint,
   } as const
   const domain = { chainId: contracts.chainId, verifyingContract: contracts.module }
@@ -147,7 +147,7 @@ export function signableOf(contracts: OperatingContracts, plan: OperationPlan): 
       ...message,
       nonce,
       verificationGasLimit: VERIFICATION_GAS[plan.signer],
-      callGasLimit: callGasOf(plan.call),
+      callGasLimit: chooseCallGas(plan.call),
       preVerificationGas: 0n,
       maxPriorityFeePerGas: 0n,
       maxFeePerGas: 0n,
@@ -159,14 +159,14 @@ export function signableOf(contracts: OperatingContracts, plan: OperationPlan): 
 /** Adds the signature to an operation. @param signature in the format of Safe 1.4.1. */
 export function packOperation(plan: OperationPlan, signature: Hex): PackedOperation {
   const verificationGas = VERIFICATION_GAS[plan.signer]
-  const callGas = callGasOf(plan.call)
+  const callGas = chooseCallGas(plan.call)
   return {
     gas: verificationGas + callGas + OVERHEAD_GAS,
     packed: {
       sender: plan.safe,
-      nonce: nonceOf(plan.id),
+      nonce: toNonce(plan.id),
       initCode: '0x',
-      callData: callDataOf(plan.call),
+      callData: encodeCallData(plan.call),
       accountGasLimits: concat([
         numberToHex(verificationGas, { size: 16 }),
         numberToHex(callGas, { size: 16 }),
@@ -177,7 +177,7 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
       // Six bytes each of validAfter (always zero) and validUntil precede the signature.
       signature: concat([
         pad('0x', { size: 6 }),
-        numberToHex(secondsOf(plan.validUntil), { size: 6 }),
+        numberToHex(toSeconds(plan.validUntil), { size: 6 }),
         signature,
       ]),
     },
@@ -185,7 +185,7 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
 }
 
 /** Computes the EntryPoint's hash of an operation, which does not cover the signature with its validity period. */
-export function operationHashOf(
+export function hashOperation(
   { entryPoint, chainId }: Pick<OperatingContracts, 'entryPoint' | 'chainId'>,
   plan: OperationPlan,
 ): Hex {
@@ -234,15 +234,15 @@ export function handleOpsCall(
   }
 }
 
-function callGasOf({ byDelegate = false }: SafeCall): bigint {
+function chooseCallGas({ byDelegate = false }: SafeCall): bigint {
   return byDelegate ? HAND_OVER_GAS : CALL_GAS
 }
 
-function callDataOf({ to, data, byDelegate = false }: SafeCall): Hex {
+function encodeCallData({ to, data, byDelegate = false }: SafeCall): Hex {
   const args = [to, 0n, data, byDelegate ? 1 : 0] as const
   return encodeFunctionData({ ...executeFunction, args })
 }
 
-function secondsOf(moment: Date): number {
+function toSeconds(moment: Date): number {
   return Math.floor(moment.getTime() / 1000)
 }

@@ -79,13 +79,13 @@ export interface SafeAccount {
 
 /** Computes addresses and calls of wallets, without reading the chain. */
 export interface Wallets {
-  safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount
+  findSafe(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount
   /** The gateway's Safe, which spends from the allowances of others. */
   readonly delegate: Wallet
   /** Allowance of an agent right after the wallet's setup or hand-over. */
   firstAllowance(wallet: Pick<Wallet, 'cardCover'>, agentId: string): ChainAllowance
   /** Address of an owner in a Safe, and the contract to deploy there, if any. */
-  signerOf(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
+  findSigner(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
   /** Call by which a gateway-owned Safe hands itself over to another owner. */
   handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>): Hex
 }
@@ -109,7 +109,7 @@ export function createWallets(maker: WalletMaker): Wallets {
   }
   const allowances = (priced: typeof walletTokens, cardCover = 0n) => ({
     module: contracts.allowances,
-    delegate: safeOf(delegate).address,
+    delegate: findSafe(delegate).address,
     daily: starterMicros,
     cards: agentHash(CARDS_AGENT),
     cardsDaily: cardsMicros,
@@ -118,27 +118,27 @@ export function createWallets(maker: WalletMaker): Wallets {
     prices: priced.map(([symbol]) => allowancePrices[symbol]),
   })
 
-  function setupOf(origin: WalletOwner): Hex {
+  function buildSetup(origin: WalletOwner): Hex {
     if (origin.kind === 'gateway') return gatewaySetup
     const args = [[contracts.module, contracts.allowances], allowances(walletTokens)] as const
-    return setupCall(contracts, signerOf(origin).address, {
+    return setupCall(contracts, findSigner(origin).address, {
       to: contracts.walletSetup,
       data: encodeFunctionData({ abi: walletSetupAbi, functionName: 'setUp', args }),
     })
   }
 
-  function safeOf(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount {
+  function findSafe(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount {
     const { origin } = wallet
-    const salted = saltOf(wallet)
+    const salted = buildSalt(wallet)
     const name = JSON.stringify([salted, origin])
     const known = safes.get(name)
     if (known !== undefined) return known
     const saltNonce = BigInt(keccak256(stringToHex(salted)))
-    const salt = keccak256(concat([keccak256(setupOf(origin)), numberToHex(saltNonce, { size: 32 })]))
+    const salt = keccak256(concat([keccak256(buildSetup(origin)), numberToHex(saltNonce, { size: 32 })]))
     const safe = {
       address: getCreate2Address({ from: contracts.proxyFactory, salt, bytecodeHash }),
       get creation() {
-        const args = [contracts.safe, setupOf(origin), saltNonce] as const
+        const args = [contracts.safe, buildSetup(origin), saltNonce] as const
         return encodeFunctionData({ abi: safeAbi, functionName: 'createProxyWithNonce', args })
       },
     }
@@ -146,7 +146,7 @@ export function createWallets(maker: WalletMaker): Wallets {
     return safe
   }
 
-  function signerOf(owner: WalletOwner) {
+  function findSigner(owner: WalletOwner) {
     if (owner.kind === 'gateway') return { address: gatewayOwner }
     if (owner.kind === 'eoa') return { address: owner.address }
     const verifiers = (P256_PRECOMPILE << 160n) | BigInt(contracts.passkeyVerifier)
@@ -159,9 +159,9 @@ export function createWallets(maker: WalletMaker): Wallets {
   }
 
   return {
-    safeOf,
+    findSafe,
     delegate,
-    signerOf,
+    findSigner,
     firstAllowance: ({ cardCover = 0n }, agentId) =>
       agentId === CARDS_AGENT
         ? { dailyMicros: cardsMicros, spentMicros: 0n, onceMicros: cardCover, isOwn: true }
@@ -170,13 +170,13 @@ export function createWallets(maker: WalletMaker): Wallets {
       encodeFunctionData({
         abi: walletSetupAbi,
         functionName: 'handOver',
-        args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, signerOf(owner).address],
+        args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, findSigner(owner).address],
       }),
   }
 }
 
 /** Name of a smart account, which determines its address. The ids of accounts have no space. */
-export function saltOf({ accountId, isEscrow }: Pick<Wallet, 'accountId' | 'isEscrow'>): string {
+export function buildSalt({ accountId, isEscrow }: Pick<Wallet, 'accountId' | 'isEscrow'>): string {
   return isEscrow ? `${accountId} escrow` : accountId
 }
 

@@ -23,7 +23,7 @@ export interface CreationCode {
 
 /** Reads the creation code from the installed packages. @throws Error when a package is missing. */
 export function loadCreationCode(): CreationCode {
-  const load = (path: string): Hex => artifact.parse(installed(path)).bytecode
+  const load = (path: string): Hex => artifact.parse(requireInstalled(path)).bytecode
   const safe = '@safe-global/safe-contracts/build/artifacts/contracts'
   const module = '@safe-global/safe-4337/build/artifacts/contracts'
   const passkey = '@safe-global/safe-passkey/build/artifacts/contracts'
@@ -39,7 +39,7 @@ export function loadCreationCode(): CreationCode {
 }
 
 /** The packages are optional, because not everyone may ship their licences. */
-function installed(path: string): unknown {
+function requireInstalled(path: string): unknown {
   try {
     return require(path)
   } catch (cause) {

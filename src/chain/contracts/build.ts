@@ -71,18 +71,18 @@ const output = compilerOutput.parse(JSON.parse(solc.compile(JSON.stringify(input
 for (const { formattedMessage } of output.errors) process.stderr.write(formattedMessage)
 if (output.errors.some(({ severity }) => severity === 'error')) process.exit(1)
 
-write('sandbox-contracts.artifact.ts', { kind: 'deployedBytecode', title: 'Runtime', exportsOf: placed })
-write('account-contracts.artifact.ts', { kind: 'bytecode', title: 'Creation', exportsOf: deployed })
+write('sandbox-contracts.artifact.ts', { kind: 'deployedBytecode', title: 'Runtime', exportNames: placed })
+write('account-contracts.artifact.ts', { kind: 'bytecode', title: 'Creation', exportNames: deployed })
 
 function write(
   file: string,
   {
     kind,
     title,
-    exportsOf,
-  }: { kind: 'bytecode' | 'deployedBytecode'; title: string; exportsOf: Readonly<Record<string, string>> },
+    exportNames,
+  }: { kind: 'bytecode' | 'deployedBytecode'; title: string; exportNames: Readonly<Record<string, string>> },
 ): void {
-  const lines = Object.entries(exportsOf).map(([contract, name]) => {
+  const lines = Object.entries(exportNames).map(([contract, name]) => {
     const bytes = output.contracts[`${contract}.sol`]?.[contract]?.evm[kind].object
     if (!bytes) throw new Error(`${contract}: the compiler gave no code`)
     return `\n/** ${title} code of \`${contract}.sol\`. */\nexport const ${name} =\n  '0x${bytes}'\n${kind === 'bytecode' ? hashLine(contract, name) : ''}`

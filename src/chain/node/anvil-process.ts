@@ -63,7 +63,7 @@ const limits = [
  */
 const NEEDED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'USERPROFILE']
 
-function neededOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+function pickNeeded(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(NEEDED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
@@ -81,7 +81,7 @@ export async function spawnAnvil(
 ): Promise<AnvilProcess> {
   const flags = ['--port', `${port}`, '--chain-id', `${chains[chain].id}`, ...limits, ...more]
   const isWindows = process.platform === 'win32'
-  const env = neededOf(process.env)
+  const env = pickNeeded(process.env)
   const child = isWindows
     ? spawn(binary, flags, { stdio: ['ignore', 'pipe', 'pipe'], env })
     : spawn('sh', ['-c', dieWithParent, 'sh', binary, ...flags], {

@@ -11,7 +11,7 @@ import { newSandboxSeed } from '../keys.ts'
 import { createGate, type Opened } from '../relay/gate.ts'
 import { createNodeClient, localNodeOptions } from '../rpc/client.ts'
 import { mineUniqueBlock, silenceNode } from '../rpc/development-node.ts'
-import { addressesOf, sandboxTokensOn } from '../rpc/networks.ts'
+import { mapAddresses, sandboxTokensOn } from '../rpc/networks.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import type { EvmSession } from './evm-session.ts'
@@ -78,7 +78,7 @@ export async function startAnvilChain({
       first,
       name,
       hasCards,
-      tokens: addressesOf(tokens),
+      tokens: mapAddresses(tokens),
       rpcUrl: () => anvil?.url ?? '',
       // The process's exit is detected directly; a slow answer is no reason to end it.
       suspect: () => undefined,

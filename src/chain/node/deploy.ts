@@ -49,7 +49,7 @@ export async function deployMissing(
     ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),
     ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
   ])
-  return addressesOf(plans)
+  return listAddresses(plans)
 }
 
 /**
@@ -57,10 +57,10 @@ export async function deployMissing(
  * address.
  */
 export function developmentContracts(): AccountContracts {
-  return addressesOf(deployments())
+  return listAddresses(deployments())
 }
 
-function addressesOf(plans: Record<keyof AccountContracts, Deployment>): AccountContracts {
+function listAddresses(plans: Record<keyof AccountContracts, Deployment>): AccountContracts {
   const address = (name: keyof AccountContracts) => plans[name].address
   return {
     entryPoint: address('entryPoint'),

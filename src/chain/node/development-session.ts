@@ -3,7 +3,7 @@ import type { Hex } from '../../providers/chain/port.ts'
 import { sandboxOwner } from '../keys.ts'
 import { createLanes } from '../relay/lanes.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { addressesOf, type SandboxTokens } from '../rpc/networks.ts'
+import { mapAddresses, type SandboxTokens } from '../rpc/networks.ts'
 import { deployMissing, developmentContracts } from './deploy.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 
@@ -17,7 +17,7 @@ export async function openDevelopmentSession(
   tokens: SandboxTokens,
   isPrepared = false,
 ): Promise<EvmSession> {
-  const addresses = addressesOf(tokens)
+  const addresses = mapAddresses(tokens)
   const relayer = createLanes(client, seed, Object.values(addresses))
   return openSession({
     client,

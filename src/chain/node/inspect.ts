@@ -58,7 +58,7 @@ export async function inspectChain(
     request('web3_clientVersion').catch(() => ''),
     request('eth_getBlockByNumber', ['latest', false]),
     request('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
-    balanceOf(request, sponsorKey),
+    readBalance(request, sponsorKey),
   ])
   const { number, timestamp } = block.parse(latest)
   return {
@@ -73,7 +73,7 @@ export async function inspectChain(
   }
 }
 
-async function balanceOf(
+async function readBalance(
   request: (method: string, params?: readonly unknown[]) => Promise<unknown>,
   sponsorKey: string | null,
 ): Promise<bigint | null> {

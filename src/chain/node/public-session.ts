@@ -97,7 +97,7 @@ export async function deployOwn({
   for (const [name, { address, data }] of Object.entries(ownContracts)) {
     const before = await client.getCode({ address })
     if (before) {
-      deployed.push({ name, address, bytes: sizeOf(before), transactionHash: null })
+      deployed.push({ name, address, bytes: countBytes(before), transactionHash: null })
       continue
     }
     log.info({ address }, 'one of our contracts is missing on this chain and is being deployed')
@@ -105,7 +105,7 @@ export async function deployOwn({
     await awaitReceipt(client, hash, DEPLOYMENT_MS)
     const after = await client.getCode({ address })
     if (!after) throw new Error(`No contract could be deployed at ${address}.`)
-    deployed.push({ name, address, bytes: sizeOf(after), transactionHash: hash })
+    deployed.push({ name, address, bytes: countBytes(after), transactionHash: hash })
   }
   return deployed
 }
@@ -118,7 +118,7 @@ export interface DeployedContract {
   readonly transactionHash: Hex | null
 }
 
-function sizeOf(code: Hex): number {
+function countBytes(code: Hex): number {
   return (code.length - 2) / 2
 }
 

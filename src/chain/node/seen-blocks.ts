@@ -27,7 +27,7 @@ export function createSeenBlocks(client: NodeClient): SeenBlocks {
       try {
         const found = await Promise.all(blocks.map(({ number }) => readBlock(client, number)))
         const isReplaced = blocks.some(({ hash }, index) => found[index]?.hash !== hash)
-        highest = isReplaced ? undefined : highestOf(blocks)
+        highest = isReplaced ? undefined : findHighest(blocks)
         return isReplaced
       } catch (error) {
         // Checked again with the next call.
@@ -50,7 +50,7 @@ export async function readBlock(client: NodeClient, number: bigint): Promise<Blo
   }
 }
 
-function highestOf(blocks: readonly Block[]): Block | undefined {
+function findHighest(blocks: readonly Block[]): Block | undefined {
   return blocks.reduce<Block | undefined>(
     (highest, block) => (highest === undefined || block.number > highest.number ? block : highest),
     undefined,

@@ -86,7 +86,7 @@ async function judgeAccount(
       : { status: 'different', detail: `its code hash is ${hash}, not ${pinned}` }
   }
   if (name !== 'module') return { status: 'ok', detail: `${bytes}; its code is not pinned` }
-  const entryPoint = await asked(() =>
+  const entryPoint = await tryRead(() =>
     client.readContract({ address: contracts.module, abi: moduleAbi, functionName: 'SUPPORTED_ENTRYPOINT' }),
   )
   return entryPoint === contracts.entryPoint
@@ -101,7 +101,7 @@ async function judgeToken(
 ): Promise<Verdict> {
   const { address, name, version } = token
   const ask = (functionName: 'decimals' | 'symbol' | 'DOMAIN_SEPARATOR') =>
-    asked(() => client.readContract({ address, abi: tokenAbi, functionName }))
+    tryRead(() => client.readContract({ address, abi: tokenAbi, functionName }))
   const [decimals, shown, separator] = await Promise.all([
     ask('decimals'),
     ask('symbol'),
@@ -124,7 +124,7 @@ async function judgeToken(
 }
 
 /** Answer of a contract; undefined when it has none. @throws when the node does not answer. */
-async function asked<Answer>(read: () => Promise<Answer>): Promise<Answer | undefined> {
+async function tryRead<Answer>(read: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await read()
   } catch (error) {

@@ -9,7 +9,7 @@ import { handleOpsCall, type PackedOperation } from '../accounts/user-operation.
 import type { NodeClient } from '../rpc/client.ts'
 import { type Execution, executionIn } from './executions.ts'
 import type { ReadReceipt } from './read-receipt.ts'
-import { failedOperationOf, refusalOf } from './refusal.ts'
+import { findFailedOperation, findRefusal } from './refusal.ts'
 import { type Relayer, SHORT_RECEIPT_WAIT_MS } from './relayer.ts'
 
 /** Maximum gas of a bundle. Chains limit a transaction to 2^24. @see https://eips.ethereum.org/EIPS/eip-7825 */
@@ -76,7 +76,7 @@ export function createBundler(
   async function depart(bundle: readonly Waiter[]): Promise<void> {
     const taken = await withoutRefused(bundle)
     if (taken.length === 0) return
-    const { hash, receipt } = await relayer.send(callOf(taken), SHORT_RECEIPT_WAIT_MS)
+    const { hash, receipt } = await relayer.send(buildCall(taken), SHORT_RECEIPT_WAIT_MS)
     const found = receipt === undefined ? undefined : read(receipt)
     for (const { operation, resolve } of taken)
       resolve({ status: 'sent', hash, execution: found && executionIn(found, operation.packed) })
@@ -87,14 +87,14 @@ export function createBundler(
     let left = bundle
     while (left.length > 0) {
       try {
-        await client.call({ account: relayer.address, ...callOf(left) })
+        await client.call({ account: relayer.address, ...buildCall(left) })
         return left
       } catch (error) {
-        const failed = failedOperationOf(error)
-        const reason = failed?.reason ?? refusalOf(error)
+        const failed = findFailedOperation(error)
+        const reason = failed?.reason ?? findRefusal(error)
         if (reason === undefined) throw error
         // If the EntryPoint names no operation, each is simulated alone.
-        if (failed === undefined && left.length > 1) return (await Promise.all(left.map(alone))).flat()
+        if (failed === undefined && left.length > 1) return (await Promise.all(left.map(checkAlone))).flat()
         const index = failed?.index ?? 0
         left[index]?.resolve({ status: 'refused', reason })
         left = left.filter((_, other) => other !== index)
@@ -103,11 +103,11 @@ export function createBundler(
     return left
   }
 
-  function alone(waiter: Waiter): Promise<readonly Waiter[]> {
+  function checkAlone(waiter: Waiter): Promise<readonly Waiter[]> {
     return withoutRefused([waiter])
   }
 
-  const callOf = (waiters: readonly Waiter[]) =>
+  const buildCall = (waiters: readonly Waiter[]) =>
     handleOpsCall(
       entryPoint,
       relayer.address,

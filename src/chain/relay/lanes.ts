@@ -34,18 +34,18 @@ interface Lane {
 
 /** Creates a relayer for a development node. @param seed seed of the sponsor's keys. @param tokens that it may mint. */
 export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Address[]): Relayer {
-  const accountOf = (index: number) =>
+  const deriveAccount = (index: number) =>
     privateKeyToAccount(keccak256(`${seed}${index.toString(16).padStart(4, '0')}`))
-  const sponsor = accountOf(0)
+  const sponsor = deriveAccount(0)
   const lanes: Lane[] = []
   let forgotten = 0
-  const opened = async (account: LocalAccount) => {
+  const addLane = async (account: LocalAccount) => {
     const lane = await openLane(client, tokens, account)
     lanes.push(lane)
     return lane
   }
-  const any = createPool(LANES, (index) => opened(accountOf(index + 1)))
-  const own = createPool(1, () => opened(sponsor))
+  const any = createPool(LANES, (index) => addLane(deriveAccount(index + 1)))
+  const own = createPool(1, () => addLane(sponsor))
 
   async function sendThrough(
     pool: Pool<Lane>,
@@ -54,7 +54,7 @@ export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Addr
   ): Promise<SubmittedTransaction> {
     const lane = await pool.take()
     try {
-      const nonce = lane.nonce ?? (await nonceOf(lane))
+      const nonce = lane.nonce ?? (await readNonce(lane))
       const epoch = forgotten
       lane.nonce = undefined
       const hash = await broadcast(client, lane.account, nonce, call)
@@ -75,7 +75,7 @@ export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Addr
   }
 
   // Pending transactions count: after a reorganization a lost transaction leaves a gap, which the next one fills.
-  const nonceOf = ({ account: { address } }: Lane) =>
+  const readNonce = ({ account: { address } }: Lane) =>
     client.getTransactionCount({ address, blockTag: 'pending' })
 
   return {

@@ -12,15 +12,15 @@ import type {
   Submission,
   TokenAddresses,
 } from '../../providers/chain/port.ts'
-import { allowanceCallOf } from '../accounts/allowances.ts'
+import { buildAllowanceCall } from '../accounts/allowances.ts'
 import { passkeySignature } from '../accounts/owner-signature.ts'
 import {
-  nonceOf,
+  buildSignable,
+  hashOperation,
   type OperationPlan,
-  operationHashOf,
   packOperation,
-  safeCallOf,
-  signableOf,
+  toNonce,
+  toSafeCall,
 } from '../accounts/user-operation.ts'
 import type { Wallets } from '../accounts/wallets.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -35,8 +35,8 @@ import {
   type OperationKey,
 } from './executions.ts'
 import type { ReadReceipt } from './read-receipt.ts'
-import { findReceipt, pausesOf } from './receipts.ts'
-import { causeOf, refusalOf } from './refusal.ts'
+import { findReceipt, generatePauses } from './receipts.ts'
+import { findCause, findRefusal } from './refusal.ts'
 
 /** Dependencies of operations. @property prepare prepares a wallet for its next operation. */
 export interface OperationOptions {
@@ -55,10 +55,10 @@ export interface OperationOptions {
 export interface Operations {
   operationOf(operation: ChainOperation): SignableOperation
   submit(operation: AuthorizedOperation): Promise<Submission>
-  operationHashOf(operation: AuthorizedOperation): Hex
+  hashOperation(operation: AuthorizedOperation): Hex
   /** Drops cached broadcasts. */
   forget(): void
-  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
+  awaitExecution(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
 }
 
 /** A transaction that carried an operation, with its execution if known. */
@@ -74,42 +74,45 @@ export function createOperations(options: OperationOptions): Operations {
   const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, read, prepare } = options
   const broadcast = new Map<string, Broadcast>()
   const running = new Map<string, Promise<Submission>>()
-  const delegate = wallets.safeOf(wallets.delegate).address
+  const delegate = wallets.findSafe(wallets.delegate).address
   const signed = { ...contracts, chainId: client.chain.id }
 
-  function planOf(
+  function buildPlan(
     { wallet, id, call, validUntil }: ChainOperation,
     signedBy: AuthorizedOperation['authorization']['kind'],
   ): OperationPlan {
-    const safe = wallets.safeOf(wallet).address
+    const safe = wallets.findSafe(wallet).address
     const signer = signedBy === 'passkey' ? 'passkey' : 'key'
-    return { safe, id, validUntil, signer, call: safeCallOf({ contracts, tokens, delegate }, call) }
+    return { safe, id, validUntil, signer, call: toSafeCall({ contracts, tokens, delegate }, call) }
   }
 
   /**
    * Builds the executed plan: by the wallet itself, or by the gateway's Safe through the allowance module. It depends
    * only on the authorization, because the wallet may have a new owner by now.
    */
-  function executedPlanOf(operation: AuthorizedOperation): OperationPlan {
+  function buildExecutedPlan(operation: AuthorizedOperation): OperationPlan {
     const { authorization, wallet, call } = operation
-    const plan = planOf(operation, authorization.kind)
+    const plan = buildPlan(operation, authorization.kind)
     if (authorization.kind !== 'allowance') return plan
-    const transfer = allowanceCallOf({ contracts, tokens }, { safe: plan.safe, ...authorization, call })
+    const transfer = buildAllowanceCall({ contracts, tokens }, { safe: plan.safe, ...authorization, call })
     return { ...plan, safe: delegate, signer: 'key', call: transfer, id: `${wallet.accountId}|${plan.id}` }
   }
 
-  const keyOf = ({ safe, id }: OperationPlan): OperationKey => ({
+  const toKey = ({ safe, id }: OperationPlan): OperationKey => ({
     entryPoint: contracts.entryPoint,
     sender: safe,
-    nonce: nonceOf(id),
+    nonce: toNonce(id),
   })
 
-  async function signatureOf(operation: AuthorizedOperation, plan: OperationPlan): Promise<Hex | undefined> {
+  async function buildSignature(
+    operation: AuthorizedOperation,
+    plan: OperationPlan,
+  ): Promise<Hex | undefined> {
     const { authorization, wallet } = operation
-    const { hash } = signableOf(signed, plan)
+    const { hash } = buildSignable(signed, plan)
     if (authorization.kind === 'eoa') return authorization.signature
     if (authorization.kind === 'passkey')
-      return passkeySignature(wallets.signerOf(wallet.owner).address, hash, authorization)
+      return passkeySignature(wallets.findSigner(wallet.owner).address, hash, authorization)
     return gatewayOwner.sign?.({ hash })
   }
 
@@ -130,13 +133,13 @@ export function createOperations(options: OperationOptions): Operations {
   async function submitOnce(operation: AuthorizedOperation): Promise<Submission> {
     const known = broadcast.get(operation.id)
     if (known !== undefined) {
-      const execution = await executionOf(operation, 0)
+      const execution = await awaitExecution(operation, 0)
       if (execution.status !== 'absent')
-        return { status: 'submitted', transactionHash: hashOf(execution) ?? known.hash }
+        return { status: 'submitted', transactionHash: findHash(execution) ?? known.hash }
     }
     await prepare(operation)
-    const plan = executedPlanOf(operation)
-    const signature = await signatureOf(operation, plan)
+    const plan = buildExecutedPlan(operation)
+    const signature = await buildSignature(operation, plan)
     if (signature === undefined)
       return {
         status: 'refused',
@@ -144,23 +147,23 @@ export function createOperations(options: OperationOptions): Operations {
         cause: 'authorization',
       }
     const callRefusal = await refusalOfCall(plan)
-    if (callRefusal !== undefined) return refused(operation, plan, callRefusal)
+    if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
     const bundled = await bundler.send(packOperation(plan, signature))
-    if (bundled.status === 'refused') return refused(operation, plan, bundled.reason)
+    if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)
     remember(operation.id, bundled)
     return { status: 'submitted', transactionHash: bundled.hash }
   }
 
   /** Checked after the simulation, which also fails if this operation was executed just before. */
-  async function refused(
+  async function resolveRefusal(
     { id }: AuthorizedOperation,
     plan: OperationPlan,
     reason: string,
   ): Promise<Submission> {
-    const executed = await findExecuted(keyOf(plan))
+    const executed = await findExecuted(toKey(plan))
     if (executed === 'pending') throw new Error(`Operation ${id} is pending from an earlier submission.`)
     if (executed !== undefined) return { status: 'submitted', transactionHash: executed.transaction.hash }
-    return { status: 'refused', reason, cause: causeOf(reason) }
+    return { status: 'refused', reason, cause: findCause(reason) }
   }
 
   /** Simulates the Safe's own call, which the EntryPoint's simulation does not report. */
@@ -174,7 +177,7 @@ export function createOperations(options: OperationOptions): Operations {
         throw unavailable(`There is no contract at ${call.to} on this chain.`)
       return undefined
     } catch (error) {
-      const refusal = refusalOf(error)
+      const refusal = findRefusal(error)
       if (refusal === undefined) throw error
       return refusal
     }
@@ -186,10 +189,10 @@ export function createOperations(options: OperationOptions): Operations {
     return (await isExecuted(client, key, 'pending')) ? 'pending' : undefined
   }
 
-  async function executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution> {
-    const key = keyOf(executedPlanOf(operation))
+  async function awaitExecution(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution> {
+    const key = toKey(buildExecutedPlan(operation))
     const deadline = AbortSignal.timeout(waitMs)
-    for (const pauseMs of pausesOf(client)) {
+    for (const pauseMs of generatePauses(client)) {
       const execution = await executionNow(operation.id, key)
       if (execution.status !== 'pending' || deadline.aborted) return execution
       await sleep(pauseMs)
@@ -230,15 +233,15 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   return {
-    operationOf: (operation) => signableOf(signed, planOf(operation, operation.wallet.owner.kind)),
-    operationHashOf: (operation) => operationHashOf(signed, executedPlanOf(operation)),
+    operationOf: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
+    hashOperation: (operation) => hashOperation(signed, buildExecutedPlan(operation)),
     submit,
-    executionOf,
+    awaitExecution,
     forget: () => broadcast.clear(),
   }
 }
 
-function hashOf(execution: OperationExecution): Hex | undefined {
+function findHash(execution: OperationExecution): Hex | undefined {
   return execution.status === 'executed' ? execution.transaction.hash : undefined
 }
 

@@ -69,8 +69,8 @@ function transferIn(
   if (topics.length !== 3 || size(data) !== 32) return undefined
   return {
     token: lowerCaseAddress(address),
-    from: addressOf(from),
-    to: addressOf(to),
+    from: toAddress(from),
+    to: toAddress(to),
     units: hexToBigInt(data),
     position,
     operationHash: null,
@@ -81,7 +81,7 @@ function transferIn(
 function authorizationIn({ topics }: Log): TransferLog['authorization'] {
   const [selector, authorizer, nonce] = topics
   if (selector !== selectors.authorizationUsed || authorizer === undefined || nonce === undefined) return null
-  return { authorizer: addressOf(authorizer), nonce }
+  return { authorizer: toAddress(authorizer), nonce }
 }
 
 function operationIn({ topics, data }: Log): ExecutedOperation | undefined {
@@ -89,12 +89,12 @@ function operationIn({ topics, data }: Log): ExecutedOperation | undefined {
   if (selector !== selectors.userOperation || hash === undefined || sender === undefined) return undefined
   return {
     hash,
-    sender: addressOf(sender),
+    sender: toAddress(sender),
     nonce: hexToBigInt(slice(data, 0, 32)),
     succeeded: hexToBigInt(slice(data, 32, 64)) === 1n,
   }
 }
 
-function addressOf(topic: Hex): Address {
+function toAddress(topic: Hex): Address {
   return lowerCaseAddress(slice(topic, 12))
 }

@@ -14,7 +14,7 @@ import type { NodeClient } from '../rpc/client.ts'
 const MAX_PAUSE_FACTOR = 16
 
 /** Yields the pauses between polls in milliseconds: the client's interval, then increasing multiples. */
-export function* pausesOf(client: NodeClient): Generator<number, never> {
+export function* generatePauses(client: NodeClient): Generator<number, never> {
   for (let times = 1; ; times = Math.min(times * 2, MAX_PAUSE_FACTOR)) yield client.pollingInterval * times
 }
 
@@ -35,7 +35,7 @@ export async function awaitReceipt(
   timeoutMs: number,
 ): Promise<TransactionReceipt> {
   const deadline = AbortSignal.timeout(timeoutMs)
-  for (const pauseMs of pausesOf(client)) {
+  for (const pauseMs of generatePauses(client)) {
     const receipt = await findReceipt(client, hash)
     if (receipt !== undefined) return receipt
     if (deadline.aborted) break

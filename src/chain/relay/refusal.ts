@@ -31,18 +31,18 @@ const refusalAbi = [
 ]
 
 /** Reads the reason of a reverted call; undefined for any other error. */
-export function refusalOf(error: unknown): string | undefined {
+export function findRefusal(error: unknown): string | undefined {
   if (!(error instanceof BaseError)) return undefined
-  const data = revertDataOf(error)
-  if (data !== undefined) return wordsOf(data)
+  const data = findRevertData(error)
+  if (data !== undefined) return describeRevert(data)
   return error.walk((cause) => cause instanceof ExecutionRevertedError) === null
     ? undefined
     : 'execution reverted'
 }
 
 /** Reads the operation of a bundle that the EntryPoint rejected, and why; undefined if it named none. */
-export function failedOperationOf(error: unknown): { index: number; reason: string } | undefined {
-  const data = error instanceof BaseError ? revertDataOf(error) : undefined
+export function findFailedOperation(error: unknown): { index: number; reason: string } | undefined {
+  const data = error instanceof BaseError ? findRevertData(error) : undefined
   if (data === undefined || data === '0x') return undefined
   try {
     const { errorName, args } = decodeErrorResult({ abi: entryPointAbi, data })
@@ -60,7 +60,7 @@ const ALLOWANCE = 'on-chain allowance'
 /**
  * Classifies a rejection. AA22 and AA24 are the EntryPoint's codes for an expired operation and an invalid signature.
  */
-export function causeOf(reason: string): RefusalCause {
+export function findCause(reason: string): RefusalCause {
   return /^AA2[24]/.test(reason) || reason.startsWith(ALLOWANCE) ? 'authorization' : 'transfer'
 }
 
@@ -70,7 +70,7 @@ export function isConnectionError(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause)
 }
 
-function revertDataOf(error: BaseError): Hex | undefined {
+function findRevertData(error: BaseError): Hex | undefined {
   let data: Hex | undefined
   error.walk((cause) => {
     if (typeof cause === 'object' && cause !== null && 'data' in cause && isHex(cause.data)) data = cause.data
@@ -79,13 +79,13 @@ function revertDataOf(error: BaseError): Hex | undefined {
   return data
 }
 
-function wordsOf(data: Hex): string {
+function describeRevert(data: Hex): string {
   if (data === '0x') return 'execution reverted'
   try {
     const { errorName, args } = decodeErrorResult({ abi: refusalAbi, data })
     if (errorName === 'FailedOp' || errorName === 'FailedOpWithRevert') return String(args[1])
     if (errorName === 'Error') return String(args[0])
-    if (errorName === 'TransferFailed') return wordsOf(args[0])
+    if (errorName === 'TransferFailed') return describeRevert(args[0])
     if (errorName === 'AllowanceExceeded') return allowanceRefusal(args)
     return isTokenRefusal(errorName) ? tokenRefusals[errorName] : errorName
   } catch {

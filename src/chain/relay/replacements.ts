@@ -54,7 +54,7 @@ export function createReplacements(options: ReplacementOptions): Replacements {
     if (stuck.length === 0) return
     const now = await fees()
     for (const [nonce, { call, offer, offers }] of stuck) {
-      const higher = raised(offer, now)
+      const higher = raiseFees(offer, now)
       watched.set(nonce, { call, offer: higher, offers: offers + 1, at: performance.now() })
       // A transaction that was mined in the meantime is rejected; the next round notices.
       await broadcast(call, higher, nonce).catch(() => undefined)
@@ -80,7 +80,7 @@ export function createReplacements(options: ReplacementOptions): Replacements {
   }
 }
 
-function raised(offer: Fees, now: Fees): Fees {
+function raiseFees(offer: Fees, now: Fees): Fees {
   const more = (before: bigint, current: bigint) => {
     const bumped = before + (before * BUMP_PERCENT) / 100n + 1n
     return bumped > current ? bumped : current

@@ -11,12 +11,12 @@ const plenty = 10n ** 30n
 export const developmentFees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 0n } as const
 
 /** Storage slot of the minters in `SandboxToken.sol`. @see https://eips.ethereum.org/EIPS/eip-7201 */
-const mintersSlot = toHex(namespaceOf('bursar.sandbox.token'), { size: 32 })
+const mintersSlot = toHex(hashNamespace('bursar.sandbox.token'), { size: 32 })
 
 type Rpc = (request: { method: string; params: readonly unknown[] }) => Promise<unknown>
 
 /** The node's raw RPC; viem types only the methods of public nodes. */
-function rpcOf(client: NodeClient): Rpc {
+function toRpc(client: NodeClient): Rpc {
   return (request) => client.transport.request(request)
 }
 
@@ -26,7 +26,7 @@ function rpcOf(client: NodeClient): Rpc {
  */
 export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
   try {
-    return typeof (await rpcOf(client)({ method: 'anvil_getAutomine', params: [] })) === 'boolean'
+    return typeof (await toRpc(client)({ method: 'anvil_getAutomine', params: [] })) === 'boolean'
   } catch (error) {
     if (isTimeout(error)) throw error
     await client.getChainId()
@@ -37,24 +37,24 @@ export async function isDevelopmentNode(client: NodeClient): Promise<boolean> {
 
 /** Disables the node's request log, which costs time. */
 export async function silenceNode(client: NodeClient): Promise<void> {
-  await rpcOf(client)({ method: 'anvil_setLoggingEnabled', params: [false] })
+  await toRpc(client)({ method: 'anvil_setLoggingEnabled', params: [false] })
 }
 
 /** Mines an empty block that no other run has: its coinbase is random. */
 export async function mineUniqueBlock(client: NodeClient): Promise<void> {
-  const rpc = rpcOf(client)
+  const rpc = toRpc(client)
   await rpc({ method: 'anvil_setCoinbase', params: [toHex(randomBytes(20))] })
   await rpc({ method: 'evm_mine', params: [] })
 }
 
 /** Reads the node's whole state, as anvil's compressed JSON. */
 export async function dumpState(client: NodeClient): Promise<Uint8Array> {
-  const state = await rpcOf(client)({ method: 'anvil_dumpState', params: [] })
+  const state = await toRpc(client)({ method: 'anvil_dumpState', params: [] })
   return Buffer.from(String(state).slice(2), 'hex')
 }
 
 export async function placeCode(client: NodeClient, address: Address, code: Hex): Promise<void> {
-  await rpcOf(client)({ method: 'anvil_setCode', params: [address, code] })
+  await toRpc(client)({ method: 'anvil_setCode', params: [address, code] })
 }
 
 /** Gives an address inexhaustible gas and lets it mint the tokens, which must be the sandbox's. */
@@ -67,14 +67,14 @@ export async function makeSponsor(
     encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [address, mintersSlot]),
   )
   const yes = pad('0x01', { size: 32 })
-  const rpc = rpcOf(client)
+  const rpc = toRpc(client)
   await Promise.all([
     rpc({ method: 'anvil_setBalance', params: [address, toHex(plenty)] }),
     ...tokens.map((token) => rpc({ method: 'anvil_setStorageAt', params: [token, minter, yes] })),
   ])
 }
 
-function namespaceOf(name: string): bigint {
+function hashNamespace(name: string): bigint {
   const id = BigInt(keccak256(stringToHex(name))) - 1n
   return BigInt(keccak256(toHex(id, { size: 32 }))) & ~0xffn
 }

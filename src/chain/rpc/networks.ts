@@ -66,18 +66,18 @@ export type SandboxTokens = { readonly USDC: SandboxToken } & Readonly<
 
 /** Tokens that a development node of a test chain gets. */
 export function sandboxTokensOn(name: ChainName): SandboxTokens {
-  return { ...standIns, ...issuedTokensOn(name) }
+  return { ...standIns, ...listIssuedTokens(name) }
 }
 
 /** Tokens that a chain's issuers have there, in the form that a development node can deploy. */
-export function issuedTokensOn(name: ChainName): SandboxTokens {
+export function listIssuedTokens(name: ChainName): SandboxTokens {
   const { USDC, EURC } = chainFacts(name).tokens
   const form = { decimals: 6, authorizations: true }
   return { USDC: { ...USDC, ...form }, ...(EURC === undefined ? {} : { EURC: { ...EURC, ...form } }) }
 }
 
 /** Addresses of tokens. */
-export function addressesOf(tokens: ChainFacts['tokens']): TokenAddresses {
+export function mapAddresses(tokens: ChainFacts['tokens']): TokenAddresses {
   const others = stablecoins.flatMap((symbol) => {
     const token = tokens[symbol]
     return token === undefined ? [] : [[symbol, token.address] as const]
@@ -92,7 +92,7 @@ export function addressIn(tokens: TokenAddresses, token: Stablecoin): Address {
   return address
 }
 
-export const sandboxTokenAddresses = addressesOf(sandboxTokens)
+export const sandboxTokenAddresses = mapAddresses(sandboxTokens)
 
 /**
  * Tokens with a price in the allowances of every wallet with an own signer. They are part of the wallet's setup, so

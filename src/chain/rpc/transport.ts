@@ -114,12 +114,12 @@ async function post(
         call.reject(new RpcRequestError({ body: { ...body, method: call.method }, error: answer.error, url }))
     }
   } catch (error) {
-    const failure = connectionErrorOf(error, body, url)
+    const failure = toConnectionError(error, body, url)
     for (const call of calls) call.reject(failure)
   }
 }
 
-function connectionErrorOf(error: unknown, body: Record<string, unknown>, url: string): BaseError {
+function toConnectionError(error: unknown, body: Record<string, unknown>, url: string): BaseError {
   if (error instanceof BaseError) return error
   if (error instanceof Error && error.name === 'TimeoutError') return new TimeoutError({ body, url })
   return new HttpRequestError({ body, cause: error instanceof Error ? error : new Error(String(error)), url })

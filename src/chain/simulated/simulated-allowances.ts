@@ -30,20 +30,20 @@ export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
 
   const isOwn = (accountId: string, agentId: string) =>
     agentId === CARDS_AGENT || limits.has(`${accountId}|${agentId}`)
-  const payerOf = (accountId: string, agentId: string) =>
+  const namePayer = (accountId: string, agentId: string) =>
     `${accountId}|${isOwn(accountId, agentId) ? agentId : ANY_AGENT}`
   const today = () => clock().toISOString().slice(0, 10)
-  const spentBy = (payer: string) => {
+  const readSpent = (payer: string) => {
     const known = spent.get(payer)
     return known?.day === today() ? known.micros : 0n
   }
 
   function of({ accountId, cardCover = 0n }: Payer, agentId: string): ChainAllowance {
-    const payer = payerOf(accountId, agentId)
+    const payer = namePayer(accountId, agentId)
     const isCards = agentId === CARDS_AGENT
     return {
       dailyMicros: limits.get(payer) ?? (isCards ? DEVELOPMENT_CARDS_MICROS : DEVELOPMENT_STARTER_MICROS),
-      spentMicros: spentBy(payer),
+      spentMicros: readSpent(payer),
       onceMicros: once.get(payer) ?? (isCards ? cardCover : 0n),
       isOwn: isOwn(accountId, agentId),
     }
@@ -61,7 +61,7 @@ export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
       const fromOnce = minimum(value, onceMicros)
       const micros = spentMicros + value - fromOnce
       if (value > fromOnce && micros > dailyMicros) return allowanceRefusal([dailyMicros, spentMicros, value])
-      const payer = payerOf(wallet.accountId, agentId)
+      const payer = namePayer(wallet.accountId, agentId)
       once.set(payer, onceMicros - fromOnce)
       spent.set(payer, { day: today(), micros })
       return undefined

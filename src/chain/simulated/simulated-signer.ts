@@ -3,7 +3,7 @@ import { decodeFunctionData, parseAbi } from 'viem'
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../../providers/chain/port.ts'
 import { isSignedByKey } from '../accounts/typed-data.ts'
-import { calldataOf } from '../evm-signer.ts'
+import { encodeCalldata } from '../evm-signer.ts'
 import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 
@@ -23,7 +23,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     try {
       judged.commit()
     } catch (error) {
-      throw refused(error)
+      throw toRefusal(error)
     }
     return context.state.mine({ calldata: data })
   }
@@ -32,12 +32,12 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     address: context.caller,
     async readContract(call) {
       if (lowerCaseAddress(call.address) === lowerCaseAddress(multicallAddress))
-        return readMany(context, calldataOf(call))
-      const { result } = await judge(context, call.address, calldataOf(call))
+        return readMany(context, encodeCalldata(call))
+      const { result } = await judge(context, call.address, encodeCalldata(call))
       return result
     },
     verifyTypedData: isSignedByKey,
-    writeContract: (call) => write(call.address, calldataOf(call)),
+    writeContract: (call) => write(call.address, encodeCalldata(call)),
     sendTransaction: ({ to, data }) => write(to, data),
     async waitForTransactionReceipt({ hash }) {
       if (context.state.transaction(hash) === undefined)
@@ -56,12 +56,12 @@ async function judge(context: CallContext, to: Address, data: Hex): Promise<Simu
   try {
     return await judgeTokenCall(context, token, data)
   } catch (error) {
-    throw refused(error)
+    throw toRefusal(error)
   }
 }
 
 /** An error of the books occurs before they change. */
-function refused(error: unknown): Error {
+function toRefusal(error: unknown): Error {
   return refusedCall(error instanceof Error ? error.message : String(error), { cause: error })
 }
 

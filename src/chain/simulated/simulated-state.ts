@@ -13,19 +13,19 @@ export interface SimulatedState {
   /** Different for each run. */
   readonly identity: string
   blockNumber(): bigint
-  balanceOf(token: Stablecoin, address: Address): bigint
-  allowanceOf(token: Stablecoin, owner: Address, spender: Address): bigint
+  readBalance(token: Stablecoin, address: Address): bigint
+  readAllowance(token: Stablecoin, owner: Address, spender: Address): bigint
   /** Next permit nonce of the owner. */
-  permitsOf(token: Stablecoin, owner: Address): bigint
+  countPermits(token: Stablecoin, owner: Address): bigint
   isUsed(mark: string): boolean
   /** Finds the transaction that used a mark. */
-  transactionOf(mark: string): CalledTransaction | undefined
+  findTransaction(mark: string): CalledTransaction | undefined
   transaction(hash: Hex): CalledTransaction | undefined
   /** Lists transactions by block, inclusive; each block has one. */
   transactionsBetween(fromBlock: bigint, toBlock: bigint): readonly CalledTransaction[]
   mint(token: Stablecoin, to: Address, units: bigint): void
   /** Returns the reason why a transfer cannot be made, or undefined. */
-  refusalOf(token: Stablecoin, from: Address, units: bigint): string | undefined
+  findRefusal(token: Stablecoin, from: Address, units: bigint): string | undefined
   /** Moves units and uses up the mark. @throws Error when the balance is insufficient. */
   move(token: Stablecoin, move: SimulatedMovement): void
   allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
@@ -61,7 +61,7 @@ export function createSimulatedState(): SimulatedState {
   let moved: TransferLog[] = []
   let marks: string[] = []
 
-  const balanceOf = (token: Stablecoin, address: Address) =>
+  const readBalance = (token: Stablecoin, address: Address) =>
     balances[token].get(lowerCaseAddress(address)) ?? 0n
   const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
     balances[token].set(lowerCaseAddress(address), units)
@@ -76,36 +76,36 @@ export function createSimulatedState(): SimulatedState {
     used.set(mark, undefined)
     marks.push(mark)
   }
-  const refusalOf = (token: Stablecoin, from: Address, units: bigint) =>
-    balanceOf(token, from) < units ? tokenRefusals.ERC20InsufficientBalance : undefined
+  const findRefusal = (token: Stablecoin, from: Address, units: bigint) =>
+    readBalance(token, from) < units ? tokenRefusals.ERC20InsufficientBalance : undefined
 
   return {
     identity,
     blockNumber: () => BigInt(mined.length),
-    balanceOf,
-    allowanceOf: (token, owner, spender) => allowances[token].get(pairOf(owner, spender)) ?? 0n,
-    permitsOf: (token, owner) => permits[token].get(lowerCaseAddress(owner)) ?? 0n,
+    readBalance,
+    readAllowance: (token, owner, spender) => allowances[token].get(namePair(owner, spender)) ?? 0n,
+    countPermits: (token, owner) => permits[token].get(lowerCaseAddress(owner)) ?? 0n,
     isUsed: (mark) => used.has(mark),
-    transactionOf: (mark) => used.get(mark),
+    findTransaction: (mark) => used.get(mark),
     transaction: (hash) => byHash.get(hash),
     transactionsBetween: (fromBlock, toBlock) =>
       mined.slice(Math.max(0, Number(fromBlock) - 1), Math.max(0, Number(toBlock))),
     mint(token, to, units) {
-      setBalance(token, to, balanceOf(token, to) + units)
+      setBalance(token, to, readBalance(token, to) + units)
       log(token, { from: ZERO, to, units })
     },
-    refusalOf,
+    findRefusal,
     move(token, move) {
       const { from, to, units, mark } = move
-      const refusal = refusalOf(token, from, units)
+      const refusal = findRefusal(token, from, units)
       if (refusal !== undefined) throw new Error(refusal)
-      setBalance(token, from, balanceOf(token, from) - units)
-      setBalance(token, to, balanceOf(token, to) + units)
+      setBalance(token, from, readBalance(token, from) - units)
+      setBalance(token, to, readBalance(token, to) + units)
       log(token, move)
       if (mark !== undefined) use(mark)
     },
     allow(token, owner, spender, units) {
-      allowances[token].set(pairOf(owner, spender), units)
+      allowances[token].set(namePair(owner, spender), units)
     },
     countPermit(token, owner) {
       permits[token].set(lowerCaseAddress(owner), (permits[token].get(lowerCaseAddress(owner)) ?? 0n) + 1n)
@@ -140,7 +140,7 @@ export function fakeAddress(text: string): Address {
   return `0x${fakeHash(text).slice(26)}`
 }
 
-function pairOf(owner: Address, spender: Address): string {
+function namePair(owner: Address, spender: Address): string {
   return `${lowerCaseAddress(owner)}|${lowerCaseAddress(spender)}`
 }
 

@@ -73,13 +73,13 @@ export async function judgeTokenCall(
     case 'decimals':
       return read(token.decimals)
     case 'balanceOf':
-      return read(state.balanceOf(symbol, ...call.args))
+      return read(state.readBalance(symbol, ...call.args))
     case 'allowance':
-      return read(state.allowanceOf(symbol, ...call.args))
+      return read(state.readAllowance(symbol, ...call.args))
     case 'nonces':
-      return read(state.permitsOf(symbol, ...call.args))
+      return read(state.countPermits(symbol, ...call.args))
     case 'authorizationState':
-      return read(state.isUsed(markOf(symbol, ...call.args)))
+      return read(state.isUsed(markAuthorization(symbol, ...call.args)))
     case 'transferFrom':
       return judgeTransferFrom(context, symbol, call.args)
     case 'transferWithAuthorization':
@@ -98,13 +98,13 @@ function judgeTransferFrom(
 ): SimulatedCall {
   const [from, to, units] = args
   const check = () => {
-    const refusal = state.refusalOf(symbol, from, units)
+    const refusal = state.findRefusal(symbol, from, units)
     if (refusal !== undefined) throw new Error(refusal)
-    if (state.allowanceOf(symbol, from, caller) < units)
+    if (state.readAllowance(symbol, from, caller) < units)
       throw new Error('ERC20: transfer amount exceeds allowance')
   }
-  return written(check, () => {
-    state.allow(symbol, from, caller, state.allowanceOf(symbol, from, caller) - units)
+  return prepareWrite(check, () => {
+    state.allow(symbol, from, caller, state.readAllowance(symbol, from, caller) - units)
     state.move(symbol, { from, to, units })
   })
 }
@@ -116,19 +116,19 @@ async function judgeAuthorization(
 ): Promise<SimulatedCall> {
   const message = { from, to, value, validAfter, validBefore, nonce }
   const primaryType = 'TransferWithAuthorization'
-  const mark = markOf(symbol, from, nonce)
+  const mark = markAuthorization(symbol, from, nonce)
   const check = () => {
     const second = BigInt(Math.floor(clock().getTime() / 1000))
     if (second <= validAfter) throw new Error('FiatTokenV2: authorization is not yet valid')
     if (second >= validBefore) throw new Error('FiatTokenV2: authorization is expired')
     if (state.isUsed(mark)) throw new Error(tokenRefusals.ERC3009UsedAuthorization)
-    const refusal = state.refusalOf(symbol, from, value)
+    const refusal = state.findRefusal(symbol, from, value)
     if (refusal !== undefined) throw new Error(refusal)
   }
-  const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType, message })
+  const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType, message })
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
   const authorization = { authorizer: lowerCaseAddress(from), nonce }
-  return written(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
+  return prepareWrite(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
 }
 
 async function judgePermit(
@@ -136,16 +136,16 @@ async function judgePermit(
   symbol: Stablecoin,
   [owner, spender, value, deadline, ...signature]: ArgsOf<'permit'>,
 ): Promise<SimulatedCall> {
-  const nonce = state.permitsOf(symbol, owner)
+  const nonce = state.countPermits(symbol, owner)
   const message = { owner, spender, value, nonce, deadline }
   const check = () => {
     if (BigInt(Math.floor(clock().getTime() / 1000)) > deadline)
       throw new Error(tokenRefusals.ERC2612ExpiredSignature)
-    if (state.permitsOf(symbol, owner) !== nonce) throw new Error(tokenRefusals.ERC2612InvalidSigner)
+    if (state.countPermits(symbol, owner) !== nonce) throw new Error(tokenRefusals.ERC2612InvalidSigner)
   }
-  const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType: 'Permit', message })
+  const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType: 'Permit', message })
   await requireSigned(owner, hash, signature, tokenRefusals.ERC2612InvalidSigner)
-  return written(check, () => {
+  return prepareWrite(check, () => {
     state.countPermit(symbol, owner)
     state.allow(symbol, owner, spender, value)
   })
@@ -154,7 +154,7 @@ async function judgePermit(
 /**
  * Checks a write now and again on commit: signatures are verified asynchronously, and the books may change meanwhile.
  */
-function written(check: () => void, change: () => void): SimulatedCall {
+function prepareWrite(check: () => void, change: () => void): SimulatedCall {
   check()
   return {
     result: undefined,
@@ -184,12 +184,12 @@ async function requireSigned(
   args: SignatureArgs,
   refusal: string,
 ): Promise<void> {
-  const signature = signatureOf(args)
+  const signature = toSignature(args)
   const recovered = await recoverAddress({ hash, signature }).catch(() => undefined)
   if (recovered !== getAddress(signer) || isMirrored(signature)) throw new Error(refusal)
 }
 
-function signatureOf(args: SignatureArgs): Hex | Signature {
+function toSignature(args: SignatureArgs): Hex | Signature {
   if (args.length === 1) return args[0]
   const [v, r, s] = args
   return { r, s, v: BigInt(v) }
@@ -214,12 +214,12 @@ function isPlain(functionName: string): boolean {
   return ['name', 'symbol', 'decimals', 'balanceOf', 'allowance', 'transferFrom'].includes(functionName)
 }
 
-function domainOf(symbol: Stablecoin) {
+function buildDomain(symbol: Stablecoin) {
   const { name, version, address } = sandboxTokens[symbol]
   return { name, version, chainId: chains['base-sepolia'].id, verifyingContract: address }
 }
 
-function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
+function markAuthorization(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
   return authorizationMark({ token: sandboxTokens[symbol].address, authorizer, nonce })
 }
 

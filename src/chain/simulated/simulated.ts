@@ -15,8 +15,8 @@ import {
   type Wallet,
   type WalletModule,
 } from '../../providers/chain/port.ts'
-import { safeCallOf, signableOf } from '../accounts/user-operation.ts'
-import { allowancePrices, saltOf } from '../accounts/wallets.ts'
+import { buildSignable, toSafeCall } from '../accounts/user-operation.ts'
+import { allowancePrices, buildSalt } from '../accounts/wallets.ts'
 import {
   allowanceModule,
   canonicalContracts,
@@ -49,7 +49,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
 
   function submit(operation: AuthorizedOperation): Submission {
     const { authorization, wallet, validUntil } = operation
-    const used = state.transactionOf(markOf(operation))
+    const used = state.findTransaction(markOperation(operation))
     if (used !== undefined) return { status: 'submitted', transactionHash: used.hash }
     if (validUntil <= clock())
       return { status: 'refused', reason: 'AA22 expired or not due', cause: 'authorization' }
@@ -57,21 +57,24 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
       return { status: 'refused', reason: 'AA24 signature error', cause: 'authorization' }
     const refusal = execute(operation)
     if (refusal !== undefined) return refusal
-    const transactionHash = state.mine({ hash: hashOf(operation), operationHash: operationHashOf(operation) })
-    deployed.add(saltOf(wallet))
+    const transactionHash = state.mine({
+      hash: hashTransfer(operation),
+      operationHash: hashOperation(operation),
+    })
+    deployed.add(buildSalt(wallet))
     return { status: 'submitted', transactionHash }
   }
 
   function execute(operation: AuthorizedOperation): Submission | undefined {
     const { authorization, wallet, call } = operation
-    const mark = markOf(operation)
+    const mark = markOperation(operation)
     if (call.kind === 'allowance') {
       allowances.set(wallet.accountId, call.agentId, call.dailyMicros)
       state.use(mark)
       return undefined
     }
-    const from = walletOf(saltOf(wallet))
-    const refusal = state.refusalOf(call.token, from, call.units)
+    const from = deriveWallet(buildSalt(wallet))
+    const refusal = state.findRefusal(call.token, from, call.units)
     if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
     const exceeded =
       authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
@@ -80,7 +83,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     return undefined
   }
 
-  function modulesOf({ accountId, owner }: Wallet): readonly WalletModule[] {
+  function listModules({ accountId, owner }: Wallet): readonly WalletModule[] {
     const status = deployed.has(accountId) ? 'active' : 'pending_deployment'
     const { module, allowances: allowancesAt } = canonicalContracts
     const chain = name
@@ -102,26 +105,26 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     entryPoint: canonicalContracts.entryPoint,
     tokens: sandboxTokenAddresses,
     signer,
-    walletAddress: async (wallet) => walletOf(saltOf(wallet)),
-    modules: async (wallet) => modulesOf(wallet),
+    walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
+    modules: async (wallet) => listModules(wallet),
     operationOf: signable,
-    balanceOf: async (token, address) => state.balanceOf(token, address),
+    readBalance: async (token, address) => state.readBalance(token, address),
     submit: async (operation) => submit(operation),
-    operationHashOf,
-    async executionOf(operation) {
-      const transaction = state.transactionOf(markOf(operation))
+    hashOperation,
+    async awaitExecution(operation) {
+      const transaction = state.findTransaction(markOperation(operation))
       if (transaction === undefined) return { status: 'absent' }
       // Nonces have no other users here, so the transfers of the transaction identify the executed operation.
-      const operationHash = transaction.transfers[0]?.operationHash ?? operationHashOf(operation)
+      const operationHash = transaction.transfers[0]?.operationHash ?? hashOperation(operation)
       return { status: 'executed', operationHash, succeeded: true, transaction }
     },
     // There are no cancellations here.
     authorizationState: async (authorization) => {
-      const used = state.transactionOf(authorizationMark(authorization))
+      const used = state.findTransaction(authorizationMark(authorization))
       return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
     },
     isAuthorizationOver: async (authorization, validBefore) =>
-      clock() >= validBefore && state.transactionOf(authorizationMark(authorization)) === undefined,
+      clock() >= validBefore && state.findTransaction(authorizationMark(authorization)) === undefined,
     transaction: async (hash) => state.transaction(hash),
     findTransfers: async ({ fromBlock, toBlock, to }) =>
       state
@@ -140,7 +143,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     areBlocksReplaced: async () => false,
     forget: async () => undefined,
     allowancePrices,
-    allowanceOf: async (wallet, agentId) =>
+    readAllowance: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway' ? null : allowances.of(wallet, agentId),
     async mint(mints) {
       for (const { token, to, units } of mints) state.mint(token, to, units)
@@ -160,33 +163,33 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
 function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOperation {
   const contracts = canonicalContracts
   const delegate = fakeAddress('delegate')
-  return signableOf(
+  return buildSignable(
     { ...contracts, chainId: chains[name].id },
     {
-      safe: walletOf(saltOf(wallet)),
+      safe: deriveWallet(buildSalt(wallet)),
       id,
-      call: safeCallOf({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
+      call: toSafeCall({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
       validUntil,
       signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
     },
   )
 }
 
-function walletOf(salt: string): Address {
+function deriveWallet(salt: string): Address {
   return getAddress(fakeAddress(`wallet ${salt}`))
 }
 
-function markOf({ wallet, id }: ChainOperation): string {
-  return `${saltOf(wallet)}|${id}`
+function markOperation({ wallet, id }: ChainOperation): string {
+  return `${buildSalt(wallet)}|${id}`
 }
 
-function operationHashOf({ wallet, id, call }: ChainOperation): Hex {
-  const parts = { wallet: saltOf(wallet), id, ...call }
+function hashOperation({ wallet, id, call }: ChainOperation): Hex {
+  const parts = { wallet: buildSalt(wallet), id, ...call }
   return fakeHash(
     `operation ${JSON.stringify(parts, (_name, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
   )
 }
 
-function hashOf(operation: ChainOperation): Hex {
-  return fakeHash(`transfer ${markOf(operation)}`)
+function hashTransfer(operation: ChainOperation): Hex {
+  return fakeHash(`transfer ${markOperation(operation)}`)
 }

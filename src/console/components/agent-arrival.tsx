@@ -10,7 +10,7 @@ import { onEvent } from '../data/stream.ts'
 import { describeCall } from '../words/calls.ts'
 import { shortText } from '../words/plain-text.ts'
 import { describePolicy, describeScopes, textOfSentence } from '../words/policy.ts'
-import { type PolicyDraft, policyOf, readPolicy, scopesOf } from '../words/policy-draft.ts'
+import { deriveScopes, type PolicyDraft, readPolicy, toPolicy } from '../words/policy-draft.ts'
 import { CallLine } from './approval.tsx'
 import { ActionButton } from './controls.tsx'
 import { Icon } from './icon.tsx'
@@ -91,7 +91,7 @@ export function Arrived({
       bursar.agents.keys.update({
         id: agent.agentId,
         name: name.trim(),
-        ...(agent.policy === null ? {} : { policy: policyOf(draft) }),
+        ...(agent.policy === null ? {} : { policy: toPolicy(draft) }),
       }),
     )
     agentById(answer.agentId).put(answer)
@@ -119,7 +119,7 @@ function isAsChosen(agent: Agent, name: string, draft: PolicyDraft): boolean {
   const words = (one: Parameters<typeof describePolicy>[0]) =>
     describePolicy(one).map(textOfSentence).join(' ')
   // The ways to pay follow what the agent asked for: they are shown, and are no reason to set its limits again.
-  const wanted = policy === null ? null : { ...policyOf(draft), categories: policy.categories }
+  const wanted = policy === null ? null : { ...toPolicy(draft), categories: policy.categories }
   return agent.name === name.trim() && (policy === null || wanted === null || words(policy) === words(wanted))
 }
 
@@ -182,7 +182,9 @@ function Asked({ agentId }: { readonly agentId: string }) {
 function Granted({ agent, draft }: { readonly agent: Agent; readonly draft: PolicyDraft }) {
   const { see, change, move } = describeScopes(agent.scopes)
   const policy = readPolicy(agent.policy)
-  const absent = describeScopes(scopesOf(draft.categories).filter((scope) => !agent.scopes.includes(scope)))
+  const absent = describeScopes(
+    deriveScopes(draft.categories).filter((scope) => !agent.scopes.includes(scope)),
+  )
   const missing = [absent.see, absent.change, absent.move].filter((words) => words !== '').join(', ')
   const facts = [
     ['May see', see === '' ? 'Nothing' : see],

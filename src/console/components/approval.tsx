@@ -10,7 +10,7 @@ import { Chip } from './marks.tsx'
 import { Untrusted } from './quote.tsx'
 
 /** The agent's own name; `An agent` until it is known. */
-export function useNameOf(agentId: string): string {
+export function useAgentName(agentId: string): string {
   const agent = loadedValue(useResource(agentById(agentId)))
   return agent === undefined ? 'An agent' : shortText(agent.name)
 }

@@ -1,6 +1,6 @@
 /** A budget that is full when its window begins and burns down. */
 import type { ComponentChildren } from 'preact'
-import { addDecimals, formatUsd, shareOf } from '../words/money.ts'
+import { addDecimals, findShare, formatUsd } from '../words/money.ts'
 
 const LOW_PERCENT = 25
 const OUT_PERCENT = 2
@@ -28,8 +28,8 @@ export function Burn({
   isBig = false,
   isOff = false,
 }: BurnProps) {
-  const share = shareOf(left, limit)
-  const heldShare = Math.min(shareOf(held, limit), 100 - share)
+  const share = findShare(left, limit)
+  const heldShare = Math.min(findShare(held, limit), 100 - share)
   const kind = isOff ? 'off' : share < OUT_PERCENT ? 'out' : share < LOW_PERCENT ? 'low' : ''
   const classes = ['burn', kind === '' ? '' : `burn--${kind}`, isBig ? 'burn--big' : '']
   return (

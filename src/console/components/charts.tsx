@@ -1,6 +1,6 @@
 /** Small charts, drawn as SVG: bars by day and bars by share. Each has its numbers as text. */
 import { digits } from '../words/digits.ts'
-import { formatDecimal, formatUsd, shareOf } from '../words/money.ts'
+import { findShare, formatDecimal, formatUsd } from '../words/money.ts'
 import { Untrusted } from './quote.tsx'
 
 /** @property day UTC calendar day, YYYY-MM-DD. @property used USD. */
@@ -16,7 +16,7 @@ const LABELLED_DAYS = 10
 /** @property days oldest first; the last is today. @property limit USD a day. */
 export function Days({ days, limit }: { readonly days: readonly DayBar[]; readonly limit: string }) {
   const isShort = days.length <= LABELLED_DAYS
-  const said = days.filter(({ used }) => shareOf(used, limit) > 0)
+  const said = days.filter(({ used }) => findShare(used, limit) > 0)
   const words = said.map(({ day, used }) => `${nameOfDay(day, true)} ${formatUsd(used)}`).join(', ')
   return (
     <figure
@@ -26,7 +26,7 @@ export function Days({ days, limit }: { readonly days: readonly DayBar[]; readon
       <span class="days__limit num">{formatDecimal(limit)} a day</span>
       {days.map(({ day, used }, position) => {
         const isToday = position === days.length - 1
-        const height = (shareOf(used, limit) * LIMIT_PERCENT) / 100
+        const height = (findShare(used, limit) * LIMIT_PERCENT) / 100
         const top = 100 - height
         return (
           <div class={isToday ? 'day day--now' : 'day'} key={day}>
@@ -43,7 +43,7 @@ export function Days({ days, limit }: { readonly days: readonly DayBar[]; readon
                 ? 'Today'
                 : isShort
                   ? nameOfDay(day, false)
-                  : labelOf(day, position, days.length)}
+                  : labelDay(day, position, days.length)}
             </span>
           </div>
         )
@@ -53,7 +53,7 @@ export function Days({ days, limit }: { readonly days: readonly DayBar[]; readon
 }
 
 /** Every seventh day from the last has its number, so that they do not touch. */
-function labelOf(day: string, position: number, all: number): string {
+function labelDay(day: string, position: number, all: number): string {
   return (all - 1 - position) % 7 === 0 ? String(Number(day.slice(8))) : ''
 }
 
@@ -85,7 +85,7 @@ export function HBars({
           <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
             <rect
               class={isOneHue ? 'd6' : `d${Math.min(position + 1, 6)}`}
-              width={shareOf(usd, most)}
+              width={findShare(usd, most)}
               height="6"
             />
           </svg>

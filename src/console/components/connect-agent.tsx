@@ -7,8 +7,8 @@ import { bursar, withProof } from '../data/gateway.ts'
 import { agents } from '../data/money.ts'
 import { forgetPlannedAgent, planAgent } from '../data/planned-agent.ts'
 import { plainText } from '../words/plain-text.ts'
-import { type PolicyDraft, policyOf, scopesOf } from '../words/policy-draft.ts'
-import { reachOf } from '../words/reach.ts'
+import { deriveScopes, type PolicyDraft, toPolicy } from '../words/policy-draft.ts'
+import { findReach } from '../words/reach.ts'
 import { Arrived, useAgent, useArrival, useFirstCall, WaitingForAgent } from './agent-arrival.tsx'
 import { ConnectCommands } from './connect-commands.tsx'
 import { ConnectUrl } from './connect-url.tsx'
@@ -41,7 +41,7 @@ export function ConnectAgent({
   readonly back: () => void
 }) {
   // Apps in the cloud cannot reach a gateway without a public address.
-  const [kind, chooseKind] = useState<Kind>(reachOf(deployment.origin) === 'anywhere' ? 'url' : 'terminal')
+  const [kind, chooseKind] = useState<Kind>(findReach(deployment.origin) === 'anywhere' ? 'url' : 'terminal')
   const [way, chooseWay] = useState<Way>('oauth')
   const arrived = useArrival()
   const isPlanned = kind === 'url' || way !== 'api_key'
@@ -161,7 +161,7 @@ function Terminal({
         <div class="stack stack--tight">
           <h3>Run this where the agent runs</h3>
           <Copy
-            text={`npx bursar agent register --url ${deployment.origin} --name ${quoted(name)} --out agent.json`}
+            text={`npx bursar agent register --url ${deployment.origin} --name ${quoteName(name)} --out agent.json`}
             what="the command"
           />
           <p class="soft small">
@@ -176,7 +176,7 @@ function Terminal({
 }
 
 /** A name for a POSIX shell: one word, whatever stands in it. */
-function quoted(name: string): string {
+function quoteName(name: string): string {
   return `'${plainText(name.trim()).replaceAll("'", `'\\''`)}'`
 }
 
@@ -186,8 +186,8 @@ function ApiKey({ name, draft }: { readonly name: string; readonly draft: Policy
     const { key } = await withProof(() =>
       bursar.developer.keys.create({
         name: name.trim(),
-        scopes: scopesOf(draft.categories),
-        policy: policyOf(draft),
+        scopes: deriveScopes(draft.categories),
+        policy: toPolicy(draft),
       }),
     )
     if (key === null) return

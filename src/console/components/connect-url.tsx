@@ -1,7 +1,7 @@
 /** Connecting an app that takes a URL: the gateway's address, and where to paste it. No terminal is needed. */
 import type { ComponentChildren } from 'preact'
 import { deployment } from '../data/account.ts'
-import { type Reach, reachOf } from '../words/reach.ts'
+import { findReach, type Reach } from '../words/reach.ts'
 import { Copy } from './controls.tsx'
 import { Banner } from './messages.tsx'
 import { QrCode } from './qr-code.tsx'
@@ -10,7 +10,7 @@ export function ConnectUrl() {
   const url = `${deployment.origin}/mcp`
   return (
     <>
-      <ReachNote reach={reachOf(deployment.origin)} />
+      <ReachNote reach={findReach(deployment.origin)} />
       <div class="address-to-paste">
         <div class="stack stack--tight">
           <h3>1. Copy this address</h3>

@@ -1,7 +1,7 @@
 /** Controls: buttons that work, fields, segments, copying and dialogs. */
 import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
-import { forgetEntries, issuesOf, memberOf } from '../data/gateway.ts'
+import { findMember, forgetEntries, listIssues } from '../data/gateway.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { toast, toastFailure, wordsOfFailure } from './messages.tsx'
 
@@ -52,16 +52,19 @@ export function Form({ children }: { readonly children: ComponentChildren }) {
   )
 }
 
-function lastOf(path: string): string {
+function extractMember(path: string): string {
   return path.split('.').at(-1) ?? ''
 }
 
 /** Finds the fields that a failure is about. @returns nothing if any of it belongs to none of them */
 function placeFailure(error: unknown, members: ReadonlySet<string>): Map<string, string> {
-  const about = memberOf(error)
-  const given = about === undefined ? issuesOf(error) : [{ path: about, words: wordsOfFailure(error) ?? '' }]
+  const about = findMember(error)
+  const given =
+    about === undefined ? listIssues(error) : [{ path: about, words: wordsOfFailure(error) ?? '' }]
   const placed = given.flatMap(({ path, words }) => {
-    const member = members.has(path) ? path : [...members].find((name) => lastOf(name) === lastOf(path))
+    const member = members.has(path)
+      ? path
+      : [...members].find((name) => extractMember(name) === extractMember(path))
     return member === undefined ? [] : [[member, words] as const]
   })
   return placed.length === given.length ? new Map(placed) : new Map()

@@ -19,7 +19,7 @@ const marks: Readonly<Record<string, readonly [icon: IconName, kind: 'in' | 'bad
 }
 
 /** Short name of what a decision was on: the merchant, the payee or the way of paying. */
-export function subjectOf({ merchant, counterparty, category, operation }: Decision): string {
+export function nameSubject({ merchant, counterparty, category, operation }: Decision): string {
   if (merchant !== null) return shortText(merchant)
   if (counterparty !== null) return shortText(shortAddress(counterparty.replace(/^merchant:/, '')))
   return category === null ? plainText(operation) : nameOfCategory(category)
@@ -38,7 +38,7 @@ export function DecisionRow({ decision }: { readonly decision: Decision }) {
           <span class="item__main">
             <span class="item__name">
               <span class="trim">
-                <Untrusted>{subjectOf(decision)}</Untrusted>
+                <Untrusted>{nameSubject(decision)}</Untrusted>
               </span>
             </span>
             <span class="item__sub wrap">{describeVerdict(verdict, violations)}</span>

@@ -16,7 +16,7 @@ import { Failed, SkeletonRows } from './messages.tsx'
 import { Untrusted } from './quote.tsx'
 import { Receipt } from './receipt.tsx'
 import { headOfRules, RulesTable } from './rules-table.tsx'
-import { shownAmount, wordOf } from './statement.tsx'
+import { nameKind, shownAmount } from './statement.tsx'
 
 interface Shown {
   readonly entry: ActivityEntry
@@ -130,7 +130,7 @@ function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: D
         {decision?.mcc != null && <Fact name="Kind of shop">{decision.mcc}</Fact>}
         {decision?.policyVersion != null && <Fact name="Policy">Version {decision.policyVersion}</Fact>}
         {object.kind !== 'decision' && (
-          <Fact name={wordOf(entry.kind)}>
+          <Fact name={nameKind(entry.kind)}>
             <span class="mono small">{object.id}</span>
           </Fact>
         )}

@@ -60,7 +60,7 @@ export function LineChart({
     >
       <div ref={place} aria-hidden="true" />
       <span class="plot__x" aria-hidden="true">
-        {labelTimes(shown?.[0] ?? secondsOf(times[0]), shown?.[1] ?? secondsOf(times.at(-1))).map((words) => (
+        {labelTimes(shown?.[0] ?? toSeconds(times[0]), shown?.[1] ?? toSeconds(times.at(-1))).map((words) => (
           <span key={words}>{words}</span>
         ))}
       </span>
@@ -68,7 +68,7 @@ export function LineChart({
   )
 }
 
-function secondsOf(iso: string | undefined): number {
+function toSeconds(iso: string | undefined): number {
   return iso === undefined ? 0 : Date.parse(iso) / 1000
 }
 

@@ -1,6 +1,6 @@
 /** Small marks: initials, states and counts. A word or an icon always stands beside a colour. */
 import type { ComponentChildren } from 'preact'
-import { hueOf, initialsOf } from '../words/names.ts'
+import { chooseHue, extractInitials } from '../words/names.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 /** Initials of an agent in its colour. @property isOff without colour: stopped or revoked. */
@@ -15,10 +15,14 @@ export function AgentGlyph({
   readonly size?: 'sm' | 'lg'
   readonly isOff?: boolean
 }) {
-  const classes = ['glyph', isOff ? '' : `glyph--${hueOf(id)}`, size === undefined ? '' : `glyph--${size}`]
+  const classes = [
+    'glyph',
+    isOff ? '' : `glyph--${chooseHue(id)}`,
+    size === undefined ? '' : `glyph--${size}`,
+  ]
   return (
     <span class={classes.filter((one) => one !== '').join(' ')} aria-hidden="true">
-      {initialsOf(name)}
+      {extractInitials(name)}
     </span>
   )
 }

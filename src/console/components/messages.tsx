@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { BursarUnreachable } from '../../client/problem.ts'
-import { GivenUp, isShutOut, sentenceOf, signInAgain } from '../data/gateway.ts'
+import { describeError, GivenUp, isShutOut, signInAgain } from '../data/gateway.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 export function Banner({
@@ -74,7 +74,7 @@ export function Failed({
         </button>
       }
     >
-      {error instanceof BursarUnreachable ? 'Bursar did not answer.' : sentenceOf(error)} Your money is not
+      {error instanceof BursarUnreachable ? 'Bursar did not answer.' : describeError(error)} Your money is not
       affected.
     </Empty>
   )
@@ -134,7 +134,7 @@ export function toast(text: string, action?: ToastMessage['action'], ms = TOAST_
 /** Why an action failed, in words. Null when the person gave it up, or the session ended and begins anew. */
 export function wordsOfFailure(error: unknown): string | null {
   if (isShutOut(error)) signInAgain()
-  return isShutOut(error) || error instanceof GivenUp ? null : sentenceOf(error)
+  return isShutOut(error) || error instanceof GivenUp ? null : describeError(error)
 }
 
 /** Says why an action failed. */

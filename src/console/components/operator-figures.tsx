@@ -4,7 +4,7 @@ import type { AdminFiguresResponse, Rail } from '../../client/operations.ts'
 import { figures } from '../data/operator.ts'
 import { useResource } from '../data/resource.ts'
 import { digits } from '../words/digits.ts'
-import { formatDecimal, formatUsd, shareOf } from '../words/money.ts'
+import { findShare, formatDecimal, formatUsd } from '../words/money.ts'
 import { count } from '../words/names.ts'
 import { nameOfRule } from '../words/policy.ts'
 import { formatSpan, formatWhen } from '../words/time.ts'
@@ -170,7 +170,7 @@ export function CardFloatPanel() {
           </div>
           <svg class="floatbar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
             <rect class="floatbar__track" width="100" height="6" />
-            <rect class="d1" width={shareOf(largest, limit)} height="6" />
+            <rect class="d1" width={findShare(largest, limit)} height="6" />
           </svg>
           <span class="small soft num">
             The largest account: {formatUsd(largest)} of {formatUsd(limit)}
@@ -226,7 +226,7 @@ export function QueuesPanel() {
                   <tr key={queue}>
                     <td>{queueWords[queue]}</td>
                     <td class="end">{formatCount(number)}</td>
-                    <td class="end soft">{oldestAt === null ? '\u2013' : ageOf(oldestAt, asOf)}</td>
+                    <td class="end soft">{oldestAt === null ? '\u2013' : formatAge(oldestAt, asOf)}</td>
                   </tr>
                 ))}
               </tbody>
@@ -238,6 +238,6 @@ export function QueuesPanel() {
   )
 }
 
-function ageOf(since: string, now: string): string {
+function formatAge(since: string, now: string): string {
   return formatSpan(Math.round((Date.parse(now) - Date.parse(since)) / 1000))
 }

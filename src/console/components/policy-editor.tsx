@@ -11,10 +11,10 @@ import {
   type DraftField,
   type DraftProblems,
   draftOfPreset,
+  findProblems,
   type PolicyDraft,
-  policyOf,
   presets,
-  problemsOf,
+  toPolicy,
 } from '../words/policy-draft.ts'
 import { ActionButton } from './controls.tsx'
 import { Icon } from './icon.tsx'
@@ -70,9 +70,9 @@ export function PolicyEditor({
   readonly save: () => Promise<unknown>
   readonly saveWords: string
 }) {
-  const problems = problemsOf(draft)
+  const problems = findProblems(draft)
   const isWhole = Object.keys(problems).length === 0
-  const policy = isWhole ? policyOf(draft, base) : null
+  const policy = isWhole ? toPolicy(draft, base) : null
   const trying = useTrial(policy, keyIds)
   const clause: ClauseProps = { draft, problems, set: (part) => change({ ...draft, ...part }) }
   return (
@@ -316,13 +316,13 @@ function Ticks({
   label,
   options,
   chosen,
-  nameOf,
+  nameOption,
   choose,
 }: {
   readonly label: string
   readonly options: readonly string[]
   readonly chosen: readonly string[]
-  readonly nameOf: (option: string) => string
+  readonly nameOption: (option: string) => string
   readonly choose: (chosen: readonly string[]) => void
 }) {
   const all = [...options, ...chosen.filter((one) => !options.includes(one))]
@@ -340,7 +340,7 @@ function Ticks({
               )
             }
           />
-          {nameOf(option)}
+          {nameOption(option)}
         </label>
       ))}
     </div>
@@ -354,7 +354,7 @@ function How({ draft, problems, set }: ClauseProps) {
         label="How it may pay"
         options={allCategories}
         chosen={draft.categories}
-        nameOf={nameOfCategory}
+        nameOption={nameOfCategory}
         choose={(categories) => set({ categories })}
       />
     </Clause>
@@ -460,7 +460,7 @@ function From({ draft, set }: ClauseProps) {
         some="Only this money"
         options={allAssets}
         chosen={draft.assets}
-        nameOf={(asset) => asset}
+        nameOption={(asset) => asset}
         choose={(assets) => set({ assets })}
       />
       <AnyOrSome
@@ -469,7 +469,7 @@ function From({ draft, set }: ClauseProps) {
         some="Only on these chains"
         options={allChains}
         chosen={draft.chains}
-        nameOf={nameOfChain}
+        nameOption={nameOfChain}
         choose={(chains) => set({ chains })}
       />
     </Clause>
@@ -482,7 +482,7 @@ function AnyOrSome({
   some,
   options,
   chosen,
-  nameOf,
+  nameOption,
   choose,
 }: {
   readonly label: string
@@ -490,7 +490,7 @@ function AnyOrSome({
   readonly some: string
   readonly options: readonly string[]
   readonly chosen: readonly string[] | null
-  readonly nameOf: (option: string) => string
+  readonly nameOption: (option: string) => string
   readonly choose: (chosen: readonly string[] | null) => void
 }) {
   return (
@@ -507,7 +507,7 @@ function AnyOrSome({
         </select>
       </div>
       {chosen !== null && (
-        <Ticks label={label} options={options} chosen={chosen} nameOf={nameOf} choose={choose} />
+        <Ticks label={label} options={options} chosen={chosen} nameOption={nameOption} choose={choose} />
       )}
     </>
   )

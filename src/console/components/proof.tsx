@@ -1,7 +1,7 @@
 /** Asks for the second factor that a privileged call requires, wherever in the console it was made. */
 import { useState } from 'preact/hooks'
 import { account, signInAnew } from '../data/account.ts'
-import { bursar, pendingProof, sentenceOf } from '../data/gateway.ts'
+import { bursar, describeError, pendingProof } from '../data/gateway.ts'
 import { CodeField } from './code-field.tsx'
 import { ActionButton, Dialog, DialogButtons, Field } from './controls.tsx'
 
@@ -77,7 +77,7 @@ function Asking({
       })
       settle(true)
     } catch (error) {
-      setProblem(sentenceOf(error))
+      setProblem(describeError(error))
       form.querySelector('input')?.select()
     } finally {
       setBusy(false)

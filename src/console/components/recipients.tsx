@@ -13,7 +13,7 @@ import { signIntent } from '../data/passkeys.ts'
 import { payOnce, type Signed } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { formatDecimal, isAmount } from '../words/money.ts'
-import { hueOf, initialsOf } from '../words/names.ts'
+import { chooseHue, extractInitials } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 import { ActionButton, Dialog, DialogButtons, Field, Segments } from './controls.tsx'
 import { Failed, SkeletonRows, toast, wordsOfFailure } from './messages.tsx'
@@ -47,8 +47,8 @@ export function Recipients() {
         {shown.map((recipient) => (
           <li key={recipient.id}>
             <div class="item">
-              <span class={`glyph glyph--round glyph--${hueOf(recipient.id)}`} aria-hidden="true">
-                {initialsOf(recipient.name ?? '')}
+              <span class={`glyph glyph--round glyph--${chooseHue(recipient.id)}`} aria-hidden="true">
+                {extractInitials(recipient.name ?? '')}
               </span>
               <span class="item__main">
                 <span class="item__name">

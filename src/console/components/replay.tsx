@@ -1,11 +1,11 @@
 /** A draft of a policy, tried on the decisions of the past. Nothing is spent to find out. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Decision, Policy, PolicySimulateResponse } from '../../client/operations.ts'
-import { bursar, sentenceOf } from '../data/gateway.ts'
-import { shareOf } from '../words/money.ts'
+import { bursar, describeError } from '../data/gateway.ts'
+import { findShare } from '../words/money.ts'
 import { capital, describeViolation } from '../words/policy.ts'
 import { Amount } from './amount.tsx'
-import { subjectOf } from './decision.tsx'
+import { nameSubject } from './decision.tsx'
 import { Panel } from './panel.tsx'
 import { Untrusted } from './quote.tsx'
 
@@ -37,7 +37,7 @@ export function useTrial(policy: Policy | null, keyIds: readonly string[]): Tryi
     const timer = setTimeout(() => {
       tryOn(policy, keys === '' ? [] : keys.split(','))
         .then((trial): Trying => ({ status: 'ready', trial }))
-        .catch((error: unknown): Trying => ({ status: 'failed', words: sentenceOf(error) }))
+        .catch((error: unknown): Trying => ({ status: 'failed', words: describeError(error) }))
         .then((found) => {
           if (isCurrent) set(found)
         })
@@ -70,7 +70,7 @@ async function tryOn(policy: Policy, keyIds: readonly string[]): Promise<Trial> 
   }
 }
 
-function countOf({ changed }: Trial, now: string): number {
+function countChanges({ changed }: Trial, now: string): number {
   return changed.filter((change) => change.now === now).length
 }
 
@@ -80,7 +80,7 @@ export function ShortVerdict({ trying }: { readonly trying: Trying }) {
   const { trial } = trying
   return (
     <>
-      <b class="strong">{countOf(trial, 'deny')}</b> of {trial.replayed} denied
+      <b class="strong">{countChanges(trial, 'deny')}</b> of {trial.replayed} denied
     </>
   )
 }
@@ -116,11 +116,11 @@ function Verdict({ trying, isWhole }: { readonly trying: Trying; readonly isWhol
     return (
       <p class="soft">There is no past yet. Once agents have paid, you see here what would have changed.</p>
     )
-  const [asked, allowed] = [countOf(trial, 'approval_required'), countOf(trial, 'allow')]
+  const [asked, allowed] = [countChanges(trial, 'approval_required'), countChanges(trial, 'allow')]
   return (
     <div class="stack stack--tight">
       <p class="verdict">
-        Would have denied {countOf(trial, 'deny')} of {trial.replayed}
+        Would have denied {countChanges(trial, 'deny')} of {trial.replayed}
       </p>
       {asked > 0 && <p class="small">Would have asked you about {asked} more.</p>}
       {allowed > 0 && <p class="small">Would have allowed {allowed} that did not pass.</p>}
@@ -138,7 +138,7 @@ function Strip({ trial }: { readonly trial: Trial }) {
   const changes = new Map(trial.changed.map((change) => [change.decisionId, change.now]))
   const past = trial.past.slice(-MAX_BARS)
   const most = past.reduce((top, { usd }) => Math.max(top, Number(usd ?? 0)), 0)
-  const classOf = (decision: Decision) => {
+  const chooseClass = (decision: Decision) => {
     const now = changes.get(decision.decisionId)
     if (now === 'deny') return 'dbad'
     return now === 'approval_required' ? 'd4' : 'dtrack'
@@ -149,16 +149,16 @@ function Strip({ trial }: { readonly trial: Trial }) {
       viewBox={`0 0 ${MAX_BARS * BAR_WIDTH} ${STRIP_HEIGHT}`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`The last ${past.length} decisions as bars by amount; ${past.filter((one) => classOf(one) === 'dbad').length} would be denied that were not`}
+      aria-label={`The last ${past.length} decisions as bars by amount; ${past.filter((one) => chooseClass(one) === 'dbad').length} would be denied that were not`}
     >
       {past.map((decision, position) => {
         // Square roots keep the small ones visible beside the large.
-        const share = most === 0 ? 0 : Math.sqrt(shareOf(decision.usd ?? '0', String(most)) / 100)
+        const share = most === 0 ? 0 : Math.sqrt(findShare(decision.usd ?? '0', String(most)) / 100)
         const height = MIN_HEIGHT + share * (STRIP_HEIGHT - MIN_HEIGHT)
         return (
           <rect
             key={decision.decisionId}
-            class={classOf(decision)}
+            class={chooseClass(decision)}
             x={position * BAR_WIDTH}
             y={STRIP_HEIGHT - height}
             width={BAR_WIDTH - 2}
@@ -192,7 +192,7 @@ function Changes({ trial }: { readonly trial: Trial }) {
             <span class="item__main">
               <span class="item__name">
                 <span class="trim">
-                  <Untrusted>{decision === undefined ? operation : subjectOf(decision)}</Untrusted>
+                  <Untrusted>{decision === undefined ? operation : nameSubject(decision)}</Untrusted>
                 </span>
               </span>
               <span class="item__sub wrap">

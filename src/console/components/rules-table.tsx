@@ -7,10 +7,11 @@ import { Untrusted } from './quote.tsx'
 
 /** `Allowed: 6 of 6 rules`. */
 export function headOfRules(verdict: string, rules: readonly ExplainedRule[]): string {
-  const countOf = (result: ExplainedRule['result']) => rules.filter((rule) => rule.result === result).length
+  const countRules = (result: ExplainedRule['result']) =>
+    rules.filter((rule) => rule.result === result).length
   const all = `of ${rules.length} rules`
-  if (verdict === 'allow') return `Allowed: ${countOf('kept') + countOf('approved')} ${all}`
-  if (verdict === 'deny') return `Denied: ${countOf('broken')} ${all} broken`
+  if (verdict === 'allow') return `Allowed: ${countRules('kept') + countRules('approved')} ${all}`
+  if (verdict === 'deny') return `Denied: ${countRules('broken')} ${all} broken`
   if (verdict === 'approval_required') return 'Asked you'
   return 'Denied: too little money'
 }

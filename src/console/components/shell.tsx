@@ -10,7 +10,7 @@ import { loadedValue, useResource } from '../data/resource.ts'
 import { connection } from '../data/stream.ts'
 import { isAt, type Route, routes } from '../routes.ts'
 import { formatDecimal, isAmount } from '../words/money.ts'
-import { count, initialsOf } from '../words/names.ts'
+import { count, extractInitials } from '../words/names.ts'
 import { formatWhen } from '../words/time.ts'
 import { ActionButton, Dialog, DialogButtons, Field } from './controls.tsx'
 import { EndedDialog } from './ended.tsx'
@@ -130,7 +130,7 @@ function Who() {
   return (
     <Link class="who" href="/security">
       <span class="glyph glyph--round" aria-hidden="true">
-        {initialsOf(person.displayName)}
+        {extractInitials(person.displayName)}
       </span>
       <span class="who__text">
         <span class="trim">

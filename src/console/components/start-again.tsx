@@ -1,7 +1,7 @@
 /** Starts agents that were stopped: which, is chosen from a list. */
 import { useState } from 'preact/hooks'
 import type { Agent } from '../../client/operations.ts'
-import { bursar, GivenUp, sentenceOf, WordedError, withProof } from '../data/gateway.ts'
+import { bursar, describeError, GivenUp, WordedError, withProof } from '../data/gateway.ts'
 import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { formatUsd } from '../words/money.ts'
@@ -35,7 +35,7 @@ export function StartAgain({ close }: { readonly close: () => void }) {
       } catch (error) {
         if (error instanceof GivenUp) throw error
         failed.push(name)
-        reason = sentenceOf(error)
+        reason = describeError(error)
       }
     await agents.reload()
     const started = starting.length - failed.length

@@ -24,11 +24,11 @@ export const kinds: Readonly<Record<string, { readonly word: string; readonly ic
   dividend: { word: 'Dividend', icon: 'in' },
 }
 
-export function wordOf(kind: string): string {
+export function nameKind(kind: string): string {
   return kinds[kind]?.word ?? kind
 }
 
-export function iconOf({ kind, direction }: Pick<ActivityEntry, 'kind' | 'direction'>): IconName {
+export function chooseIcon({ kind, direction }: Pick<ActivityEntry, 'kind' | 'direction'>): IconName {
   return kind === 'transfer' && direction === 'in' ? 'in' : (kinds[kind]?.icon ?? 'activity')
 }
 
@@ -52,15 +52,15 @@ export function useAgentName(agentId: string | null): string | null {
 }
 
 /** Payee or payer on one line; what has none is named by its kind. */
-export function titleOf({ counterparty, kind }: Pick<ActivityEntry, 'counterparty' | 'kind'>): string {
-  return counterparty === null ? wordOf(kind) : nameOfPayee(counterparty)
+export function titleEntry({ counterparty, kind }: Pick<ActivityEntry, 'counterparty' | 'kind'>): string {
+  return counterparty === null ? nameKind(kind) : nameOfPayee(counterparty)
 }
 
 const currencies: ReadonlySet<string> = new Set(['USD', 'EUR', 'GBP', 'INR'])
 
 /** The kind; of a deposit, whose payer is unknown, where it went. */
 export function describeKind({ kind, counterparty, asset }: ActivityEntry): string {
-  if (kind !== 'deposit' || counterparty !== null) return wordOf(kind)
+  if (kind !== 'deposit' || counterparty !== null) return nameKind(kind)
   return currencies.has(asset) ? 'Into your cash' : 'Into your wallet'
 }
 
@@ -72,15 +72,15 @@ export function EntryRow({ entry }: { readonly entry: ActivityEntry }) {
   return (
     <li>
       <Link class="item" href={`/activity?entry=${encodeURIComponent(entry.id)}`}>
-        <IconGlyph name={iconOf(entry)} kind={tone} />
+        <IconGlyph name={chooseIcon(entry)} kind={tone} />
         <span class="item__main">
           <span class="item__name">
             <span class="trim">
-              <Untrusted>{titleOf(entry)}</Untrusted>
+              <Untrusted>{titleEntry(entry)}</Untrusted>
             </span>
           </span>
           <span class="item__sub trim">
-            {formatWhen(entry.at)} · {wordOf(entry.kind)}
+            {formatWhen(entry.at)} · {nameKind(entry.kind)}
             {agent !== null && (
               <>
                 {' · '}

@@ -6,7 +6,7 @@ import { resource, resourceById } from './resource.ts'
 export const apiKeys = resource(() => bursar.developer.keys.list({ limit: 100 }), ['key.'])
 export const webhooks = resource(() => bursar.webhookEndpoints.list(), ['webhook.'])
 /** Every event may become a delivery. An endpoint that was deleted meanwhile has none. */
-export const deliveriesOf = resourceById(
+export const deliveriesByEndpoint = resourceById(
   async (id) => {
     const { value } = { value: undefined, ...webhooks.state.peek() }
     const isGone = value !== undefined && !value.endpoints.some((one) => one.id === id)

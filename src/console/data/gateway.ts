@@ -58,15 +58,15 @@ export function isProblem(error: unknown, code: string): error is BursarProblem 
 export class WordedError extends Error {}
 
 /** Says a failure in a sentence for people. Hints that name routes or members are for programs and left out. */
-export function sentenceOf(error: unknown): string {
+export function describeError(error: unknown): string {
   if (error instanceof BursarUnreachable)
     return 'Bursar did not answer, so it is not known whether this was done. Press again in a moment: nothing is paid twice.'
   if (error instanceof WordedError) return error.message
   if (!(error instanceof BursarProblem))
-    return browserSentences[nameOf(error)] ?? 'Something went wrong here.'
+    return browserSentences[nameError(error)] ?? 'Something went wrong here.'
   if (error.code === 'mfa_enrollment_required')
     return 'This needs a second factor. Add one under Security first.'
-  const issues = issuesOf(error)
+  const issues = listIssues(error)
   const said = issues
     .map(({ path, words }) => (path === '' ? words : `${nameOfMember(path)}: ${words}`))
     .join(' ')
@@ -96,7 +96,7 @@ const membersOfCodes: Readonly<Record<string, string>> = {
 }
 
 /** Lists what is wrong with what was entered, by member; nothing for other failures. */
-export function issuesOf(error: unknown): readonly EntryIssue[] {
+export function listIssues(error: unknown): readonly EntryIssue[] {
   if (!(error instanceof BursarProblem)) return []
   return (error.problem.issues ?? []).map(({ path = '', message = '' }) => ({
     path,
@@ -105,7 +105,7 @@ export function issuesOf(error: unknown): readonly EntryIssue[] {
 }
 
 /** The member that a refusal without issues is about; undefined for most. */
-export function memberOf(error: unknown): string | undefined {
+export function findMember(error: unknown): string | undefined {
   return error instanceof BursarProblem ? membersOfCodes[error.code] : undefined
 }
 
@@ -126,7 +126,7 @@ function nameOfMember(path: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function nameOf(error: unknown): string {
+function nameError(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
 

@@ -5,8 +5,8 @@ import { resource, resourceById } from './resource.ts'
 
 const changes = ['order.', 'deposit.']
 
-export const performanceOf = resourceById(
-  (timeframe) => bursar.investing.portfolio({ timeframe: timeframeOf(timeframe), series: true }),
+export const performanceByTimeframe = resourceById(
+  (timeframe) => bursar.investing.portfolio({ timeframe: parseTimeframe(timeframe), series: true }),
   changes,
 )
 export const openOrders = resource(() => bursar.investing.orders.list({ status: 'open', limit: 50 }), changes)
@@ -22,6 +22,6 @@ export type Timeframe = Performance['timeframe']
 
 const timeframes: readonly Timeframe[] = ['1D', '1W', '1M', '1Y', 'all']
 
-function timeframeOf(text: string): Timeframe {
+function parseTimeframe(text: string): Timeframe {
   return timeframes.find((one) => one === text) ?? '1M'
 }

@@ -67,7 +67,7 @@ export const rulesById = resourceById((id) => bursar.agents.rules({ id }), ['dec
 const noDecision = resource(async (): Promise<Decision | undefined> => undefined, [])
 
 /** The decision of an approval; a change has none. */
-export function decisionOf(decisionId: string | null) {
+export function findDecision(decisionId: string | null) {
   return decisionId === null ? noDecision : decisionById(decisionId)
 }
 

@@ -59,10 +59,10 @@ export function keepPayments(where: Keeper): void {
 /** Forgets the open payments of an account. Call it at sign-out. */
 export function forgetPayments(accountId: string): void {
   ofPage = {}
-  keeper?.storage.removeItem(placeOf(accountId))
+  keeper?.storage.removeItem(nameStorageKey(accountId))
 }
 
-function placeOf(accountId: string): string {
+function nameStorageKey(accountId: string): string {
   return `open-payments ${accountId}`
 }
 
@@ -75,8 +75,8 @@ export async function payOnce<Answer>(
   terms: object,
   call: (attempt: Attempt) => Promise<Answer>,
 ): Promise<Answer> {
-  const place = keeper === null ? null : placeOf(await keeper.accountId())
-  const name = await hashOf(`${operation} ${JSON.stringify(terms)}`)
+  const place = keeper === null ? null : nameStorageKey(await keeper.accountId())
+  const name = await hashText(`${operation} ${JSON.stringify(terms)}`)
   const known = readOpen(place)[name]
   const payment = known ?? { idempotencyKey: crypto.randomUUID(), begunAt: new Date().toISOString() }
   const keep = (kept: OpenPayment) => writeOpen(place, { ...readOpen(place), [name]: kept })
@@ -107,7 +107,7 @@ export async function payOnce<Answer>(
   }
 }
 
-async function hashOf(text: string): Promise<string> {
+async function hashText(text: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
   return [...hash].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -3,7 +3,7 @@
  * (`src/server/http/pages/client/planned-agent.ts`). Payees are not kept there.
  */
 import type { PolicyDraft } from '../words/policy-draft.ts'
-import { scopesOf } from '../words/policy-draft.ts'
+import { deriveScopes } from '../words/policy-draft.ts'
 
 const ITEM = 'bursar.plannedAgent'
 
@@ -18,7 +18,7 @@ export function planAgent({
 }): void {
   const { perTransaction, daily, weekly, monthly, above } = draft
   const limits = { perTransaction, daily, weekly, monthly, above }
-  const plan = { accountId, name, scopes: scopesOf(draft.categories), limits, at: Date.now() }
+  const plan = { accountId, name, scopes: deriveScopes(draft.categories), limits, at: Date.now() }
   try {
     localStorage.setItem(ITEM, JSON.stringify(plan))
   } catch {

@@ -119,12 +119,12 @@ async function fetchCsvPage(target: string): Promise<Response> {
     })
     if (response.ok) return response
     const seconds = Number(response.headers.get('retry-after') ?? 1)
-    if (response.status !== 429 || !(seconds <= MAX_WAIT_SEC)) throw await problemOf(response)
+    if (response.status !== 429 || !(seconds <= MAX_WAIT_SEC)) throw await readProblem(response)
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
   }
 }
 
-async function problemOf(response: Response): Promise<Error> {
+async function readProblem(response: Response): Promise<Error> {
   const body: Problem | null = await response.json().catch(() => null)
   return body === null
     ? new BursarUnreachable('Something else than the gateway answered.')

@@ -78,7 +78,7 @@ export function AccountsPage() {
 }
 
 /** Names and values to copy, in the order in which bank forms ask for them. */
-function rowsOf({
+function listRows({
   accountHolderName,
   bankName,
   instructions,
@@ -103,7 +103,7 @@ function rowsOf({
 
 function BankAccount({ account }: { readonly account: VirtualAccount }) {
   const [sign, name] = currencies[account.currency]
-  const rows = rowsOf(account)
+  const rows = listRows(account)
   const all = rows.map(([row, value]) => `${row}: ${value}`).join('\n')
   return (
     <section class="panel" aria-label={name}>
@@ -279,7 +279,7 @@ function OpenAccount({ close }: { readonly close: () => void }) {
           <select
             class="input"
             value={currency}
-            onChange={(event) => setCurrency(currencyOf(event.currentTarget.value))}
+            onChange={(event) => setCurrency(parseCurrency(event.currentTarget.value))}
             {...props}
           >
             {names.map(([code, [, name]]) => (
@@ -299,6 +299,6 @@ function OpenAccount({ close }: { readonly close: () => void }) {
   )
 }
 
-function currencyOf(text: string): Currency {
+function parseCurrency(text: string): Currency {
   return text === 'USD' || text === 'GBP' || text === 'INR' ? text : 'EUR'
 }

@@ -11,12 +11,12 @@ import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import {
+  chooseIcon,
   describeKind,
-  iconOf,
   isVoid,
   kinds,
   shownAmount,
-  titleOf,
+  titleEntry,
   useAgentName,
 } from '../components/statement.tsx'
 import { account } from '../data/account.ts'
@@ -25,7 +25,7 @@ import { loadedValue, useResource } from '../data/resource.ts'
 import { downloadCsv, type StatementFilter, useStatement } from '../data/statement.ts'
 import { digits } from '../words/digits.ts'
 import { compareDecimals, formatDecimal, formatUsd, sumWorth } from '../words/money.ts'
-import { count, initialsOf } from '../words/names.ts'
+import { count, extractInitials } from '../words/names.ts'
 import { formatMoment } from '../words/time.ts'
 
 const periods = { week: 7, month: 30, year: 365 } as const
@@ -52,7 +52,7 @@ const SEARCH_AFTER_MS = 300
 export function ActivityPage() {
   const [params, setParams] = useSearchParams()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const filter = filterOf(params)
+  const filter = parseFilter(params)
   const statement = useStatement(filter)
   const set = (name: string, value: string) =>
     setParams(
@@ -163,7 +163,7 @@ export function ActivityPage() {
                 <span class="stmt__amount">Amount</span>
                 <span />
               </div>
-              {daysOf(statement.entries).map(({ day, entries }, position, all) => (
+              {groupByDay(statement.entries).map(({ day, entries }, position, all) => (
                 <Day
                   key={day}
                   day={day}
@@ -189,7 +189,7 @@ export function ActivityPage() {
   )
 }
 
-function filterOf(params: URLSearchParams): StatementFilter {
+function parseFilter(params: URLSearchParams): StatementFilter {
   const [kind, direction, agentId] = [params.get('kind'), params.get('direction'), params.get('agentId')]
   const search = params.get('search')
   const since = params.get('since')
@@ -202,12 +202,12 @@ function filterOf(params: URLSearchParams): StatementFilter {
     ...(status === undefined ? {} : { status }),
     ...(agentId === null ? {} : { agentId }),
     ...(search === null ? {} : { search }),
-    ...(days === null ? {} : { from: startOf(days) }),
+    ...(days === null ? {} : { from: findStart(days) }),
   }
 }
 
 /** Midnight in the reader's zone so many days ago: the same text all day, so that the filter does not change. */
-function startOf(days: number): string {
+function findStart(days: number): string {
   const at = new Date(Date.now() - days * DAY_MS)
   at.setHours(0, 0, 0, 0)
   return at.toISOString()
@@ -291,7 +291,7 @@ interface DayOfEntries {
 }
 
 /** Days of the reader's zone, newest first. */
-function daysOf(entries: readonly ActivityEntry[]): readonly DayOfEntries[] {
+function groupByDay(entries: readonly ActivityEntry[]): readonly DayOfEntries[] {
   const days = new Map<string, ActivityEntry[]>()
   for (const entry of entries) {
     const day = new Date(entry.at).toDateString()
@@ -379,13 +379,13 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
       <details open={isOpened} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary class="stmt">
           <IconGlyph
-            name={iconOf(entry)}
+            name={chooseIcon(entry)}
             kind={isVoid(entry) ? 'bad' : entry.direction === 'in' ? 'in' : undefined}
           />
           <span class="item__main">
             <span class="item__name">
               <span class="trim">
-                <Untrusted>{titleOf(entry)}</Untrusted>
+                <Untrusted>{titleEntry(entry)}</Untrusted>
               </span>
             </span>
             <span class="item__sub trim">
@@ -459,7 +459,7 @@ function By({
   return (
     <>
       <span class="glyph glyph--sm glyph--round" aria-hidden="true">
-        {initialsOf(account.value?.displayName ?? 'You')}
+        {extractInitials(account.value?.displayName ?? 'You')}
       </span>
       You
     </>

@@ -27,12 +27,12 @@ import { count, isAddress, shortAddress } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
 import { nameOfCategory, nameOfConnection } from '../words/policy.ts'
 import {
-  draftOf,
   draftOfPreset,
   type PolicyDraft,
-  policyOf,
   presets,
   readPolicy,
+  toDraft,
+  toPolicy,
 } from '../words/policy-draft.ts'
 import { formatDay, formatSpan, formatWhen } from '../words/time.ts'
 
@@ -529,7 +529,7 @@ function isTypable(name: string): boolean {
 
 function draftFrom(agent: Agent): PolicyDraft {
   const policy = readPolicy(agent.policy)
-  return policy === null ? draftOfPreset(presets[0]) : draftOf(policy)
+  return policy === null ? draftOfPreset(presets[0]) : toDraft(policy)
 }
 
 /** The policy editor in place of the page. */
@@ -544,7 +544,7 @@ function Editing({ agent, close }: { readonly agent: Agent; readonly close: () =
     set(draftFrom(agent))
   }
   const save = async () => {
-    const change = { policy: policyOf(draft, policy), expectedVersion: opened.policyVersion }
+    const change = { policy: toPolicy(draft, policy), expectedVersion: opened.policyVersion }
     let answer: Agent
     try {
       answer = await withProof(() => bursar.agents.keys.update({ id: agent.agentId, ...change }))

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link, useParams } from 'wouter-preact'
 import type { Approval, Decision } from '../../client/operations.ts'
-import { FirstTime, FullAddress, useNameOf } from '../components/approval.tsx'
+import { FirstTime, FullAddress, useAgentName } from '../components/approval.tsx'
 import { Burn } from '../components/burn.tsx'
 import { ActionButton, Dialog, DialogButtons, Field } from '../components/controls.tsx'
 import { DecisionView } from '../components/decision.tsx'
@@ -18,9 +18,9 @@ import { waiting } from '../components/shell.tsx'
 import { useNow } from '../components/use-now.ts'
 import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
-import { agentById, approvalById, approvals, decisionOf, decisionsById, recipients } from '../data/money.ts'
+import { agentById, approvalById, approvals, decisionsById, findDecision, recipients } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { type CallFacts, describeCall, membersOf, phraseOf, sentenceOfCall } from '../words/calls.ts'
+import { type CallFacts, describeCall, listMembers, phraseCall, sentenceOfCall } from '../words/calls.ts'
 import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
 import { nameOfChain } from '../words/names.ts'
 import { plainText } from '../words/plain-text.ts'
@@ -56,7 +56,7 @@ function Request({ approval }: { readonly approval: Approval }) {
   const now = useNow(approval.status === 'pending')
   const [isOwnAnswer, setOwnAnswer] = useState(false)
   const isOver = Date.parse(approval.expiresAt) <= now.getTime()
-  const answered = async (decision: 'approve' | 'reject', note?: string) => {
+  const sendDecision = async (decision: 'approve' | 'reject', note?: string) => {
     const call = () =>
       bursar.approvals.decide({
         id: approval.approvalId,
@@ -84,7 +84,7 @@ function Request({ approval }: { readonly approval: Approval }) {
     const timer = setInterval(reload, RUNNING_POLL_MS)
     return () => clearInterval(timer)
   }, [mayBeOver, approval.approvalId])
-  if (approval.status === 'pending') return <Asking approval={approval} now={now} answer={answered} />
+  if (approval.status === 'pending') return <Asking approval={approval} now={now} answer={sendDecision} />
   return <Outcome approval={approval} isOwnAnswer={isOwnAnswer} />
 }
 
@@ -99,9 +99,9 @@ function Asking({
 }) {
   const [isRejecting, setRejecting] = useState(false)
   const { agentId, operation, input, reason, violations, expiresAt } = approval
-  const decision = loadedValue(useResource(decisionOf(approval.decisionId)))
+  const decision = loadedValue(useResource(findDecision(approval.decisionId)))
   const facts = withDecided(describeCall(operation, input), decision)
-  const name = useNameOf(agentId)
+  const name = useAgentName(agentId)
   return (
     <>
       <section class="panel">
@@ -323,9 +323,9 @@ function UsesUp({ approval: { usesUp = [] } }: { readonly approval: Approval }) 
 function PolicyChanges({ approval: { agentId, operation, input } }: { readonly approval: Approval }) {
   const policy = loadedValue(useResource(agentById(agentId)))?.policy
   if (operation !== 'agents.policy' || policy === undefined) return null
-  const valuesOf = (members: Readonly<Record<string, unknown>>) =>
-    new Map(membersOf(operation, members, '').map(({ label, value }) => [label, value]))
-  const [before, after] = [valuesOf({ policy }), valuesOf({ policy: input.policy })]
+  const mapValues = (members: Readonly<Record<string, unknown>>) =>
+    new Map(listMembers(operation, members, '').map(({ label, value }) => [label, value]))
+  const [before, after] = [mapValues({ policy }), mapValues({ policy: input.policy })]
   const differing = [...new Set([...before.keys(), ...after.keys()])].filter(
     (label) => before.get(label) !== after.get(label),
   )
@@ -348,7 +348,7 @@ function PolicyChanges({ approval: { agentId, operation, input } }: { readonly a
 function Details({ approval }: { readonly approval: Approval }) {
   const { operation, input, violations, createdAt, decisionId, agentId } = approval
   const policy = loadedValue(useResource(agentById(agentId)))?.policy ?? null
-  const decision = loadedValue(useResource(decisionOf(decisionId)))
+  const decision = loadedValue(useResource(findDecision(decisionId)))
   return (
     <details class="fold" open={decisionId === null}>
       <summary class="linkbtn small">Why it asks, and exactly what would run</summary>
@@ -368,7 +368,7 @@ function Details({ approval }: { readonly approval: Approval }) {
           </dd>
         </dl>
         <dl class="facts" id="call" aria-label="Exactly what would run">
-          {membersOf(operation, input, deployment.chain).flatMap(({ label, value, isGiven }, position) => [
+          {listMembers(operation, input, deployment.chain).flatMap(({ label, value, isGiven }, position) => [
             <dt key={`name ${position}`}>{label}</dt>,
             <dd key={position} class="wrap">
               <Untrusted>{value}</Untrusted>
@@ -451,7 +451,7 @@ function isPurchase({ operation }: Approval): boolean {
 }
 
 /** The outcome in words. A call that is still running has neither answer nor problem. */
-function endingOf(approval: Approval, facts: CallFacts, name: string, now: Date): Ending {
+function describeEnding(approval: Approval, facts: CallFacts, name: string, now: Date): Ending {
   const { status, answer, problem, decidedAt } = approval
   const when = decidedAt === null ? '' : ` ${formatWhen(decidedAt)}`
   if (status === 'approved' && isPurchase(approval)) return endingOfPurchase(approval, facts, now)
@@ -474,8 +474,8 @@ function endingOf(approval: Approval, facts: CallFacts, name: string, now: Date)
     return {
       title: isPending ? 'Approved, and on its way' : `Approved and completed`,
       words: isPending
-        ? `${capital(phraseOf(facts, formatDecimal))}: it is sent and not yet confirmed.`
-        : `${capital(phraseOf(facts, formatDecimal))}: it is done.`,
+        ? `${capital(phraseCall(facts, formatDecimal))}: it is sent and not yet confirmed.`
+        : `${capital(phraseCall(facts, formatDecimal))}: it is done.`,
       icon: 'check',
       isGood: true,
     }
@@ -509,7 +509,7 @@ function endingOfPurchase({ answer, problem, decidedAt }: Approval, facts: CallF
   if (answer !== null)
     return {
       title: 'Approved and completed',
-      words: `${capital(phraseOf(facts, formatDecimal))}: the purchase was tried again and approved.`,
+      words: `${capital(phraseCall(facts, formatDecimal))}: the purchase was tried again and approved.`,
       icon: 'check',
       isGood: true,
     }
@@ -542,10 +542,10 @@ const RUNNING_POLL_MS = 2_000
 function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; readonly isOwnAnswer: boolean }) {
   const heading = useRef<HTMLHeadingElement>(null)
   const facts = describeCall(approval.operation, approval.input)
-  const name = useNameOf(approval.agentId)
+  const name = useAgentName(approval.agentId)
   const isRunning = approval.status === 'approved' && approval.answer === null && approval.problem === null
   const now = useNow(isRunning)
-  const { title, words, icon, isGood } = endingOf(approval, facts, name, now)
+  const { title, words, icon, isGood } = describeEnding(approval, facts, name, now)
   useEffect(() => {
     if (isOwnAnswer) heading.current?.focus()
   }, [isOwnAnswer, title])
@@ -598,10 +598,10 @@ function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; reado
 function OutcomeFacts({ approval, facts }: { readonly approval: Approval; readonly facts: CallFacts }) {
   const { answer, decidedAt, status, agentId } = approval
   const usage = loadedValue(useResource(agentById(agentId)))?.usage
-  const ran = textOf(answer, 'decisionId') ?? approval.decisionId
-  const decision = loadedValue(useResource(decisionOf(ran)))
-  const usedAt = textOf(answer, 'usedAt')
-  const hash = textOf(answer, 'transactionHash') ?? textOf(answer, 'transaction')
+  const ran = readText(answer, 'decisionId') ?? approval.decisionId
+  const decision = loadedValue(useResource(findDecision(ran)))
+  const usedAt = readText(answer, 'usedAt')
+  const hash = readText(answer, 'transactionHash') ?? readText(answer, 'transaction')
   return (
     <dl class="facts facts--end">
       {facts.amount !== null && (
@@ -658,7 +658,7 @@ function OutcomeFacts({ approval, facts }: { readonly approval: Approval; readon
   )
 }
 
-function textOf(answer: Readonly<Record<string, unknown>> | null, name: string): string | null {
+function readText(answer: Readonly<Record<string, unknown>> | null, name: string): string | null {
   const value = answer?.[name]
   return typeof value === 'string' && value !== '' ? plainText(value) : null
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Approval } from '../../client/operations.ts'
 import { Amount } from '../components/amount.tsx'
-import { CallLine, RequestMarks, useNameOf } from '../components/approval.tsx'
+import { CallLine, RequestMarks, useAgentName } from '../components/approval.tsx'
 import { ActionButton } from '../components/controls.tsx'
 import type { IconName } from '../components/icon.tsx'
 import { AgentGlyph, IconGlyph } from '../components/marks.tsx'
@@ -14,7 +14,7 @@ import { useNow } from '../components/use-now.ts'
 import { agentById, approvals } from '../data/money.ts'
 import { readPushState, switchPushOn } from '../data/push.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { describeCall, phraseOf } from '../words/calls.ts'
+import { describeCall, phraseCall } from '../words/calls.ts'
 import { formatDecimal, formatUsd } from '../words/money.ts'
 import { shortText } from '../words/plain-text.ts'
 import { formatLeft, formatWhen } from '../words/time.ts'
@@ -122,7 +122,7 @@ function OpenRequest({
 }) {
   const { agentId, approvalId, operation, input, expiresAt } = approval
   const facts = describeCall(operation, input)
-  const name = useNameOf(agentId)
+  const name = useAgentName(agentId)
   const usage = loadedValue(useResource(agentById(agentId)))?.usage
   return (
     <li class="panel">
@@ -147,7 +147,7 @@ function OpenRequest({
           <Link
             class={`btn${isFirst ? ' btn--primary' : ''}`}
             href={`/approvals/${approvalId}`}
-            aria-label={`Review: ${phraseOf(facts, formatDecimal)}`}
+            aria-label={`Review: ${phraseCall(facts, formatDecimal)}`}
           >
             Review
           </Link>
@@ -158,7 +158,7 @@ function OpenRequest({
 }
 
 /** Mark and words of each way that a request ended. */
-function endOf(approval: Approval): {
+function describeEnd(approval: Approval): {
   readonly icon: IconName
   readonly kind?: 'in' | 'bad'
   readonly words: string
@@ -181,8 +181,8 @@ function endOf(approval: Approval): {
 function DecidedRow({ approval }: { readonly approval: Approval }) {
   const { approvalId, agentId, operation, input, decidedAt, expiresAt } = approval
   const facts = describeCall(operation, input)
-  const name = useNameOf(agentId)
-  const { icon, kind, words } = endOf(approval)
+  const name = useAgentName(agentId)
+  const { icon, kind, words } = describeEnd(approval)
   const isPaid = approval.status === 'approved' && approval.problem === null
   return (
     <li>

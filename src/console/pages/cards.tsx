@@ -23,9 +23,9 @@ import { purchasesOfCard } from '../data/cards.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agents, cards } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { categoryOf, declineInWords } from '../words/cards.ts'
+import { declineInWords, nameCategory } from '../words/cards.ts'
 import { compareDecimals, formatDecimal, formatUsd } from '../words/money.ts'
-import { hueOf } from '../words/names.ts'
+import { chooseHue } from '../words/names.ts'
 import { formatWhen } from '../words/time.ts'
 
 export function CardsPage() {
@@ -86,18 +86,18 @@ export function CardsPage() {
   )
 }
 
-function nameOf(card: Card): string {
+function nameCard(card: Card): string {
   return card.nickname ?? `${card.type === 'virtual' ? 'Virtual' : 'Physical'} card`
 }
 
-function expiryOf({ expMonth, expYear }: Pick<Card, 'expMonth' | 'expYear'>): string {
+function formatExpiry({ expMonth, expYear }: Pick<Card, 'expMonth' | 'expYear'>): string {
   return `${String(expMonth).padStart(2, '0')}/${String(expYear).slice(-2)}`
 }
 
 /** A card as a card. */
 function PayCard({ card, isChosen }: { readonly card: Card; readonly isChosen: boolean }) {
   const agent = useAgent(card.agentId)
-  const look = card.status === 'active' ? [`paycard--${hueOf(card.id)}`] : ['paycard--frozen']
+  const look = card.status === 'active' ? [`paycard--${chooseHue(card.id)}`] : ['paycard--frozen']
   return (
     <Link
       class={['paycard', ...look].join(' ')}
@@ -112,7 +112,7 @@ function PayCard({ card, isChosen }: { readonly card: Card; readonly isChosen: b
       <span class="paycard__top">
         <span class="paycard__name">
           <span class="trim">
-            <Untrusted>{nameOf(card)}</Untrusted>
+            <Untrusted>{nameCard(card)}</Untrusted>
           </span>
           <span class="paycard__note">
             <Untrusted>{agent?.name ?? 'Yours'}</Untrusted>
@@ -131,7 +131,7 @@ function PayCard({ card, isChosen }: { readonly card: Card; readonly isChosen: b
           <span aria-hidden="true">•••• </span>
           {card.last4}
         </span>
-        <span class="paycard__note num">{expiryOf(card)}</span>
+        <span class="paycard__note num">{formatExpiry(card)}</span>
       </span>
     </Link>
   )
@@ -177,7 +177,7 @@ function Budget({ card }: { readonly card: Card }) {
     <Panel
       title={
         <>
-          <Untrusted>{nameOf(card)}</Untrusted> •• {card.last4}
+          <Untrusted>{nameCard(card)}</Untrusted> •• {card.last4}
         </>
       }
       more={
@@ -279,7 +279,7 @@ function Purchase({ transaction }: { readonly transaction: CardTransaction }) {
             {formatWhen(createdAt)}
             {isDeclined
               ? ` · ${declineInWords(reason)}`
-              : categoryOf(mcc) !== null && ` · ${categoryOf(mcc)}`}
+              : nameCategory(mcc) !== null && ` · ${nameCategory(mcc)}`}
             {isBack && ` · ${formatDecimal(refunded)} USD refunded`}
           </span>
         </span>
@@ -343,7 +343,7 @@ function CardNumber({ card }: { readonly card: Card }) {
             )}
           </dd>
           <dt>Expires</dt>
-          <dd class="mono">{expiryOf(card)}</dd>
+          <dd class="mono">{formatExpiry(card)}</dd>
           <dt>CVC</dt>
           <dd class="mono">
             {revealed === null ? (
@@ -414,8 +414,8 @@ function Limits({ card }: { readonly card: Card }) {
   const [isOpen, setOpen] = useState(false)
   const { limits, mcc, priority } = card
   const kindsOfShop = [
-    ...(mcc.allow === null ? [] : [`Only ${mcc.allow.map((code) => categoryOf(code)).join(', ')}`]),
-    ...(mcc.deny.length === 0 ? [] : [`Not ${mcc.deny.map((code) => categoryOf(code)).join(', ')}`]),
+    ...(mcc.allow === null ? [] : [`Only ${mcc.allow.map((code) => nameCategory(code)).join(', ')}`]),
+    ...(mcc.deny.length === 0 ? [] : [`Not ${mcc.deny.map((code) => nameCategory(code)).join(', ')}`]),
   ]
   return (
     <Panel
@@ -446,7 +446,7 @@ function Limits({ card }: { readonly card: Card }) {
 }
 
 /** Empty text: no limit. */
-function limitOf(text: string): string | null {
+function parseLimit(text: string): string | null {
   const trimmed = text.trim()
   return trimmed === '' ? null : trimmed
 }
@@ -455,7 +455,7 @@ function LimitsDialog({ card, close }: { readonly card: Card; readonly close: ()
   const [perPurchase, setPerPurchase] = useState(card.limits.perPurchase ?? '')
   const [daily, setDaily] = useState(card.limits.daily ?? '')
   const save = async () => {
-    const limits = { perPurchase: limitOf(perPurchase), daily: limitOf(daily) }
+    const limits = { perPurchase: parseLimit(perPurchase), daily: parseLimit(daily) }
     await withProof(() => bursar.cards.update({ cardId: card.id, limits }))
     await cards.reload()
     close()
@@ -533,7 +533,7 @@ function NewCard({ close }: { readonly close: () => void }) {
   const issue = async () => {
     await withProof(() =>
       bursar.cards.issue({
-        limits: { perPurchase: limitOf(perPurchase) },
+        limits: { perPurchase: parseLimit(perPurchase) },
         ...(nickname.trim() === '' ? {} : { nickname: nickname.trim() }),
         ...(agentId === '' ? {} : { agentId }),
       }),

@@ -14,13 +14,13 @@ import { useResource } from '../data/resource.ts'
 import { formatWhen } from '../words/time.ts'
 import {
   addressDetails,
-  applicantOf,
   contactDetails,
   identityDetails,
   labelInWords,
   lastMember,
   outcomes,
   requirementInWords,
+  toApplicant,
 } from '../words/verification.ts'
 
 type Level = Kyc['level']
@@ -158,20 +158,20 @@ function ApplicationForm({
     const { value } = event.currentTarget
     setValues((before) => ({ ...before, [name]: value }))
   }
-  const given = (name: string) => (values[name] ?? '').trim()
+  const readValue = (name: string) => (values[name] ?? '').trim()
   const send = async () => {
     const documents =
-      given('reference') === ''
+      readValue('reference') === ''
         ? []
         : [
             {
-              type: given('type') === '' ? 'passport' : given('type'),
-              country: given('documentCountry').toUpperCase(),
-              reference: given('reference'),
+              type: readValue('type') === '' ? 'passport' : readValue('type'),
+              country: readValue('documentCountry').toUpperCase(),
+              reference: readValue('reference'),
             },
           ]
     const answer = await withProof(() =>
-      bursar.compliance.kyc({ level, applicant: applicantOf(values), documents }),
+      bursar.compliance.kyc({ level, applicant: toApplicant(values), documents }),
     )
     verifications[level].put(answer)
     await session.reload()
@@ -294,7 +294,7 @@ function DetailFields({
 function ContactForm({ level }: { readonly level: Level }) {
   const [isOpen, setOpen] = useState(false)
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
-  const applicant = applicantOf(values)
+  const applicant = toApplicant(values)
   const send = async () => {
     verifications[level].put(
       await withProof(() => bursar.compliance.kyc({ level, applicant, documents: [] })),

@@ -17,7 +17,7 @@ import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { deployment } from '../data/account.ts'
-import { addEvent, apiKeys, deliveriesOf, recentEvents, webhooks } from '../data/developers.ts'
+import { addEvent, apiKeys, deliveriesByEndpoint, recentEvents, webhooks } from '../data/developers.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { type Resource, useResource } from '../data/resource.ts'
 import { connection, onEvent } from '../data/stream.ts'
@@ -66,7 +66,7 @@ export function DevelopersPage() {
 }
 
 /** Rows of a list that is loading or failed. @returns null when it is there */
-function missingOf<Value>(
+function renderMissing<Value>(
   state: ReturnType<typeof useResource<Value>>,
   source: Resource<Value>,
   subject: string,
@@ -78,7 +78,7 @@ function missingOf<Value>(
 
 function ApiKeys() {
   const state = useResource(apiKeys)
-  const missing = missingOf(state, apiKeys, 'The list of keys')
+  const missing = renderMissing(state, apiKeys, 'The list of keys')
   const keys = state.status === 'ready' ? state.value.keys : []
   return (
     <Panel title="API keys" foot="A key that can spend has rules of its own, under Agents.">
@@ -333,7 +333,7 @@ function Secret({
 
 function Webhooks({ add }: { readonly add: () => void }) {
   const state = useResource(webhooks)
-  const missing = missingOf(state, webhooks, 'The list of webhooks')
+  const missing = renderMissing(state, webhooks, 'The list of webhooks')
   const shown = state.status === 'ready' ? state.value.endpoints : []
   return (
     <>
@@ -367,7 +367,7 @@ function Webhooks({ add }: { readonly add: () => void }) {
 
 function Webhook({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
   const { id, url, types, description, status, failingSince } = endpoint
-  const deliveries = deliveriesOf(id)
+  const deliveries = deliveriesByEndpoint(id)
   const state = useResource(deliveries)
   const [secret, setSecret] = useState<string | null>(null)
   const [isRemoving, remove] = useState(false)
@@ -394,11 +394,11 @@ function Webhook({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
     await webhooks.reload()
     toast(wish === 'active' ? 'Deliveries go on.' : 'Deliveries are paused.')
   }
-  const missing = missingOf(state, deliveries, 'The deliveries')
+  const missing = renderMissing(state, deliveries, 'The deliveries')
   const shown = state.status === 'ready' ? state.value.deliveries : []
   return (
     <Panel
-      title={<Untrusted>{description === null ? hostOf(url) : shortText(description)}</Untrusted>}
+      title={<Untrusted>{description === null ? extractHost(url) : shortText(description)}</Untrusted>}
       more={
         <span class="row">
           {status === 'active' ? <Status status="active" /> : <Chip kind="bad">Paused</Chip>}
@@ -484,7 +484,7 @@ function Delivery({
   const last = attempts.at(-1)
   const retry = async () => {
     await bursar.webhookEndpoints.deliveries.retry({ id: endpointId, deliveryId: id })
-    await deliveriesOf(endpointId).reload()
+    await deliveriesByEndpoint(endpointId).reload()
     toast('It is sent again.')
   }
   const outcome = (attempt: WebhookDelivery['attempts'][number]) =>
@@ -532,7 +532,7 @@ function Delivery({
   )
 }
 
-function hostOf(url: string): string {
+function extractHost(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url
 }
 
@@ -666,7 +666,7 @@ function Events() {
       }),
     [],
   )
-  const missing = missingOf(state, recentEvents, 'The list of events')
+  const missing = renderMissing(state, recentEvents, 'The list of events')
   const shown = state.status === 'ready' ? state.value : []
   const isLive = connection.value.status === 'live'
   return (

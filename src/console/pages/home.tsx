@@ -17,13 +17,13 @@ import { deployment } from '../data/account.ts'
 import { now } from '../data/clock.ts'
 import { agents, approvals, latestActivity, ownerCap, portfolio, wallet } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { describeCall, phraseOf } from '../words/calls.ts'
+import { describeCall, phraseCall } from '../words/calls.ts'
 import {
   addDecimals,
   compareDecimals,
+  findShare,
   formatDecimal,
   formatUsd,
-  shareOf,
   subtractDecimals,
   sumWorth,
   worthOfPart,
@@ -94,7 +94,7 @@ function Worth() {
   const cash = invested?.cash ?? '0'
   const available = addDecimals(subtractDecimals(onChain, held), cash)
   const all = addDecimals(onChain, cash, shares)
-  const [left, waits] = [shareOf(available, all), shareOf(held, all)]
+  const [left, waits] = [findShare(available, all), findShare(held, all)]
   return (
     <section class="panel" aria-labelledby="worth">
       <div class="panel__body stack stack--loose">
@@ -131,7 +131,7 @@ function Worth() {
         >
           <rect class="dleft" width={left} height="8" />
           <rect class="dheld" x={left} width={waits} height="8" />
-          <rect class="d2" x={left + waits} width={shareOf(shares, all)} height="8" />
+          <rect class="d2" x={left + waits} width={findShare(shares, all)} height="8" />
         </svg>
         <ul class="legend legend--figures">
           <Part swatch="left" name="Available" usd={available} />
@@ -302,7 +302,7 @@ function WaitingItem({ approval, isFirst }: { readonly approval: Approval; reado
   const facts = describeCall(approval.operation, approval.input)
   const agent = loadedValue(agents.state.value)?.keys.find(({ agentId }) => agentId === approval.agentId)
   const name = shortText(agent?.name ?? 'An agent')
-  const phrase = phraseOf(facts, formatDecimal)
+  const phrase = phraseCall(facts, formatDecimal)
   return (
     <li class="panel__body stack">
       <div class="row">

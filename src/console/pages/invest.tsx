@@ -9,7 +9,7 @@ import { Status } from '../components/marks.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { bursar, withProof } from '../data/gateway.ts'
-import { closedOrders, openOrders, performanceOf, type Timeframe } from '../data/invest.ts'
+import { closedOrders, openOrders, performanceByTimeframe, type Timeframe } from '../data/invest.ts'
 import { portfolio } from '../data/money.ts'
 import { payOnce } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
@@ -106,7 +106,7 @@ function cashWords(current: InvestingPortfolioResponse | undefined): string {
 
 function Worth() {
   const [timeframe, choose] = useState<Timeframe>('1M')
-  const source = performanceOf(timeframe)
+  const source = performanceByTimeframe(timeframe)
   const state = useResource(source)
   if (state.status === 'failed')
     return (
@@ -209,7 +209,7 @@ function formatShares(qty: string): string {
   return qty.includes('.') ? qty.replace(/\.?0+$/, '') : qty
 }
 
-function sentenceOf({ side, symbol, notional, limitPrice }: Order): { main: string; sub: string } {
+function describeOrder({ side, symbol, notional, limitPrice }: Order): { main: string; sub: string } {
   return {
     main: `${side === 'buy' ? 'Buy' : 'Sell'} ${symbol} for ${formatUsd(notional)}`,
     sub:
@@ -232,7 +232,7 @@ function OpenOrders() {
     <Panel title="Open orders">
       <ul class="rows">
         {orders.map((order) => {
-          const { main, sub } = sentenceOf(order)
+          const { main, sub } = describeOrder(order)
           return (
             <li class="item item--two" key={order.id}>
               <span class="item__main">
@@ -259,7 +259,7 @@ function PastOrders() {
         {orders.map((order) => (
           <li class="item item--two" key={order.id}>
             <span class="item__main">
-              <span class="item__name">{sentenceOf(order).main}</span>
+              <span class="item__name">{describeOrder(order).main}</span>
               <span class="item__sub num wrap">
                 {formatDay(order.submittedAt)}
                 {order.filledAvgPrice !== null &&

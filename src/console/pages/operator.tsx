@@ -116,18 +116,18 @@ function Queue<Value extends object, Item>({
   subject,
   empty,
   source,
-  itemsOf,
+  listItems,
   row,
 }: {
   readonly title: string
   readonly subject: string
   readonly empty: string
   readonly source: Resource<Value>
-  readonly itemsOf: (value: Value) => readonly Item[]
+  readonly listItems: (value: Value) => readonly Item[]
   readonly row: (item: Item) => ComponentChildren
 }) {
   const state = useResource(source)
-  const items = state.status === 'ready' ? itemsOf(state.value) : []
+  const items = state.status === 'ready' ? listItems(state.value) : []
   const isCut = state.status === 'ready' && 'nextCursor' in state.value && state.value.nextCursor !== null
   return (
     <Panel
@@ -229,7 +229,7 @@ function Reviews() {
       subject="The list of reviews"
       empty="Nothing waits."
       source={openReviews}
-      itemsOf={({ reviews }) => reviews}
+      listItems={({ reviews }) => reviews}
       row={(review) => {
         const { id, accountId, direction, amount, asset, usd, counterparty, operation, lists, createdAt } =
           review
@@ -336,7 +336,7 @@ function Applications() {
       subject="The list of applications"
       empty="No application waits."
       source={openApplications}
-      itemsOf={({ applications }) => applications}
+      listItems={({ applications }) => applications}
       row={({ id, accountId, level, applicant, hits }) => {
         const decide = async (decision: 'approve' | 'reject', reason: string) => {
           await withProof(() => bursar.admin.kyc.decide({ id, decision, reason }))
@@ -396,7 +396,7 @@ function TravelRules() {
       subject="The list of records"
       empty="No record waits."
       source={openTravelRules}
-      itemsOf={({ records }) => records}
+      listItems={({ records }) => records}
       row={({ id, accountId, destination, names, hits }) => {
         const decide = async (decision: 'approve' | 'reject', reason: string) => {
           await withProof(() => bursar.admin.travelRules.decide({ id, decision, reason }))
@@ -653,7 +653,7 @@ function Alarms() {
       subject="The list of alarms"
       empty="Nothing contradicts the books."
       source={alarms}
-      itemsOf={(value) => value.alarms}
+      listItems={(value) => value.alarms}
       row={({ domain, objectId, reason, times, lastSeenAt }) => {
         const resolve = async (_decision: 'resolve', note: string) => {
           await withProof(() => bursar.admin.alarms.resolve({ domain, objectId, reason, note }))

@@ -18,7 +18,7 @@ import { Failed, SkeletonRows, toast, toastFailure } from '../components/message
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { account, deployment, session, signOut } from '../data/account.ts'
-import { bursar, isProblem, sentenceOf, signInAgain, withProof } from '../data/gateway.ts'
+import { bursar, describeError, isProblem, signInAgain, withProof } from '../data/gateway.ts'
 import { agents } from '../data/money.ts'
 import { addPasskey, signWithPasskey } from '../data/passkeys.ts'
 import {
@@ -479,7 +479,7 @@ function RemoveFactor({ close }: { readonly close: () => void }) {
       await bursar.security.mfa({ action: 'disable', code })
     } catch (error) {
       if (!isProblem(error, 'step_up_required')) throw error
-      return setProblem(sentenceOf(error))
+      return setProblem(describeError(error))
     }
     await Promise.all([secondFactor.reload(), session.reload()])
     close()
@@ -600,7 +600,7 @@ function Allowances() {
   const missing = useMissing(allowances, 'The allowances')
   const shown = loadedValue(allowances.state.value)?.allowances ?? []
   const keys = loadedValue(useResource(agents))?.keys ?? []
-  const nameOf = ({ agentId }: Allowance) =>
+  const nameSpender = ({ agentId }: Allowance) =>
     agentId === 'cards' ? 'All cards' : (keys.find((key) => key.agentId === agentId)?.name ?? 'An agent')
   const [isSetting, set] = useState(false)
   const isSigned = loadedValue(useResource(signers))?.signers.some(({ type }) => type === 'passkey') === true
@@ -625,7 +625,7 @@ function Allowances() {
           {shown.map((allowance) => (
             <div class="stack stack--tight" key={allowance.agentId}>
               <span class="stat__name">
-                <Untrusted>{nameOf(allowance)}</Untrusted>
+                <Untrusted>{nameSpender(allowance)}</Untrusted>
                 {!allowance.isOwn && <Chip kind="plain">Shared</Chip>}
               </span>
               <BudgetBurn

@@ -59,12 +59,12 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     amount: text(input, 'maxAmount'),
     asset: text(input, 'asset') ?? 'USDC',
     preposition: 'from',
-    party: hostOf(text(input, 'url')),
+    party: extractHost(text(input, 'url')),
     partyKind: 'website',
     detail: text(input, 'url'),
   }),
   'x402.fx': (input) => ({
-    verb: `buy a currency quote${pairOf(input)}`,
+    verb: `buy a currency quote${describePair(input)}`,
     amount: null,
     asset: null,
     preposition: '',
@@ -79,7 +79,7 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     preposition: text(input, 'side') === 'sell' ? 'of' : 'in',
     party: text(input, 'symbol'),
     partyKind: 'ticker',
-    detail: limitOf(input),
+    detail: describeLimit(input),
   }),
   'cards.authorize': (input) => ({
     verb: 'pay by card',
@@ -117,7 +117,7 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     preposition: 'to bank recipient',
     party: text(input, 'recipientId'),
     partyKind: 'recipient',
-    detail: arrivalOf(input),
+    detail: describeArrival(input),
   }),
 }
 
@@ -137,14 +137,14 @@ export function describeCall(operation: string, input: Input): CallFacts {
 }
 
 /** `send 3.50 USDC`: the beginning of the sentence, in text. */
-export function phraseOf({ verb, amount, asset }: CallFacts, format: (amount: string) => string): string {
+export function phraseCall({ verb, amount, asset }: CallFacts, format: (amount: string) => string): string {
   return amount === null ? verb : `${verb} ${format(amount)} ${asset ?? ''}`.trim()
 }
 
 /** `Send 3.50 USDC to 0x0000…dEaD`: the whole sentence in text, for titles and readers of the screen. */
 export function sentenceOfCall(facts: CallFacts): string {
   const { party, partyKind, preposition } = facts
-  const phrase = phraseOf(facts, formatDecimal)
+  const phrase = phraseCall(facts, formatDecimal)
   if (party === null) return phrase
   const name =
     partyKind === 'address' && party.length === 42
@@ -205,16 +205,20 @@ const defaults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
  * Every member of a call as it would run, with the operation's defaults.
  * @param chain name of the deployment's own chain, for operations that run on it by default
  */
-export function membersOf(operation: string, input: Input, chain: string): readonly CallMember[] {
-  const given = flatten(input).map(([path, value]) => ({ label: labelOf(path), value, isGiven: true }))
+export function listMembers(operation: string, input: Input, chain: string): readonly CallMember[] {
+  const given = flatten(input).map(([path, value]) => ({ label: labelMember(path), value, isGiven: true }))
   const missing = Object.entries(defaults[operation] ?? {})
     // A quote names its own asset.
     .filter(([name]) => input[name] === undefined && (name !== 'asset' || input.quoteId === undefined))
-    .map(([name, value]) => ({ label: labelOf(name), value: value === '' ? chain : value, isGiven: false }))
+    .map(([name, value]) => ({
+      label: labelMember(name),
+      value: value === '' ? chain : value,
+      isGiven: false,
+    }))
   return [...given, ...missing].filter(({ value }) => value !== '')
 }
 
-function labelOf(path: string): string {
+function labelMember(path: string): string {
   const known = labels[path]
   if (known !== undefined) return known
   const words = plainText(path)
@@ -236,13 +240,13 @@ function flatten(value: unknown, path = ''): readonly (readonly [path: string, v
 }
 
 /** What arrives of a payout, in the currency of its recipient, and the reference. */
-function arrivalOf(input: Input): string | null {
+function describeArrival(input: Input): string | null {
   const [arrives, reference] = [text(input, 'recipientAmount'), text(input, 'reference')]
   const words = arrives === null ? null : `${formatDecimal(arrives)} arrives in the currency of the account`
   return [words, reference].filter((one) => one !== null).join(' · ') || null
 }
 
-function pairOf(input: Input): string {
+function describePair(input: Input): string {
   const [from, to] = [text(input, 'from'), text(input, 'to')]
   return from !== null && to !== null ? ` of ${from} in ${to}` : ''
 }
@@ -257,11 +261,11 @@ function record(value: unknown): Input | null {
   return typeof value === 'object' && value !== null ? (value as Input) : null
 }
 
-function hostOf(url: string | null): string | null {
+function extractHost(url: string | null): string | null {
   return url !== null && URL.canParse(url) ? new URL(url).host : url
 }
 
-function limitOf(input: Input): string | null {
+function describeLimit(input: Input): string | null {
   const limit = text(input, 'limitPrice')
   return limit === null ? null : `Not at a worse price than $${limit} a share.`
 }

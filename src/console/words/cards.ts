@@ -54,6 +54,6 @@ const categories: Readonly<Record<string, string>> = {
 }
 
 /** `Books`; the code itself where it has no common name. */
-export function categoryOf(mcc: string | null): string | null {
+export function nameCategory(mcc: string | null): string | null {
   return mcc === null ? null : (categories[mcc] ?? `Category ${mcc}`)
 }

@@ -71,9 +71,9 @@ export function splitUsd(amount: string): { readonly major: string; readonly min
 
 /** Adds decimal strings exactly. */
 export function addDecimals(...amounts: readonly string[]): string {
-  const scale = Math.max(0, ...amounts.map(decimalsOf))
-  const sum = amounts.reduce((total, amount) => total + unitsOf(amount, scale), 0n)
-  return textOf(sum, scale)
+  const scale = Math.max(0, ...amounts.map(countDecimals))
+  const sum = amounts.reduce((total, amount) => total + toUnits(amount, scale), 0n)
+  return formatUnits(sum, scale)
 }
 
 interface Worth {
@@ -100,44 +100,44 @@ export function sumWorth(amounts: readonly Worth[]): {
 
 /** `1` minus `0.4`, exactly. */
 export function subtractDecimals(from: string, amount: string): string {
-  const scale = Math.max(decimalsOf(from), decimalsOf(amount))
-  return textOf(unitsOf(from, scale) - unitsOf(amount, scale), scale)
+  const scale = Math.max(countDecimals(from), countDecimals(amount))
+  return formatUnits(toUnits(from, scale) - toUnits(amount, scale), scale)
 }
 
 /** -1, 0 or 1. */
 export function compareDecimals(one: string, other: string): number {
-  const scale = Math.max(decimalsOf(one), decimalsOf(other))
-  const difference = unitsOf(one, scale) - unitsOf(other, scale)
+  const scale = Math.max(countDecimals(one), countDecimals(other))
+  const difference = toUnits(one, scale) - toUnits(other, scale)
   return difference === 0n ? 0 : difference > 0n ? 1 : -1
 }
 
 /** The part of a worth that belongs to a part of the amount, rounded down to cents: 10 of 40 that are worth 44 are 11. */
 export function worthOfPart(worth: string, part: string, whole: string): string {
-  const scale = Math.max(decimalsOf(part), decimalsOf(whole))
-  const all = unitsOf(whole, scale)
-  return all <= 0n ? '0' : textOf((unitsOf(worth, 2) * unitsOf(part, scale)) / all, 2)
+  const scale = Math.max(countDecimals(part), countDecimals(whole))
+  const all = toUnits(whole, scale)
+  return all <= 0n ? '0' : formatUnits((toUnits(worth, 2) * toUnits(part, scale)) / all, 2)
 }
 
 /** Share of the whole in percent with two decimals, 0 to 100, for the width of a bar. */
-export function shareOf(part: string, whole: string): number {
-  const scale = Math.max(decimalsOf(part), decimalsOf(whole))
-  const all = unitsOf(whole, scale)
+export function findShare(part: string, whole: string): number {
+  const scale = Math.max(countDecimals(part), countDecimals(whole))
+  const all = toUnits(whole, scale)
   if (all <= 0n) return 0
-  const share = Number((unitsOf(part, scale) * 10_000n) / all) / 100
+  const share = Number((toUnits(part, scale) * 10_000n) / all) / 100
   return Math.min(Math.max(share, 0), 100)
 }
 
-function decimalsOf(amount: string): number {
+function countDecimals(amount: string): number {
   return amount.split('.')[1]?.length ?? 0
 }
 
-function unitsOf(amount: string, scale: number): bigint {
+function toUnits(amount: string, scale: number): bigint {
   const [whole = '0', fraction = ''] = amount.replace('-', '').split('.')
   const units = BigInt(whole + fraction.slice(0, scale).padEnd(scale, '0'))
   return amount.startsWith('-') ? -units : units
 }
 
-function textOf(units: bigint, scale: number): string {
+function formatUnits(units: bigint, scale: number): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
   const whole = digits.slice(0, digits.length - scale)
   const fraction = scale === 0 ? '' : `.${digits.slice(-scale)}`

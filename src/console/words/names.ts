@@ -2,7 +2,7 @@
 import { digits } from './digits.ts'
 
 /** `Shopping Claude` → `SC`. */
-export function initialsOf(name: string): string {
+export function extractInitials(name: string): string {
   const words = name
     .trim()
     .split(/[\s._-]+/)
@@ -13,7 +13,7 @@ export function initialsOf(name: string): string {
 }
 
 /** One of four colours, the same for the same id. */
-export function hueOf(id: string): 1 | 2 | 3 | 4 {
+export function chooseHue(id: string): 1 | 2 | 3 | 4 {
   const hues = [1, 2, 3, 4] as const
   const sum = [...id].reduce((total, letter) => total + (letter.codePointAt(0) ?? 0), 0)
   return hues[sum % hues.length] ?? 1

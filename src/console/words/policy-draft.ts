@@ -117,7 +117,7 @@ export function draftOfPreset({
   }
 }
 
-export function draftOf(policy: Policy): PolicyDraft {
+export function toDraft(policy: Policy): PolicyDraft {
   const { counterparties, sellers, mcc, symbols, approval } = policy
   return {
     perTransaction: String(policy.perTransaction.max),
@@ -148,7 +148,7 @@ export function draftOf(policy: Policy): PolicyDraft {
 }
 
 /** Problems of a draft by field, in words for people. Empty if the draft is a valid policy. */
-export function problemsOf(draft: PolicyDraft): DraftProblems {
+export function findProblems(draft: PolicyDraft): DraftProblems {
   return Object.fromEntries(
     [
       ...amountProblems(draft),
@@ -226,7 +226,7 @@ const formats = {
 function listProblems(draft: PolicyDraft): readonly Problem[] {
   const fields = Object.entries(formats).map(([name, [format, words]]): Problem => {
     const field = name as keyof typeof formats // The keys of a literal object are its own names.
-    const wrong = itemsOf(draft[field] ?? '').find((item) => !format.test(item))
+    const wrong = splitItems(draft[field] ?? '').find((item) => !format.test(item))
     return [field, wrong === undefined ? '' : `“${wrong.slice(0, 60)}” ${words}.`]
   })
   const { categories } = draft
@@ -264,7 +264,7 @@ function wrongAmount(text: string): string {
   return compareDecimals(text, '0') === 0 ? 'More than nothing.' : ''
 }
 
-function itemsOf(text: string): readonly string[] {
+function splitItems(text: string): readonly string[] {
   return text.split(/[\s,;]+/).filter((item) => item !== '')
 }
 
@@ -272,32 +272,32 @@ function itemsOf(text: string): readonly string[] {
  * The policy of a draft without problems.
  * @param base policy that was edited: members unknown to this editor are kept
  */
-export function policyOf(draft: PolicyDraft, base: Policy | null = null): Policy {
+export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy {
   const { payees, sellers, shops, symbols } = draft
   const wanted = {
     ...base,
     currency: 'USD',
     perTransaction: { max: draft.perTransaction },
-    dailyBudget: budgetOf(draft.daily, draft.dailyCount),
-    weeklyBudget: draft.weekly === '' ? undefined : budgetOf(draft.weekly, draft.weeklyCount),
-    monthlyBudget: draft.monthly === '' ? undefined : budgetOf(draft.monthly, draft.monthlyCount),
+    dailyBudget: toBudget(draft.daily, draft.dailyCount),
+    weeklyBudget: draft.weekly === '' ? undefined : toBudget(draft.weekly, draft.weeklyCount),
+    monthlyBudget: draft.monthly === '' ? undefined : toBudget(draft.monthly, draft.monthlyCount),
     categories: { allow: draft.categories },
-    counterparties: filled({
-      ...listsOf(payees, draft.payeesNever),
+    counterparties: omitEmpty({
+      ...toLists(payees, draft.payeesNever),
       newPayeeCooldownSec: draft.cooldown === '' ? undefined : Number(draft.cooldown),
     }),
-    sellers: filled(listsOf(sellers, draft.sellersNever)),
+    sellers: omitEmpty(toLists(sellers, draft.sellersNever)),
     assets: draft.assets ?? undefined,
     chains: draft.chains ?? undefined,
-    mcc: filled(listsOf(shops, draft.shopsNever)),
-    symbols: filled(listsOf(symbols, draft.symbolsNever)),
+    mcc: omitEmpty(toLists(shops, draft.shopsNever)),
+    symbols: omitEmpty(toLists(symbols, draft.symbolsNever)),
     timeWindows: draft.windows ?? undefined,
     approval: draft.above === '' ? undefined : { above: draft.above, ttlSec: Number(draft.ttl) },
-    notBefore: momentOf(draft.from, base?.notBefore),
-    expiresAt: momentOf(draft.until, base?.expiresAt),
+    notBefore: toMoment(draft.from, base?.notBefore),
+    expiresAt: toMoment(draft.until, base?.expiresAt),
   }
   // The gateway checks every member again. Categories, assets and chains come from its own lists.
-  return filled(wanted) as Policy
+  return omitEmpty(wanted) as Policy
 }
 
 /** The spend policy of a key, as the API answers it. */
@@ -306,26 +306,26 @@ export function readPolicy(policy: Readonly<Record<string, unknown>> | null): Po
   return policy as Policy | null
 }
 
-function budgetOf(max: string, maxCount: string) {
+function toBudget(max: string, maxCount: string) {
   return { max, ...(maxCount === '' ? {} : { maxCount: Number(maxCount) }) }
 }
 
-function listsOf(allow: string | null, deny: string) {
-  const denied = itemsOf(deny)
+function toLists(allow: string | null, deny: string) {
+  const denied = splitItems(deny)
   return {
-    allow: allow === null ? undefined : itemsOf(allow),
+    allow: allow === null ? undefined : splitItems(allow),
     deny: denied.length === 0 ? undefined : denied,
   }
 }
 
 /** Without the members that are undefined; undefined if none is left. */
-function filled(members: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
+function omitEmpty(members: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
   const known = Object.entries(members).filter(([, value]) => value !== undefined)
   return known.length === 0 ? undefined : Object.fromEntries(known)
 }
 
 /** A field has minutes only: one that was not touched keeps its seconds, so that saving changes nothing by itself. */
-function momentOf(text: string, before: string | undefined): string | undefined {
+function toMoment(text: string, before: string | undefined): string | undefined {
   if (text === '') return undefined
   return text === localMoment(before) ? before : new Date(text).toISOString()
 }
@@ -337,7 +337,7 @@ function localMoment(iso: string | undefined): string {
 }
 
 /** Scopes that a key needs to spend in the draft's ways, and to see what it spends. */
-export function scopesOf(categories: readonly string[]) {
+export function deriveScopes(categories: readonly string[]) {
   const has = (category: string) => categories.includes(category)
   return [
     'wallets:read' as const,

@@ -107,17 +107,17 @@ function some(items: readonly string[]): string {
 /** The whole policy in sentences, the most important first. */
 export function describePolicy(policy: Policy): readonly Sentence[] {
   return [
-    amountsOf(policy),
-    waysOf(policy),
-    ...countsOf(policy),
-    ...approvalOf(policy),
-    ...payeesOf(policy),
-    ...merchantsOf(policy),
-    ...timesOf(policy),
+    describeAmounts(policy),
+    describeWays(policy),
+    ...describeCounts(policy),
+    ...describeApproval(policy),
+    ...describePayees(policy),
+    ...describeMerchants(policy),
+    ...describeTimes(policy),
   ]
 }
 
-function amountsOf({ perTransaction, dailyBudget, weeklyBudget, monthlyBudget }: Policy): Sentence {
+function describeAmounts({ perTransaction, dailyBudget, weeklyBudget, monthlyBudget }: Policy): Sentence {
   const [each, day] = [usd(perTransaction.max), usd(dailyBudget.max)]
   if (weeklyBudget !== undefined && monthlyBudget !== undefined)
     return sentence`Up to ${each} at a time, ${day} a day, ${usd(weeklyBudget.max)} a week and ${usd(monthlyBudget.max)} a month.`
@@ -128,7 +128,7 @@ function amountsOf({ perTransaction, dailyBudget, weeklyBudget, monthlyBudget }:
   return sentence`Up to ${each} at a time and ${day} a day.`
 }
 
-function waysOf({ categories, assets, chains: onChains }: Policy): Sentence {
+function describeWays({ categories, assets, chains: onChains }: Policy): Sentence {
   const ways = categories.allow.map((category) => means[category] ?? category)
   if (ways.length === 0) return sentence`It may pay in ${'no way'} at all.`
   const from = assets === undefined ? 'any money' : assets.length === 0 ? 'no money at all' : list(assets)
@@ -137,7 +137,7 @@ function waysOf({ categories, assets, chains: onChains }: Policy): Sentence {
   return sentence`By ${list(ways)}, from ${from}, on ${where} only.`
 }
 
-function countsOf({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly Sentence[] {
+function describeCounts({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonly Sentence[] {
   const counts = [
     [dailyBudget.maxCount, 'a day'],
     [weeklyBudget?.maxCount, 'a week'],
@@ -151,13 +151,13 @@ function countsOf({ dailyBudget, weeklyBudget, monthlyBudget }: Policy): readonl
 
 const DEFAULT_TTL_SEC = 86_400
 
-function approvalOf({ approval }: Policy): readonly Sentence[] {
+function describeApproval({ approval }: Policy): readonly Sentence[] {
   if (approval === undefined) return [sentence`It ${'never asks'} you first.`]
   const span = formatLongSpan(approval.ttlSec ?? DEFAULT_TTL_SEC)
   return [sentence`It asks you above ${usd(approval.above)}, with ${span} to answer.`]
 }
 
-function payeesOf({ counterparties, sellers }: Policy): readonly Sentence[] {
+function describePayees({ counterparties, sellers }: Policy): readonly Sentence[] {
   const { allow, deny = [], newPayeeCooldownSec } = counterparties ?? {}
   return [
     ...(allow === undefined
@@ -180,7 +180,7 @@ function payeesOf({ counterparties, sellers }: Policy): readonly Sentence[] {
   ]
 }
 
-function merchantsOf({ mcc, symbols }: Policy): readonly Sentence[] {
+function describeMerchants({ mcc, symbols }: Policy): readonly Sentence[] {
   return [
     ...(mcc?.allow === undefined
       ? []
@@ -201,7 +201,7 @@ function merchantsOf({ mcc, symbols }: Policy): readonly Sentence[] {
   ]
 }
 
-function timesOf({ timeWindows, notBefore, expiresAt }: Policy): readonly Sentence[] {
+function describeTimes({ timeWindows, notBefore, expiresAt }: Policy): readonly Sentence[] {
   const windows = timeWindows?.map(
     ({ days: open, start, end, tz }) => `${nameDays(open)}, ${start} to ${end} (${tz})`,
   )

@@ -7,7 +7,7 @@ export type Reach = 'own' | 'near' | 'plain' | 'anywhere'
 const PRIVATE_NAME = /(^|\.)(local|lan|home|internal|intranet|localdomain|home\.arpa)$/
 
 /** @param origin such as `http://localhost:8787` */
-export function reachOf(origin: string): Reach {
+export function findReach(origin: string): Reach {
   const { hostname, protocol } = new URL(origin)
   const host = hostname.replace(/\.$/, '')
   if (/(^|\.)localhost$/.test(host) || /^127\./.test(host) || host === '[::1]' || host === '0.0.0.0')

@@ -62,17 +62,17 @@ export function requirementInWords(path: string): string {
 }
 
 /** The `applicant` of a request, from what was typed; empty members are left out. */
-export function applicantOf(typed: Readonly<Record<string, string>>): Record<string, unknown> {
-  const given = (details: readonly Detail[]): Record<string, string> =>
+export function toApplicant(typed: Readonly<Record<string, string>>): Record<string, unknown> {
+  const pickGiven = (details: readonly Detail[]): Record<string, string> =>
     Object.fromEntries(
       details.flatMap(({ member }) => {
         const value = (typed[member] ?? '').trim()
         return value === '' ? [] : [[member, value]]
       }),
     )
-  const { country, ...identity } = given(identityDetails)
-  const { phone, ...contact } = given(contactDetails)
-  const address = given(addressDetails)
+  const { country, ...identity } = pickGiven(identityDetails)
+  const { phone, ...contact } = pickGiven(contactDetails)
+  const address = pickGiven(addressDetails)
   return {
     ...identity,
     ...contact,

@@ -8,7 +8,7 @@ export function isAddressRange(text: string): boolean {
 }
 
 /** The /48 of a client's IPv6 /64, such as `2001:db8:0::/48`; null for an IPv4 address. */
-export function networkOf(address: string): string | null {
+export function findNetwork(address: string): string | null {
   const groups = address.split('::/64')[0]?.split(':') ?? []
   return address.endsWith('::/64') ? `${groups.slice(0, 3).join(':')}::/48` : null
 }

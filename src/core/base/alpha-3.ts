@@ -21,7 +21,7 @@ const codes: ReadonlyMap<string, string> = new Map(
 )
 
 /** @throws RangeError for a code that is not in use. */
-export function alpha3Of(country: string): string {
+export function toAlpha3(country: string): string {
   const code = codes.get(country)
   if (code === undefined) throw new RangeError(`${country} is not an ISO 3166-1 country`)
   return code

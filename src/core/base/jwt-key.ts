@@ -5,7 +5,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
  * Reads an EC key on P-256 from PEM, or an Ed25519 key from base64 of its seed and public key.
  * @throws Error for any other format; the message does not contain the key.
  */
-export function jwtKeyOf(secret: string): { readonly key: KeyObject; readonly alg: 'ES256' | 'EdDSA' } {
+export function importJwtKey(secret: string): { readonly key: KeyObject; readonly alg: 'ES256' | 'EdDSA' } {
   if (secret.includes('PRIVATE KEY')) {
     const key = createPrivateKey(secret)
     const curve = key.asymmetricKeyDetails?.namedCurve

@@ -37,7 +37,7 @@ export interface Page {
   readonly after: string | null
 }
 
-export function pageOf({
+export function toPage({
   limit = 50,
   cursor,
 }: {

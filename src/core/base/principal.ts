@@ -10,7 +10,7 @@ export interface Account {
   /** True if a second factor is active. */
   readonly mfaEnrolled: boolean
   readonly createdAt: Date
-  /** Proof that a command made it the administrator of production; see `roleOf`. */
+  /** Proof that a command made it the administrator of production; see `findRole`. */
   readonly founderMac?: string | null
 }
 

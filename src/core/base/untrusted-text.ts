@@ -49,9 +49,11 @@ function onOneLine(value: unknown): unknown {
     return TURNING.test(value) ? value.replaceAll(/\s+/gu, ' ').replaceAll(TURNINGS, '') : value
   if (Array.isArray(value)) return value.map(onOneLine)
   if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [escaped(name), onOneLine(member)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [escapeName(name), onOneLine(member)]),
+  )
 }
 
-function escaped(name: string): string {
+function escapeName(name: string): string {
   return name.replaceAll(TURNINGS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

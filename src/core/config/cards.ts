@@ -87,7 +87,7 @@ export interface CardConfig {
   }
 }
 
-export function cardsOf(settings: z.output<typeof variables>): CardConfig {
+export function readCards(settings: z.output<typeof variables>): CardConfig {
   const { LITHIC_WEBHOOK_SECRET_PREVIOUS: secret, LITHIC_WEBHOOK_SECRET_ROTATED_AT: rotatedAt } = settings
   return {
     cards: {
@@ -115,7 +115,7 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
 const ROTATION_MS = 24 * 60 * 60 * 1000
 
 /** Secrets valid at a given time, newest first. @param sandbox the sandbox's own secret, used if none is configured. */
-export function webhookSecretsOf(
+export function listWebhookSecrets(
   { webhookSecret, previous }: CardConfig['cards'],
   sandbox: string | null,
 ): (now: Date) => readonly string[] {
@@ -127,10 +127,10 @@ export function webhookSecretsOf(
 }
 
 /** Secrets of events valid at a given time; without one of their own, those of the authorization stream. */
-export function eventSecretsOf(
+export function listEventSecrets(
   cards: CardConfig['cards'],
   sandbox: string | null,
 ): (now: Date) => readonly string[] {
   const { eventsSecret } = cards
-  return eventsSecret === null ? webhookSecretsOf(cards, sandbox) : () => [eventsSecret]
+  return eventsSecret === null ? listWebhookSecrets(cards, sandbox) : () => [eventsSecret]
 }

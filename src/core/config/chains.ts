@@ -1,6 +1,6 @@
 /** Configuration of the chains: their names, their nodes, and the gateway's keys on them. */
 import { z } from 'zod'
-import { type ChainName, chainFacts, chainNames, isChainName, rpcVariableOf } from '../money/chains.ts'
+import { type ChainName, chainFacts, chainNames, isChainName, nameRpcVariable } from '../money/chains.ts'
 import { list } from './list.ts'
 
 const privateKey = z.string().regex(/^0x[0-9a-fA-F]{64}$/)
@@ -9,7 +9,7 @@ const nodeUrl = z.url({ protocol: /^https?$/, abort: true })
 const DEFAULT_CHAIN = 'base-sepolia'
 
 /** Variables with the nodes' URLs, which may contain API keys. */
-export const rpcVariables = chainNames.map(rpcVariableOf)
+export const rpcVariables = chainNames.map(nameRpcVariable)
 
 export const chainVariables = {
   CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
@@ -54,28 +54,28 @@ interface ChainSettings {
   readonly ANVIL_BIN?: string | undefined
 }
 
-export function chainsOf(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
+export function readChains(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
   const [first = DEFAULT_CHAIN, ...others] = settings.CHAINS?.filter(isChainName) ?? []
-  const configured = (name: ChainName): ConfiguredChain => {
-    const own = settings[rpcVariableOf(name)]
+  const configureChain = (name: ChainName): ConfiguredChain => {
+    const own = settings[nameRpcVariable(name)]
     const rpcUrl = typeof own === 'string' ? own : (settings.CHAIN_RPC_URL ?? null)
     return {
       kind: rpcUrl === null ? settings.CHAIN : 'rpc',
       name,
       rpcUrl,
-      rpcVariable: settings.CHAIN_RPC_URL === undefined ? rpcVariableOf(name) : 'CHAIN_RPC_URL',
+      rpcVariable: settings.CHAIN_RPC_URL === undefined ? nameRpcVariable(name) : 'CHAIN_RPC_URL',
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
       ownerKey: settings.CHAIN_OWNER_KEY ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
     }
   }
-  return { chains: [configured(first), ...others.map(configured)] }
+  return { chains: [configureChain(first), ...others.map(configureChain)] }
 }
 
 /** One line per contradiction between the chains' variables; empty for a valid configuration. */
 export function chainErrors(given: Readonly<Record<string, string | undefined>>): string[] {
   const names = namedChains(given)
-  const own = names.map(rpcVariableOf)
+  const own = names.map(nameRpcVariable)
   const strangers = rpcVariables.filter((name) => !own.includes(name) && given[name] !== undefined)
   const real = names.filter((name) => !chainFacts(name).isTest)
   const hasGeneral = given.CHAIN_RPC_URL !== undefined
@@ -100,7 +100,7 @@ export function chainErrors(given: Readonly<Record<string, string | undefined>>)
     hasGeneral && names.length === 1
       ? real.map(
           (name) =>
-            `CHAIN_RPC_URL: use ${rpcVariableOf(name)}, so that no node of another chain is taken for one of ${name}`,
+            `CHAIN_RPC_URL: use ${nameRpcVariable(name)}, so that no node of another chain is taken for one of ${name}`,
         )
       : [],
     given.CHAIN === 'simulated'
@@ -113,7 +113,7 @@ export function chainErrors(given: Readonly<Record<string, string | undefined>>)
 
 /** Variables that have the URLs of the chains' nodes: each chain's own, unless only the general one is set. */
 export function nodeVariables(given: Readonly<Record<string, string | undefined>>): string[] {
-  const own = namedChains(given).map(rpcVariableOf)
+  const own = namedChains(given).map(nameRpcVariable)
   const [only = ''] = own
   const isGeneral = own.length === 1 && given[only] === undefined && given.CHAIN_RPC_URL !== undefined
   return isGeneral ? ['CHAIN_RPC_URL'] : own

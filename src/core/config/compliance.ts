@@ -75,7 +75,7 @@ export interface ComplianceConfig {
 /** Default provider when only an API key is configured. */
 const CHAINALYSIS = 'https://public.chainalysis.com'
 
-export function complianceOf(settings: z.output<typeof variables>): ComplianceConfig {
+export function readCompliance(settings: z.output<typeof variables>): ComplianceConfig {
   const { SCREENING_URL: screeningUrl, SCREENING_API_KEY: apiKey } = settings
   return {
     sanctionsList: settings.SANCTIONS_LIST ?? null,
@@ -92,18 +92,18 @@ export function complianceOf(settings: z.output<typeof variables>): ComplianceCo
       settings.TRAVEL_RULE_URL === undefined
         ? null
         : { url: settings.TRAVEL_RULE_URL, apiKey: settings.TRAVEL_RULE_API_KEY ?? null },
-    kycLimits: kycLimitsOf(settings.KYC_LIMITS),
-    sumsub: sumsubOf(settings),
+    kycLimits: parseKycLimits(settings.KYC_LIMITS),
+    sumsub: readSumsub(settings),
     vasp: { name: settings.VASP_NAME, lei: settings.VASP_LEI ?? null },
   }
 }
 
-function kycLimitsOf(stated: string | undefined): ComplianceConfig['kycLimits'] {
+function parseKycLimits(stated: string | undefined): ComplianceConfig['kycLimits'] {
   const [, none = '', basic = ''] = /^none:(\d+),basic:(\d+)$/.exec(stated ?? '') ?? []
   return none === '' ? null : { none: BigInt(none), basic: BigInt(basic) }
 }
 
-function sumsubOf(settings: z.output<typeof variables>): ComplianceConfig['sumsub'] {
+function readSumsub(settings: z.output<typeof variables>): ComplianceConfig['sumsub'] {
   const { SUMSUB_URL, SUMSUB_APP_TOKEN: appToken, SUMSUB_SECRET_KEY: secretKey, SUMSUB_LEVELS } = settings
   if (appToken === undefined || secretKey === undefined) return null
   const [basic = '', full = ''] = SUMSUB_LEVELS.split(',')

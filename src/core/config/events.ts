@@ -16,6 +16,6 @@ export interface EventConfig {
   readonly eventDays: number
 }
 
-export function eventsOf({ EVENT_DAYS }: z.output<typeof variables>): EventConfig {
+export function readEvents({ EVENT_DAYS }: z.output<typeof variables>): EventConfig {
   return { eventDays: EVENT_DAYS }
 }

@@ -19,6 +19,6 @@ export interface HttpConfig {
   readonly keepAliveSeconds: number
 }
 
-export function httpOf({ HTTP_KEEP_ALIVE }: z.output<typeof variables>): HttpConfig {
+export function readHttp({ HTTP_KEEP_ALIVE }: z.output<typeof variables>): HttpConfig {
   return { keepAliveSeconds: HTTP_KEEP_ALIVE }
 }

@@ -19,7 +19,7 @@ export function providerVariablePrefix(name: string): string {
   return `OIDC_${name.toUpperCase().replaceAll('-', '_')}_`
 }
 
-export function identityProvidersOf(
+export function readIdentityProviders(
   given: Readonly<Record<string, string | undefined>>,
   names: readonly string[],
 ): IdentityProviderConfig[] {

@@ -55,7 +55,7 @@ export interface SwapAggregatorConfig {
 /** Variables that must be set together. */
 export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_FIRM_ACCOUNT_ID']] as const
 
-export function investingOf(settings: z.output<typeof variables>): InvestingConfig {
+export function readInvesting(settings: z.output<typeof variables>): InvestingConfig {
   const endpoints = {
     lifi: { url: settings.LIFI_URL, apiKey: settings.LIFI_API_KEY },
     relay: { url: settings.RELAY_URL, apiKey: settings.RELAY_API_KEY },

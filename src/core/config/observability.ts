@@ -26,7 +26,7 @@ export interface ObservabilityConfig {
   readonly tracesTo: string | null
 }
 
-export function observabilityOf(settings: z.output<typeof variables>): ObservabilityConfig {
+export function readObservability(settings: z.output<typeof variables>): ObservabilityConfig {
   const to = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null
   return {
     metricsToken: settings.METRICS_TOKEN ?? null,

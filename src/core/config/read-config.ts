@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
 import { urlsOfHosts } from '../base/host-urls.ts'
-import { jwtKeyOf } from '../base/jwt-key.ts'
+import { importJwtKey } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
 import {
   amountMismatch,
@@ -16,20 +16,20 @@ import {
   type Stablecoin,
   stablecoins,
 } from '../money/money.ts'
-import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
-import { type ChainConfig, chainErrors, chainsOf, chainVariables, nodeVariables } from './chains.ts'
-import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
-import { type EventConfig, eventsOf, eventVariables } from './events.ts'
-import { type HttpConfig, httpOf, httpVariables } from './http.ts'
+import { address, type CardConfig, cardVariables, readCards } from './cards.ts'
+import { type ChainConfig, chainErrors, chainVariables, nodeVariables, readChains } from './chains.ts'
+import { type ComplianceConfig, complianceVariables, readCompliance } from './compliance.ts'
+import { type EventConfig, eventVariables, readEvents } from './events.ts'
+import { type HttpConfig, httpVariables, readHttp } from './http.ts'
 import {
   type IdentityProviderConfig,
-  identityProvidersOf,
   providerNames,
   providerVariablePrefix,
+  readIdentityProviders,
 } from './identity-providers.ts'
-import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './investing.ts'
+import { type InvestingConfig, investingGroups, investingVariables, readInvesting } from './investing.ts'
 import { list } from './list.ts'
-import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './observability.ts'
+import { type ObservabilityConfig, observabilityVariables, readObservability } from './observability.ts'
 import { productionErrors } from './production.ts'
 import { secretsFromFiles } from './secret-files.ts'
 import { findUnknownVariables, type UnknownVariable } from './unknown-variables.ts'
@@ -219,7 +219,7 @@ export function readConfig(
   const files = secretsFromFiles(set)
   const given = { ...set, ...files.read }
   const parsed = environment.safeParse(given)
-  const config = parsed.success ? configOf(parsed.data, given) : null
+  const config = parsed.success ? toConfig(parsed.data, given) : null
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...files.complaints,
@@ -247,14 +247,14 @@ export function readChainConfig(env: Readonly<Record<string, string | undefined>
     ...chainErrors({ ...given, MODE: 'production' }),
   ]
   if (!parsed.success || problems.length > 0) throw invalidConfiguration(problems)
-  return chainsOf(parsed.data).chains
+  return readChains(parsed.data).chains
 }
 
 function invalidConfiguration(problems: readonly string[]): Error {
   return new Error(`The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`)
 }
 
-function configOf(
+function toConfig(
   settings: z.output<typeof environment>,
   given: Readonly<Record<string, string | undefined>>,
 ): Config {
@@ -278,7 +278,7 @@ function configOf(
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     fxRatesUrl: settings.FX_RATES_URL ?? null,
-    pegFeeds: pegFeedsOf(settings.PEG_FEEDS),
+    pegFeeds: parsePegFeeds(settings.PEG_FEEDS),
     sessionSecret: settings.SESSION_SECRET ?? null,
     dataKey: settings.DATA_KEY ?? null,
     dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
@@ -299,19 +299,19 @@ function configOf(
             authToken: settings.TWILIO_AUTH_TOKEN ?? '',
             from: settings.TWILIO_FROM ?? '',
           },
-    identityProviders: identityProvidersOf(
+    identityProviders: readIdentityProviders(
       given,
       settings.IDENTITY_PROVIDERS ?? (settings.MODE === 'sandbox' ? ['google', 'apple'] : []),
     ),
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
-    ...chainsOf(settings),
-    ...complianceOf(settings),
-    ...investingOf(settings),
-    ...cardsOf(settings),
-    ...httpOf(settings),
-    ...eventsOf(settings),
-    ...observabilityOf(settings),
+    ...readChains(settings),
+    ...readCompliance(settings),
+    ...readInvesting(settings),
+    ...readCards(settings),
+    ...readHttp(settings),
+    ...readEvents(settings),
+    ...readObservability(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))
@@ -320,7 +320,7 @@ function configOf(
   }
 }
 
-function pegFeedsOf(entries: readonly string[]): Config['pegFeeds'] {
+function parsePegFeeds(entries: readonly string[]): Config['pegFeeds'] {
   const feeds = entries.map((entry) => entry.split('='))
   return new Map(
     stablecoins.flatMap((token) =>
@@ -333,7 +333,7 @@ function pegFeedsOf(entries: readonly string[]): Config['pegFeeds'] {
 
 function isSigningKey(secret: string): boolean {
   try {
-    jwtKeyOf(secret)
+    importJwtKey(secret)
     return true
   } catch {
     return false

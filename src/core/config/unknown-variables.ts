@@ -32,14 +32,14 @@ export function findUnknownVariables(
   return Object.keys(env)
     .filter((name) => env[name] !== undefined && !isKnown(name) && !serviceLinks.test(name))
     .flatMap((name) => {
-      const nearest = nearestOf(name, known)
+      const nearest = findNearest(name, known)
       const isOurs = prefixes.test(name) || nearest !== null
       return isOurs ? [{ name, nearest }] : []
     })
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function nearestOf(name: string, known: readonly string[]): string | null {
+function findNearest(name: string, known: readonly string[]): string | null {
   const maxEdits = name.length < MIN_LENGTH ? 0 : name.length < 9 ? 1 : prefixes.test(name) ? 4 : 2
   const longer = known.filter((other) => other.length >= MIN_LENGTH)
   return maxEdits === 0 ? null : nearestTo(name, longer, maxEdits)

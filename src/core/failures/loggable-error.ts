@@ -26,8 +26,8 @@ export function plainError(error: unknown): unknown {
   })
   return {
     type: error.name,
-    message: causesOf(error).map(plainMessage).join(': '),
-    stack: framesOf(error),
+    message: listCauses(error).map(plainMessage).join(': '),
+    stack: extractFrames(error),
     ...Object.fromEntries(members),
   } satisfies PlainError
 }
@@ -45,14 +45,14 @@ export function plainMessage(error: Error): string {
   return message.replace(longHex, '0x…')
 }
 
-function causesOf(error: Error): Error[] {
+function listCauses(error: Error): Error[] {
   const found = [error]
   for (let { cause } = error; cause instanceof Error && !found.includes(cause); cause = cause.cause)
     found.push(cause)
   return found
 }
 
-function framesOf({ stack = '' }: Error): string {
+function extractFrames({ stack = '' }: Error): string {
   return stack
     .split('\n')
     .filter((line) => /^\s+at /.test(line))

@@ -141,11 +141,11 @@ export function chainFacts(name: ChainName): ChainFacts {
 }
 
 /** Network of a chain in x402 version 2. @see https://chainagnostic.org/CAIPs/caip-2 */
-export function caip2Of({ id }: Pick<ChainFacts, 'id'>): `eip155:${number}` {
+export function toCaip2({ id }: Pick<ChainFacts, 'id'>): `eip155:${number}` {
   return `eip155:${id}`
 }
 
 /** Environment variable with the URL of a chain's node, such as `CHAIN_RPC_URL_BASE_SEPOLIA`. */
-export function rpcVariableOf(name: ChainName): string {
+export function nameRpcVariable(name: ChainName): string {
   return `CHAIN_RPC_URL_${name.toUpperCase().replaceAll('-', '_')}`
 }

@@ -11,13 +11,13 @@ export type RateUnits = bigint
 
 /** Units of `to` per `from`, less basis points (1/10,000), rounded down: never better than the table. */
 export function crossRateDown(from: Currency, to: Currency, lessBps: number): RateUnits {
-  const { over, under } = ratioOf(from, to)
+  const { over, under } = findRatio(from, to)
   return (over * BigInt(10_000 - lessBps)) / (under * 10_000n)
 }
 
 /** Units of `to` per `from`, rounded up: never less than the table. */
 export function crossRateUp(from: Currency, to: Currency): RateUnits {
-  const { over, under } = ratioOf(from, to)
+  const { over, under } = findRatio(from, to)
   return quotientUp(over, under)
 }
 
@@ -56,15 +56,15 @@ export function rateText(rate: RateUnits): string {
 }
 
 /** `to.perEuro / from.perEuro` in rate units, as an exact fraction. */
-function ratioOf(from: Currency, to: Currency): { over: bigint; under: bigint } {
-  const [source, target] = [scaled(from.perEuro), scaled(to.perEuro)]
+function findRatio(from: Currency, to: Currency): { over: bigint; under: bigint } {
+  const [source, target] = [scaleDecimal(from.perEuro), scaleDecimal(to.perEuro)]
   return {
     over: target.units * tenTo(source.digits + RATE_DIGITS),
     under: source.units * tenTo(target.digits),
   }
 }
 
-function scaled(decimal: string): { units: bigint; digits: number } {
+function scaleDecimal(decimal: string): { units: bigint; digits: number } {
   const [whole = '', fraction = ''] = decimal.split('.')
   return { units: BigInt(whole + fraction), digits: fraction.length }
 }

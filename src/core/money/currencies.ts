@@ -32,7 +32,7 @@ const twoDigits: readonly string[] = [
   'ZAR',
 ]
 
-const digitsOf: ReadonlyMap<string, number> = new Map([
+const digitsByCode: ReadonlyMap<string, number> = new Map([
   ...Object.entries(assetDecimals),
   ...twoDigits.map((code) => [code, 2] as const),
   ...wholeOnly.map((code) => [code, 0] as const),
@@ -56,11 +56,11 @@ function isStablecoin(code: string): code is Stablecoin {
 export function currencyOf(table: RateTable, code: string): Currency | undefined {
   if (table.lost?.has(code)) return undefined
   const perEuro = table.perEuro.get(isStablecoin(code) ? stablecoinCurrency[code] : code)
-  const digits = digitsOf.get(code)
+  const digits = digitsByCode.get(code)
   return perEuro === undefined || digits === undefined ? undefined : { code, perEuro, digits }
 }
 
 /** All quotable codes of a table, sorted. */
 export function quotableCodes(table: RateTable): readonly string[] {
-  return [...digitsOf.keys()].filter((code) => currencyOf(table, code) !== undefined).sort()
+  return [...digitsByCode.keys()].filter((code) => currencyOf(table, code) !== undefined).sort()
 }

@@ -27,7 +27,7 @@ const NANOS = 10n ** 9n
 const CENT = 10n ** 16n
 
 /** @param units billionths of a share. */
-export function sharesOf(symbol: string, units: bigint): Shares {
+export function toShares(symbol: string, units: bigint): Shares {
   return { asset: `equity:${symbol}`, units }
 }
 
@@ -91,7 +91,7 @@ function isMoney(value: Value): value is Money {
 }
 
 /** Parses a validated decimal with at most nine fraction digits. @returns nano-dollars. */
-export function priceOf(decimal: string): bigint {
+export function parsePrice(decimal: string): bigint {
   const [whole = '0', fraction = ''] = decimal.split('.')
   return BigInt(whole + fraction.padEnd(SHARE_DIGITS, '0'))
 }

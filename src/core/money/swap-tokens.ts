@@ -40,14 +40,14 @@ const dollars: ReadonlySet<string> = new Set(['USDC', 'USDT', 'PYUSD', 'DAI'])
 const NATIVE = '0x0000000000000000000000000000000000000000'
 
 /** Addresses of the tokens that the table of chains has. */
-function addressesOf({ tokens }: { readonly tokens: Readonly<Record<string, ChainToken>> }) {
+function mapAddresses({ tokens }: { readonly tokens: Readonly<Record<string, ChainToken>> }) {
   return Object.fromEntries(Object.entries(tokens).map(([symbol, { address }]) => [symbol, address]))
 }
 
 /** Token addresses. Null: the sandbox deploys the token, and only its own aggregators support it. */
 const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | null>>>> = {
   ethereum: {
-    ...addressesOf(chains.ethereum),
+    ...mapAddresses(chains.ethereum),
     USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
     EURC: '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c',
     PYUSD: '0x6c3ea9036406852006290770BEdFcAbA0e23A0e8',
@@ -57,14 +57,14 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   base: {
-    ...addressesOf(chains.base),
+    ...mapAddresses(chains.base),
     USDT: '0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2',
     DAI: '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb',
     WETH: '0x4200000000000000000000000000000000000006',
     ETH: NATIVE,
   },
   arbitrum: {
-    ...addressesOf(chains.arbitrum),
+    ...mapAddresses(chains.arbitrum),
     USDT: '0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9',
     PYUSD: '0x46850aD61C2B7d64d08c9C754F45254596696984',
     DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
@@ -73,7 +73,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   optimism: {
-    ...addressesOf(chains.optimism),
+    ...mapAddresses(chains.optimism),
     USDT: '0x94b008aA00579c1307B0EF2c499aD98a8ce58e58',
     DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
     WETH: '0x4200000000000000000000000000000000000006',
@@ -81,7 +81,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     ETH: NATIVE,
   },
   polygon: {
-    ...addressesOf(chains.polygon),
+    ...mapAddresses(chains.polygon),
     USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
     DAI: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
     WETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
@@ -129,7 +129,7 @@ export function symbolsOn(chain: SwapChain): readonly string[] {
 }
 
 /** Looks up a token, ignoring case; undefined if the chain does not have it. */
-export function swapTokenOf(chain: SwapChain, text: string): SwapToken | undefined {
+export function findSwapToken(chain: SwapChain, text: string): SwapToken | undefined {
   const symbol = text.toUpperCase()
   if (!isSymbol(symbol)) return undefined
   const address = addresses[chain][symbol]

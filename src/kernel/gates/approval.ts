@@ -6,7 +6,7 @@ import { writeJson } from '../../core/base/json.ts'
 import { visibleText } from '../../core/base/untrusted-text.ts'
 import { Failure, type FailureCode, type FailureMembers, failures } from '../../core/failures/failure.ts'
 import type { Context } from '../context.ts'
-import { spendFingerprintOf } from '../fingerprint.ts'
+import { hashSpendCall } from '../fingerprint.ts'
 import type { Call } from '../tool.ts'
 
 /** One day, for policies that were changed in the meantime. */
@@ -36,7 +36,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     decisionId,
     operation,
     input: writeJson(call.raw),
-    fingerprint: spendFingerprintOf(context, operation, call.input),
+    fingerprint: hashSpendCall(context, operation, call.input),
     idempotencyKey: context.idempotencyKey,
     reason: noteOf(call.input).reason,
     violations: [],
@@ -46,8 +46,8 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     isReplayed: waiting.isReplayed,
   })
   if (approval === undefined) return tooManyOpen()
-  if (approval.problem !== null) return failureOf(approval.problem)
-  if (approval.status === 'rejected') return rejectedByOwner(approval, waiting.what)
+  if (approval.problem !== null) return toFailure(approval.problem)
+  if (approval.status === 'rejected') return buildOwnerRejection(approval, waiting.what)
   const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
     decisionId,
@@ -65,7 +65,7 @@ function withinSentence(what: string): string {
 }
 
 /** Failure of a call that its owner rejected. @param what description of the call. */
-export function rejectedByOwner(
+export function buildOwnerRejection(
   { id, decisionId, note }: Pick<Approval, 'id' | 'decisionId' | 'note'>,
   what: string,
 ): Failure {
@@ -133,7 +133,7 @@ const kept = z.looseObject({
 })
 
 /** Rebuilds the failure from a stored problem. */
-function failureOf(problem: unknown): Failure {
+function toFailure(problem: unknown): Failure {
   const { code, detail, type: _type, title: _title, status: _status, ...members } = kept.parse(problem)
   // `toProblem` wrote these members.
   return new Failure(code, detail, { ...(members as FailureMembers), isReplayed: true })

@@ -7,7 +7,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
 import { decimalOf } from '../../core/money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../core/money/shares.ts'
-import { type Context, callerOf } from '../context.ts'
+import { type Context, requireCaller } from '../context.ts'
 import type { SpendPlan } from '../tool.ts'
 
 export async function insufficientFunds(
@@ -18,7 +18,7 @@ export async function insufficientFunds(
   const { place, holding, money, fundsHint } = spending
   const chain = place !== null && isChainName(place) ? place : null
   const asset = nameOfValue(available)
-  const booked = await balances(context.database, callerOf(context).account.id)
+  const booked = await balances(context.database, requireCaller(context).account.id)
   const elsewhere =
     holding !== undefined
       ? []

@@ -10,7 +10,7 @@ const parsed = new LRUCache<string, Policy>({ max: 10_000 })
  * Returns the spend policy of a key; null if it has none and may not spend. @throws when the stored document is not
  * valid.
  */
-export function policyOf(key: Pick<AccessKey, 'id' | 'policy' | 'policyVersion'>): Policy | null {
+export function parsePolicy(key: Pick<AccessKey, 'id' | 'policy' | 'policyVersion'>): Policy | null {
   if (key.policy === null || key.policy === undefined) return null
   const name = `${key.id}:${key.policyVersion}`
   const policy = parsed.get(name) ?? storedPolicy.parse(key.policy)

@@ -24,20 +24,20 @@ export async function requireProof(
     requireStepUp(context)
     return false
   }
-  if (!hasSignature(raw)) throw unsigned()
+  if (!hasSignature(raw)) throw buildUnsignedFailure()
   return true
 }
 
 /** @throws Failure `signature_rejected` for a spend that none of its owner's signers signed. */
 export function requireSigned(plan: SpendPlan & { readonly signedBy?: string | null }): void {
-  if (typeof plan.signedBy !== 'string') throw unsigned()
+  if (typeof plan.signedBy !== 'string') throw buildUnsignedFailure()
 }
 
 function hasSignature(raw: unknown): boolean {
   return typeof raw === 'object' && raw !== null && 'signature' in raw && raw.signature !== undefined
 }
 
-function unsigned(): Failure {
+function buildUnsignedFailure(): Failure {
   return new Failure(
     'signature_rejected',
     'This payment is not signed by a signer of the account. Nothing was reserved or sent.',

@@ -4,7 +4,7 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
-import { noPolicy, violationOf } from '../../../policies/decision.ts'
+import { buildViolation, noPolicy } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import { findAskedApproval } from '../../books/approvals/approvals.ts'
 import { buildSpendRequest, policyFacts } from '../../books/spending/build-spend-request.ts'
@@ -15,13 +15,13 @@ import { Failure, type FailureCode, type Violation } from '../../core/failures/f
 import { idempotencyKeyReused } from '../../core/failures/idempotency-failures.ts'
 import { decimalOf } from '../../core/money/money.ts'
 import { valueInUsd } from '../../providers/rates/port.ts'
-import { type Context, callerOf } from '../context.ts'
-import { idempotencyOwner, spendFingerprintOf } from '../fingerprint.ts'
+import { type Context, requireCaller } from '../context.ts'
+import { hashSpendCall, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, SpendPlan, Tool } from '../tool.ts'
-import { approvalUrl, awaitApproval, rejectedByOwner } from './approval.ts'
+import { approvalUrl, awaitApproval, buildOwnerRejection } from './approval.ts'
 import { insufficientFunds } from './funds.ts'
 import { requireKyc } from './kyc.ts'
-import { policyOf } from './policy.ts'
+import { parsePolicy } from './policy.ts'
 import { requireSigned } from './proof.ts'
 import { takeSponsorship } from './rate.ts'
 
@@ -47,7 +47,7 @@ export async function reserve(
   { mustBeSigned }: { mustBeSigned: boolean },
 ): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const foreseen = foreseeDenial(call, context)
   const spending = foreseen?.spending ?? (await call.spend(context))
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
@@ -59,13 +59,13 @@ export async function reserve(
       : {
           principal: idempotencyOwner(caller),
           key: context.idempotencyKey,
-          fingerprint: spendFingerprintOf(context, tool.name, call.input),
+          fingerprint: hashSpendCall(context, tool.name, call.input),
         }
   const request = await buildRequest(tool.name, { spending, idempotency, context })
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
   if (decided.verdict === 'deny' && caller.kind === 'key' && context.approvedBy === undefined)
     await requireUnasked(context, { tool, call, keyId: caller.key.id, decided, spending })
-  if (decided.verdict !== 'approval_required') return gateOf(decided, { spending, context })
+  if (decided.verdict !== 'approval_required') return toGate(decided, { spending, context })
   if (caller.kind !== 'key') throw new Error('only keys require approvals')
   throw await awaitApproval(context, {
     operation: tool.name,
@@ -74,7 +74,7 @@ export async function reserve(
     accountId: caller.account.id,
     decisionId: decided.decisionId,
     isReplayed: decided.replayed,
-    ttlSeconds: policyOf(caller.key)?.approval?.ttlSec,
+    ttlSeconds: parsePolicy(caller.key)?.approval?.ttlSec,
     what: foreseen === null ? describeSpend(spending) : 'This spend',
   })
 }
@@ -105,11 +105,11 @@ async function requireUnasked(
 ): Promise<void> {
   if (decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule))) return
   const { database, idempotencyKey, now: at } = context
-  const fingerprint = spendFingerprintOf(context, tool.name, call.input)
+  const fingerprint = hashSpendCall(context, tool.name, call.input)
   const asked = await findAskedApproval(database, { keyId, fingerprint, idempotencyKey, at })
-  if (asked?.status === 'rejected') throw rejectedByOwner(asked, describeSpend(spending))
+  if (asked?.status === 'rejected') throw buildOwnerRejection(asked, describeSpend(spending))
   if (asked?.status !== 'pending') return
-  const { code, message, members } = denied(decided)
+  const { code, message, members } = buildDenial(decided)
   throw new Failure(code, message, {
     ...members,
     approvalId: asked.id,
@@ -130,16 +130,16 @@ interface ForeseenDenial {
  * @returns null where the answer decides.
  */
 function foreseeDenial(call: Call, context: Context): ForeseenDenial | null {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   if (call.foresee === null || caller.kind !== 'key' || context.approvedBy !== undefined) return null
   const spending = call.foresee(context)
-  const policy = policyOf(caller.key)
+  const policy = parsePolicy(caller.key)
   const facts = { ...policyFacts(spending, 0n), seller: spending.seller ?? null }
   const broken = policy === null ? [noPolicy] : evaluate(policy, facts, context.now)
   const violations = [
     // The payee is not known yet.
     ...broken.filter(({ rule }) => rule !== 'counterparty'),
-    ...(caller.key.status === 'active' ? [] : [violationOf('paused', {})]),
+    ...(caller.key.status === 'active' ? [] : [buildViolation('paused', {})]),
   ]
   if (violations.length === 0) return null
   return { spending, judged: { violations, cooldownSeconds: null, needsApproval: false } }
@@ -155,7 +155,7 @@ export async function denyUnscreened(
   context: Context,
 ): Promise<never> {
   const decided = await decide(operation, { spending, idempotency: null, context })
-  if (decided.verdict !== 'approval_required') await gateOf(decided, { spending, context })
+  if (decided.verdict !== 'approval_required') await toGate(decided, { spending, context })
   throw new Error(`${operation}: a spend that AML does not clear was not denied`)
 }
 
@@ -190,7 +190,7 @@ export async function judgeException(
   if (decided.verdict === 'approval_required') return { decisionId: decided.decisionId, violations: [] }
   if (decided.verdict === 'deny' && !decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule)))
     return { decisionId: decided.decisionId, violations: decided.violations }
-  await gateOf(decided, { spending, context })
+  await toGate(decided, { spending, context })
   throw new Error(`${tool.name}: a request for an exception held money`)
 }
 
@@ -217,7 +217,7 @@ async function buildRequest(
   operation: string,
   { spending, idempotency, context }: Planned,
 ): Promise<SpendRequest> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const value = await valueInUsd(context.rates, spending.money, context.now)
   if (isCleared(spending)) {
     requireKyc(context.settings, caller.account, value.usdMicros)
@@ -226,7 +226,7 @@ async function buildRequest(
   const key = caller.kind === 'key' ? caller.key : null
   return buildSpendRequest({
     operation,
-    spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
+    spender: { accountId: caller.account.id, key, policy: key === null ? null : parsePolicy(key) },
     spend: spending,
     value,
     idempotency,
@@ -241,7 +241,7 @@ function isCleared({ aml }: Pick<SpendPlan, 'aml'>): boolean {
   return aml === undefined || aml.screening.result === 'clear'
 }
 
-async function gateOf(
+async function toGate(
   decided: Exclude<SpendVerdict, { verdict: 'approval_required' }>,
   { spending, context }: Pick<Planned, 'spending' | 'context'>,
 ): Promise<SpendGate> {
@@ -257,7 +257,7 @@ async function gateOf(
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny': {
       const screening = screeningBehind(decided.violations)
-      if (screening === undefined || spending.aml === undefined) throw denied(decided)
+      if (screening === undefined || spending.aml === undefined) throw buildDenial(decided)
       const { decisionId, violations } = decided
       throw spending.aml.refusal(screening, { decisionId, violations })
     }
@@ -295,7 +295,11 @@ const PAUSED_HINT =
 const DENIED_HINT =
   'Tell the owner which rules deny it, or ask for exactly this call once: POST /api/approvals {"operation":…,"input":…,"reason":…}. Never split it, and never change its amount or payee to stay within a limit.'
 
-function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
+function buildDenial({
+  decisionId,
+  violations,
+  replayed,
+}: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
   const rules = violations.map(({ rule, limit, requested, remaining }) =>
     [
       rule,

@@ -1,14 +1,14 @@
 /** Requires a recent second factor or sign-in for privileged operations. @see https://www.rfc-editor.org/rfc/rfc9470 */
 import { judgeRecentProof, judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { type Context, personOf } from '../context.ts'
+import { type Context, requirePerson } from '../context.ts'
 
 /** Maximum age of a second factor in seconds: `max_age` of the challenge. */
 export const stepUpMaxAge = STEP_UP_SECONDS
 
 /** @throws Failure `step_up_required`, `mfa_enrollment_required`, `unauthenticated`. */
 export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {
-  const { account, session } = personOf(context)
+  const { account, session } = requirePerson(context)
   const verdict = judgeStepUp({
     mode: context.settings.mode,
     mfaEnrolled: account.mfaEnrolled,
@@ -38,7 +38,7 @@ export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 
  * production, a sign-in within five minutes. @throws Failure `step_up_required`, `unauthenticated`.
  */
 export function requireRecentProof(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {
-  const { account, session } = personOf(context)
+  const { account, session } = requirePerson(context)
   if (account.mfaEnrolled) {
     requireStepUp(context)
     return

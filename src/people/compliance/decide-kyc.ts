@@ -100,14 +100,14 @@ async function record(
     const after = (await findApplicationBy(keeping, { id })) ?? application
     await recordDecision(connection, {
       accountId: first.accountId,
-      before: stateOf(application),
-      after: stateOf(after),
+      before: toState(application),
+      after: toState(after),
     })
     return application
   })
 }
 
-function stateOf({ level, status, labels }: KycApplication): Json {
+function toState({ level, status, labels }: KycApplication): Json {
   return toJson({ level, status, labels })
 }
 

@@ -34,10 +34,10 @@ export async function ivmsPayload({
   // Loaded on demand, because the package includes its generators of test data.
   const { IVMS101_2023Schema, PayloadVersionCode } = await import('ivms101')
   const payload = {
-    originator: { originatorPerson: [personOf(originator)] },
-    beneficiary: { beneficiaryPerson: [personOf(beneficiary)] },
-    originatingVASP: institutionOf(originatingVasp),
-    ...(beneficiaryVasp === null ? {} : { beneficiaryVASP: institutionOf(beneficiaryVasp) }),
+    originator: { originatorPerson: [toPerson(originator)] },
+    beneficiary: { beneficiaryPerson: [toPerson(beneficiary)] },
+    originatingVASP: toInstitution(originatingVasp),
+    ...(beneficiaryVasp === null ? {} : { beneficiaryVASP: toInstitution(beneficiaryVasp) }),
     payloadMetadata: { payloadVersion: PayloadVersionCode.V2023 },
   }
   const { error } = IVMS101_2023Schema.safeParse(payload)
@@ -49,7 +49,7 @@ export async function ivmsPayload({
   })
 }
 
-function personOf({ name, isLegal, country, identification, account }: Party) {
+function toPerson({ name, isLegal, country, identification, account }: Party) {
   const shared = { customerIdentification: identification.slice(0, MAX_IDENTIFICATION_LENGTH) }
   const accountNumber = [account]
   if (isLegal)
@@ -57,7 +57,7 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
       legalPerson: {
         name: legalName(name),
         ...shared,
-        ...(country === null ? {} : { countryOfRegistration: countryOf(country) }),
+        ...(country === null ? {} : { countryOfRegistration: toCountry(country) }),
       },
       accountNumber,
     }
@@ -66,18 +66,18 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
       // The family name cannot be determined reliably, so the whole name is the primary identifier.
       name: { nameIdentifier: [{ primaryIdentifier: name, naturalPersonNameIdentifierType: 'LEGL' }] },
       ...shared,
-      ...(country === null ? {} : { countryOfResidence: countryOf(country) }),
+      ...(country === null ? {} : { countryOfResidence: toCountry(country) }),
     },
     accountNumber,
   }
 }
 
 /** The standard accepts ISO 3166-1 codes only, and XX for others such as Kosovo. */
-function countryOf(code: string): string {
+function toCountry(code: string): string {
   return code === 'XK' ? 'XX' : code
 }
 
-function institutionOf({ name, lei }: Institution) {
+function toInstitution({ name, lei }: Institution) {
   // Every legal person must be identified; one without a known LEI is identified by its name.
   const identified =
     lei === null

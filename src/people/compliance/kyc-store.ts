@@ -64,7 +64,7 @@ export async function findApplication(
     .orderBy('id', 'desc')
     .limit(1)
   const row = await (isLocked ? query.forUpdate() : query).executeTakeFirst()
-  return row === undefined ? undefined : applicationOf(dataKey, row)
+  return row === undefined ? undefined : parseApplication(dataKey, row)
 }
 
 /**
@@ -84,7 +84,7 @@ export async function findBlockingApplication(
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row === undefined ? undefined : applicationOf(dataKey, row)
+  return row === undefined ? undefined : parseApplication(dataKey, row)
 }
 
 function isUndecided(
@@ -133,7 +133,7 @@ export async function pendingApplications(
     .orderBy('updated_at')
     .limit(limit)
     .execute()
-  return rows.map((row) => applicationOf(dataKey, row))
+  return rows.map((row) => parseApplication(dataKey, row))
 }
 
 /** Finds an application by id or by the provider's reference. */
@@ -146,7 +146,7 @@ export async function findApplicationBy(
     ? query.where('id', '=', by.id)
     : query.where('reference', '=', by.reference)
   ).executeTakeFirst()
-  return row === undefined ? undefined : applicationOf(dataKey, row)
+  return row === undefined ? undefined : parseApplication(dataKey, row)
 }
 
 /** Finds undecided applications with one of the labels, newest first: one more than the page's limit. */
@@ -162,7 +162,7 @@ export async function undecidedApplications(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map((row) => applicationOf(dataKey, row))
+  return rows.map((row) => parseApplication(dataKey, row))
 }
 
 /** Stores a manual decision once. @returns false when one already exists. */
@@ -286,7 +286,7 @@ export async function earlierApplications(
     .where('account_id', '=', accountId)
     .where(({ eb, or }) => or([eb('status', '!=', 'init'), sql<boolean>`${sent} = any(labels)`]))
     .execute()
-  return rows.map((row) => applicationOf(dataKey, row))
+  return rows.map((row) => parseApplication(dataKey, row))
 }
 
 /** Finds the approval of the account's highest level. */
@@ -302,7 +302,7 @@ export async function findVerified(
     .orderBy(sql`level = 'full'`, 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row === undefined ? undefined : applicationOf(dataKey, row)
+  return row === undefined ? undefined : parseApplication(dataKey, row)
 }
 
 /** Erases an account's personal data and the reasons of decisions; verdicts and labels stay. */
@@ -321,7 +321,7 @@ export async function eraseApplications(database: Connection, accountId: string)
     .execute()
 }
 
-function applicationOf(dataKey: Uint8Array, row: KycApplicationTable): KycApplication {
+function parseApplication(dataKey: Uint8Array, row: KycApplicationTable): KycApplication {
   const { id, account_id: accountId, level, status, labels, sealed, reference, reviewed_at: reviewedAt } = row
   const said =
     sealed === null

@@ -4,7 +4,7 @@
  */
 
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { missingOf } from '../../../policies/kyc.ts'
+import { findMissing } from '../../../policies/kyc.ts'
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { toJson } from '../../core/base/json.ts'
@@ -133,7 +133,7 @@ async function storeAndScreen(
     // Data submitted for one level also counts for the other.
     const known = elsewhere?.status === 'retry' || elsewhere?.status === 'rejected' ? null : elsewhere?.said
     const merged = mergeSaid(mergeSaid(known, before?.said ?? nothing), said)
-    const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
+    const isListed = lackingIn(level, merged).length === 0 && matchNames(joinName(merged), names).length > 0
     const withdraws = before !== undefined && isListed && isAnotherName(before, merged)
     if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws)) {
       if (found.status === 'approved' && found.said !== null && isDifferentPerson(found, merged))
@@ -195,7 +195,7 @@ function isAnotherName({ status, labels, said }: KycApplication, now: PartialApp
   const isUnderReview =
     status === 'pending' && !labels.some((label) => manuallyReviewedReasons.includes(label))
   // An erased name may have been any name.
-  return (isUnderReview || status === 'approved') && (said === null || nameOf(said) !== nameOf(now))
+  return (isUnderReview || status === 'approved') && (said === null || joinName(said) !== joinName(now))
 }
 
 /** Checks whether an application names a different person. An erased application may have named anyone. */
@@ -212,7 +212,7 @@ function anotherPerson(): Failure {
 
 /** Name and date of birth, normalized for comparison. */
 function personIn(said: PartialApplicant): string {
-  const name = nameOf(said).normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
+  const name = joinName(said).normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
   return `${name} ${said.applicant.dateOfBirth ?? ''}`
 }
 
@@ -222,7 +222,9 @@ export async function submit(
   application: KycApplication,
   at: Date,
 ): Promise<KycApplication> {
-  const { reference, review: verdict } = await dependencies.identityReview.submit(completeOf(application))
+  const { reference, review: verdict } = await dependencies.identityReview.submit(
+    requireComplete(application),
+  )
   return storeVerdict(dependencies, { ...application, reference }, verdict, at)
 }
 
@@ -241,7 +243,7 @@ async function storeVerdict(
     await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const current = await findKept(keeping, id)
-    if (!isReviewOf(verdict, { id, reference })) {
+    if (!isAboutApplication(verdict, { id, reference })) {
       const reported = toJson(verdict.subject)
       const alarm = { domain: 'compliance', objectId: id, reason: 'another_applicant', reported, at } as const
       await raiseAlarm({ database: connection, log }, alarm)
@@ -262,7 +264,7 @@ async function storeVerdict(
 }
 
 /** Checks that a review belongs to the application it was requested for. */
-function isReviewOf(
+function isAboutApplication(
   { subject }: Review,
   { id, reference }: Pick<KycApplication, 'id' | 'reference'>,
 ): boolean {
@@ -285,7 +287,7 @@ export async function lockAccountRow({ kysely }: Connection, accountId: string):
   await kysely.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().execute()
 }
 
-function completeOf({ id, level, said }: KycApplication): Application {
+function requireComplete({ id, level, said }: KycApplication): Application {
   const { firstName, lastName, dateOfBirth, country, address, residence, email, phone } =
     said?.applicant ?? {}
   if (!said || !firstName || !lastName || !dateOfBirth || !country || !address)
@@ -343,15 +345,15 @@ function mergeSaid(before: PartialApplicant | null | undefined, said: PartialApp
   }
 }
 
-function nameOf({ applicant: { firstName = '', lastName = '' } }: PartialApplicant): string {
+function joinName({ applicant: { firstName = '', lastName = '' } }: PartialApplicant): string {
   return `${firstName} ${lastName}`
 }
 
 function lackingIn(level: 'basic' | 'full', said: PartialApplicant): readonly string[] {
-  return missingOf(level, givenOf(said))
+  return findMissing(level, listGiven(said))
 }
 
-function givenOf({ applicant, documents }: PartialApplicant): ReadonlySet<string> {
+function listGiven({ applicant, documents }: PartialApplicant): ReadonlySet<string> {
   const given = Object.entries(applicant).flatMap(([member, value]) => (value ? [member] : []))
   return new Set(documents.length > 0 ? [...given, 'documents'] : given)
 }

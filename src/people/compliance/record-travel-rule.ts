@@ -99,7 +99,7 @@ export async function recordTravelRule(
       },
     )
   const cleared = await findClearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
-  const listed = listedOf(facts, (await sanctions.latest()).names, cleared)
+  const listed = findListed(facts, (await sanctions.latest()).names, cleared)
   const isListed = listed.length > 0
   const status = isListed ? 'declined' : verdict.isRequired ? 'required' : 'not_required'
   const id = newId('tr', now)
@@ -127,7 +127,7 @@ export async function recordTravelRule(
     status,
     reason: isListed
       ? `The name of ${listed.join(', ')} may be on a sanctions list. Transfers to this destination are blocked until an administrator of the gateway has reviewed it.`
-      : reasonOf(verdict),
+      : explainVerdict(verdict),
     threshold: {
       amount: usdOfMicros(verdict.threshold.micros),
       currency: verdict.threshold.currency,
@@ -137,7 +137,7 @@ export async function recordTravelRule(
 }
 
 /** Lists the named parties that may be on a list. */
-function listedOf(
+function findListed(
   { beneficiary, beneficiaryVasp, originator }: TravelRuleFacts,
   names: readonly string[],
   cleared: ReadonlySet<string>,
@@ -152,7 +152,7 @@ function listedOf(
   )
 }
 
-function reasonOf({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {
+function explainVerdict({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {
   const [worth, from] = [amount, micros].map((units) => `${usdOfMicros(units)} ${currency}`)
   if (reason === 'own_wallet')
     return 'The destination is a wallet of this gateway; no other institution needs to be notified.'

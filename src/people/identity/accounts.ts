@@ -21,7 +21,7 @@ export interface RoleSettings {
  * Determines an account's role. Production has one administrator: the founder of the configuration, or without one the
  * account that a command with the data key named. Guests never are.
  */
-export function roleOf(
+export function findRole(
   { id, role, guest, founderMac }: Account,
   { mode, founderAccount, dataKey }: RoleSettings,
 ): Account['role'] {
@@ -32,12 +32,12 @@ export function roleOf(
   return isFounder && isFounderMac(dataKey, id, founderMac) ? 'admin' : 'user'
 }
 
-function founderMacOf(dataKey: Uint8Array, accountId: string): string {
+function computeFounderMac(dataKey: Uint8Array, accountId: string): string {
   return keyedHash(dataKey, 'founder', accountId)
 }
 
 function isFounderMac(dataKey: Uint8Array, accountId: string, mac: string): boolean {
-  const [given, expected] = [Buffer.from(mac), Buffer.from(founderMacOf(dataKey, accountId))]
+  const [given, expected] = [Buffer.from(mac), Buffer.from(computeFounderMac(dataKey, accountId))]
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
@@ -67,7 +67,7 @@ export async function nameFounder(
     .where('founder_mac', 'is not', null)
     .execute()
   if (accountId === null) return
-  const mac = founderMacOf(dataKey, accountId)
+  const mac = computeFounderMac(dataKey, accountId)
   await kysely.updateTable('account').set({ founder_mac: mac }).where('id', '=', accountId).execute()
 }
 
@@ -115,7 +115,7 @@ export function requireUnlocked(account: Account): void {
     })
 }
 
-/** Sets a role that applies in the sandbox only; see {@link roleOf}. */
+/** Sets a role that applies in the sandbox only; see {@link findRole}. */
 export async function setSandboxRole(
   { kysely }: Connection,
   { accountId, role }: { accountId: string; role: Account['role'] },

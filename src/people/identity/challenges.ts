@@ -64,7 +64,7 @@ export async function takeChallenge(
   const row = await ('id' in by ? query.where('id', '=', by.id) : query.where('subject', '=', by.subject))
     .returning(['id', 'subject', 'account_id', 'facts', 'expires_at'])
     .executeTakeFirst()
-  return row === undefined || row.expires_at <= now ? undefined : challengeOf(row)
+  return row === undefined || row.expires_at <= now ? undefined : parseChallenge(row)
 }
 
 /**
@@ -84,7 +84,7 @@ export async function countChallengeAttempt(
     .where('expires_at', '>', now)
     .returning(['id', 'subject', 'account_id', 'facts'])
     .executeTakeFirst()
-  return row === undefined ? undefined : challengeOf(row)
+  return row === undefined ? undefined : parseChallenge(row)
 }
 
 /** Closes all challenges of a subject, of which only the newest counts. */
@@ -104,7 +104,7 @@ export async function sweepChallenges(database: Connection, now: Date): Promise<
   await database.kysely.deleteFrom('challenge').where('expires_at', '<', now).execute()
 }
 
-function challengeOf(row: {
+function parseChallenge(row: {
   id: string
   subject: string
   account_id: string | null

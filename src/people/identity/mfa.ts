@@ -119,7 +119,7 @@ export async function useRecoveryCode(
     .updateTable('mfa_recovery_code')
     .set({ used_at: at })
     .where('account_id', '=', accountId)
-    .where('code_hash', '=', hashOf(settings.dataKey, accountId, recoveryCode))
+    .where('code_hash', '=', hashRecoveryCode(settings.dataKey, accountId, recoveryCode))
     .where('used_at', 'is', null)
     .returning('account_id')
     .executeTakeFirst()
@@ -142,7 +142,7 @@ export async function activate(
     .values(
       codes.map((code) => ({
         account_id: accountId,
-        code_hash: hashOf(settings.dataKey, accountId, code),
+        code_hash: hashRecoveryCode(settings.dataKey, accountId, code),
         used_at: null,
       })),
     )
@@ -165,7 +165,7 @@ function newRecoveryCode(): string {
   return letters.replace(/(.{4})(?=.)/g, '$1-')
 }
 
-function hashOf(dataKey: Uint8Array, accountId: string, code: string): string {
+function hashRecoveryCode(dataKey: Uint8Array, accountId: string, code: string): string {
   const written = code.toLowerCase().replaceAll(/[^0-9a-z]/g, '')
   return keyedHash(dataKey, 'recovery code', `${accountId}:${written}`)
 }

@@ -136,7 +136,7 @@ async function sendTo(
     if (address === undefined) return
     const { channel, sealed } = address
     const destination = unsealAddress(settings, { hash, sealed })
-    const text = textOf(claimed, settings)
+    const text = composeText(claimed, settings)
     await messages.send({
       channel,
       destination,
@@ -151,7 +151,7 @@ async function sendTo(
     const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries - 1, 20), MAX_RETRY_MS)
     return hold(database, claimed, new Date(now.getTime() + pauseMs), new Date(now.getTime() - LIFETIME_MS))
   }
-  await database.kysely.deleteFrom('security_notice').where('id', 'in', idsOf(claimed)).execute()
+  await database.kysely.deleteFrom('security_notice').where('id', 'in', listIds(claimed)).execute()
 }
 
 /** Counts a message to an address. @returns seconds to wait; 0 if it may be sent. */
@@ -177,22 +177,22 @@ async function hold(
   await kysely
     .updateTable('security_notice')
     .set({ held_until: until })
-    .where('id', 'in', idsOf(claimed))
+    .where('id', 'in', listIds(claimed))
     .execute()
   if (givenUpBefore === null) return
   await kysely
     .deleteFrom('security_notice')
-    .where('id', 'in', idsOf(claimed))
+    .where('id', 'in', listIds(claimed))
     .where('at', '<', givenUpBefore)
     .execute()
 }
 
-function idsOf(claimed: readonly ClaimedNotice[]): bigint[] {
+function listIds(claimed: readonly ClaimedNotice[]): bigint[] {
   return claimed.map(({ id }) => id)
 }
 
 /** One sentence for each kind of change, because texts are paid by their length. */
-function textOf(
+function composeText(
   claimed: readonly ClaimedNotice[],
   { webOrigins: [page = ''] }: SendingParts['settings'],
 ): string {

@@ -28,7 +28,7 @@ const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
     )
     .as('mfa_enrolled')
 
-/** Columns for {@link keyOf}. */
+/** Columns for {@link parseKey}. */
 export const keyColumns = [
   'access_key.id',
   'access_key.kind',
@@ -62,7 +62,7 @@ interface AccountRow {
   mfa_enrolled: SqlBool
 }
 
-function accountOf(row: AccountRow, founderMac: string | null = null): Account {
+function parseAccount(row: AccountRow, founderMac: string | null = null): Account {
   return {
     id: row.account_id,
     role: row.role,
@@ -110,7 +110,7 @@ export async function findSession(database: Connection, sessionId: string, now: 
   return row.account_id === null
     ? undefined
     : {
-        account: accountOf(row, row.founder_mac),
+        account: parseAccount(row, row.founder_mac),
         method: row.method,
         createdAt: row.created_at,
         expiresAt: row.expires_at,
@@ -125,7 +125,7 @@ export async function findAccount(database: Connection, id: string): Promise<Acc
     .select(activeMfa)
     .where('account.id', '=', id)
     .executeTakeFirst()
-  return row === undefined ? undefined : accountOf(row, row.founder_mac)
+  return row === undefined ? undefined : parseAccount(row, row.founder_mac)
 }
 
 /**
@@ -208,7 +208,7 @@ export async function findKey(
       ? query.where('access_key.id', '=', by.id)
       : query.where('access_key.secret_hash', '=', by.secretHash)
   ).executeTakeFirst()
-  return row === undefined ? undefined : { account: accountOf(row), key: keyOf(row) }
+  return row === undefined ? undefined : { account: parseAccount(row), key: parseKey(row) }
 }
 
 /** Finds a key with its owner, revoked or not. Keys are never deleted. */
@@ -217,11 +217,11 @@ export async function findIssuedKey(
   { id }: { id: string },
 ): Promise<{ account: Account; key: AccessKey }> {
   const row = await keysWithOwners(database).where('access_key.id', '=', id).executeTakeFirstOrThrow()
-  return { account: accountOf(row), key: keyOf(row) }
+  return { account: parseAccount(row), key: parseKey(row) }
 }
 
 /** @param row `first_used_at` and `paused_at` are absent where a call is authenticated in one round trip. */
-export function keyOf(
+export function parseKey(
   row: KeyRow & { readonly first_used_at?: Date | null; readonly paused_at?: Date | null },
 ): AccessKey {
   return {
@@ -286,7 +286,7 @@ export async function authenticateKey(
     at: now,
   })
   if (row.id === null) return undefined
-  return { account: accountOf(row), key: keyOf(row), isNonceNew: row.is_nonce_new }
+  return { account: parseAccount(row), key: parseKey(row), isNonceNew: row.is_nonce_new }
 }
 
 /** @returns false if the thumbprint or secret is already registered. */

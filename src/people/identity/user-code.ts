@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 
 /** Eight letters such as `BCDF-GHJK`, shown by the program and on the page, so that a person can compare them. */
-export function userCodeOf(code: string): string {
+export function toUserCode(code: string): string {
   const letters = [...codeHash(code).subarray(0, 8)].map((byte) => LETTERS.charAt(byte % LETTERS.length))
   return `${letters.slice(0, 4).join('')}-${letters.slice(4).join('')}`
 }

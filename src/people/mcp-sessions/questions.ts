@@ -88,7 +88,7 @@ const pollers = new WeakMap<Connection, Pollers>()
 function pollersFor(database: Connection): Pollers {
   const known = pollers.get(database) ?? {
     answers: createPoller({ everyMs: ANSWERS_MS, look: answersAmong(database) }),
-    cancellations: createPoller({ everyMs: CANCELLATIONS_MS, look: cancelledAmong(database) }),
+    cancellations: createPoller({ everyMs: CANCELLATIONS_MS, look: createCancelledReader(database) }),
   }
   pollers.set(database, known)
   return known
@@ -110,7 +110,7 @@ function answersAmong({ kysely }: Connection) {
 }
 
 /** Returns cancelled questions, and those whose session was deleted. */
-function cancelledAmong({ kysely }: Connection) {
+function createCancelledReader({ kysely }: Connection) {
   return async (ids: readonly string[]): Promise<ReadonlyMap<string, true>> => {
     const rows = await kysely
       .selectFrom('mcp_question')

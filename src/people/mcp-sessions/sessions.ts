@@ -33,7 +33,7 @@ export async function openMcpSession(
   await database.kysely
     .insertInto('mcp_session')
     .values({
-      id_hash: hashOf(id),
+      id_hash: hashId(id),
       key_id: keyId,
       capabilities: JSON.stringify(capabilities),
       used_at: now,
@@ -61,7 +61,7 @@ export async function findMcpSession(
   database: Connection,
   { id, keyId, now }: { id: string; keyId: string; now: Date },
 ): Promise<McpSession | undefined> {
-  const idHash = hashOf(id)
+  const idHash = hashId(id)
   const row = await database.kysely
     .selectFrom('mcp_session')
     .select(['capabilities', 'used_at'])
@@ -94,6 +94,6 @@ export async function sweepMcpSessions(database: Connection, now: Date): Promise
   await database.kysely.deleteFrom('mcp_session').where('expires_at', '<=', now).execute()
 }
 
-function hashOf(id: string): Uint8Array {
+function hashId(id: string): Uint8Array {
   return createHash('sha256').update(id).digest()
 }

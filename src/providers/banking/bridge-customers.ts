@@ -40,7 +40,7 @@ export function createBridgeCustomers({
     // The answer holds the person's links and is not logged.
     if (!ok) throw unavailable(`The banking provider answered ${status}.`)
     const parsed = link.safeParse(jsonOr(body))
-    if (parsed.success) return customerOf(parsed.data)
+    if (parsed.success) return parseCustomer(parsed.data)
     throw unavailable('The banking provider returned an unexpected answer.')
   }
   return {
@@ -70,7 +70,7 @@ const endings: ReadonlyMap<string, BankCustomerStatus> = new Map([
 ])
 
 /** A customer is approved with the identity and the terms; every unknown status is open. */
-function customerOf(found: z.output<typeof link>): BankCustomer {
+function parseCustomer(found: z.output<typeof link>): BankCustomer {
   const customer = found.customer_id ?? null
   const isKycDone = found.kyc_status === 'approved'
   const isTermsAccepted = found.tos_status === 'approved'

@@ -5,7 +5,7 @@
  */
 import { isAddress } from 'viem'
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals, decimalOf, type Money, stablecoins } from '../../core/money/money.ts'
@@ -61,11 +61,14 @@ export function createBridgePayouts({
     shape: Shape,
     post: { readonly key: string; readonly body: unknown } | null = null,
   ): Promise<z.output<Shape>> => {
-    if (apiKey === null) throw rejected('not_configured', 'This deployment has no banking provider.')
+    if (apiKey === null) throw buildRejection('not_configured', 'This deployment has no banking provider.')
     try {
       const response = await askBridge({ url, apiKey }, path, post)
       if (isRefusal(response.status))
-        throw rejected('provider_refused', `The banking provider refused the payout (${response.status}).`)
+        throw buildRejection(
+          'provider_refused',
+          `The banking provider refused the payout (${response.status}).`,
+        )
       if (!response.ok) throw new Error(`the provider answered ${response.status}`)
       return shape.parse(JSON.parse(response.text))
     } catch (cause) {
@@ -104,33 +107,36 @@ export function createBridgePayouts({
     },
     registerRecipient: async (recipient) => {
       if (recipient.customer === null)
-        throw rejected(
+        throw buildRejection(
           'no_customer',
           'The banking provider does not know the account.',
           'Open a bank account first: POST /api/banking.',
         )
       const path = `/v0/customers/${encodeURIComponent(recipient.customer)}/external_accounts`
-      return (await ask(path, external, { key: recipient.id, body: externalAccountOf(recipient) })).id
+      return (await ask(path, external, { key: recipient.id, body: buildExternalAccount(recipient) })).id
     },
     sendPayout: async (order) => {
       requirePayable(order.money)
-      return reportOf(await ask('/v0/transfers', transfer, { key: order.id, body: transferOf(order) }), order)
+      return toReport(
+        await ask('/v0/transfers', transfer, { key: order.id, body: buildTransfer(order) }),
+        order,
+      )
     },
     findPayout: async (providerId) => {
-      const found = await ask(pathOf(providerId), transfer)
-      return { providerId: found.id, state: found.state, depositTo: depositAddressOf(found) }
+      const found = await ask(buildPath(providerId), transfer)
+      return { providerId: found.id, state: found.state, depositTo: parseDepositAddress(found) }
     },
     awaitsFunds: (state) => state === 'awaiting_funds',
     cancelPayout: async (providerId) => {
-      const status = await cancel(pathOf(providerId))
+      const status = await cancel(buildPath(providerId))
       if (status < 400 || status === 404) return
-      const { state } = await ask(pathOf(providerId), transfer)
+      const { state } = await ask(buildPath(providerId), transfer)
       if (state !== 'canceled') throw notCanceled(`The banking provider did not cancel a payout (${state}).`)
     },
   }
 }
 
-function pathOf(providerId: string): string {
+function buildPath(providerId: string): string {
   return `/v0/transfers/${encodeURIComponent(providerId)}`
 }
 
@@ -152,7 +158,7 @@ function moneyToSend(asked: QuotablePayout): Money {
   if ('money' in asked) return asked.money
   const { asset, currency, recipientUnits } = asked
   if (currency !== 'USD')
-    throw rejected(
+    throw buildRejection(
       'amount_not_firm',
       `The banking provider converts to ${currency} later and promises no amount.`,
       'Send `amount`: POST /api/banking/payouts/quote tells about how much arrives.',
@@ -163,12 +169,15 @@ function moneyToSend(asked: QuotablePayout): Money {
 /** @throws Failure `payout_rejected`. */
 function requirePayable(money: Money): void {
   if (!stablecoins.some((token) => token === money.asset))
-    throw rejected('asset_not_supported', `${money.asset} cannot be paid out here.`, 'Pay out USDC.')
+    throw buildRejection('asset_not_supported', `${money.asset} cannot be paid out here.`, 'Pay out USDC.')
   if (money.units < MIN_WHOLE * 10n ** BigInt(assetDecimals[money.asset]))
-    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+    throw buildRejection(
+      'amount_too_small',
+      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+    )
   // The bank has cents, and what it cannot pay must not be taken.
   if (money.units % 10n ** BigInt(assetDecimals[money.asset] - CENT_DECIMALS) !== 0n)
-    throw rejected('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
+    throw buildRejection('amount_not_in_cents', `${decimalOf(money)} ${money.asset} has fractions of a cent.`)
 }
 
 /** The recipient's amount, rounded down to cents. */
@@ -179,7 +188,15 @@ function quoteAt(money: Money, rate: string, eta: Date): Omit<PayoutQuote, 'firm
   return { money, fee: 0n, rate, recipientUnits: (money.units * over) / under, eta }
 }
 
-function transferOf({ id, money, currency, recipient, providerRecipient, reference, source }: PayoutOrder) {
+function buildTransfer({
+  id,
+  money,
+  currency,
+  recipient,
+  providerRecipient,
+  reference,
+  source,
+}: PayoutOrder) {
   return {
     client_reference_id: id,
     on_behalf_of: recipient.customer,
@@ -193,20 +210,23 @@ function transferOf({ id, money, currency, recipient, providerRecipient, referen
       payment_rail: rails[currency],
       currency: currency.toLowerCase(),
       external_account_id: providerRecipient,
-      ...referenceOf(currency, reference),
+      ...buildReference(currency, reference),
     },
   }
 }
 
 /** Bridge names the reference by rail. An ACH reference has at most ten characters, a SEPA one at least six. */
-function referenceOf(currency: PayoutCurrency, reference: string | null): Readonly<Record<string, string>> {
+function buildReference(
+  currency: PayoutCurrency,
+  reference: string | null,
+): Readonly<Record<string, string>> {
   if (reference === null) return {}
   if (currency === 'USD') return reference.length <= 10 ? { ach_reference: reference } : {}
   return currency === 'EUR' && reference.length >= 6 ? { sepa_reference: reference } : {}
 }
 
 /** @throws Failure `provider_unavailable` when the answer is about another payout or contradicts it. */
-function reportOf(answer: z.output<typeof transfer>, { id, money, source }: PayoutOrder): PayoutReport {
+function toReport(answer: z.output<typeof transfer>, { id, money, source }: PayoutOrder): PayoutReport {
   const { to_address: to = null, amount, currency } = answer.source_deposit_instructions ?? {}
   const isOther = answer.client_reference_id !== undefined && answer.client_reference_id !== null
   const contradicts =
@@ -221,12 +241,12 @@ function reportOf(answer: z.output<typeof transfer>, { id, money, source }: Payo
   return {
     providerId: answer.id,
     state: answer.state,
-    depositTo: source === null ? null : depositAddressOf(answer),
+    depositTo: source === null ? null : parseDepositAddress(answer),
   }
 }
 
 /** Address on the chain that the transfer waits for money at, in lower case; null if none is named. */
-function depositAddressOf({ source_deposit_instructions: to }: z.output<typeof transfer>): Address | null {
+function parseDepositAddress({ source_deposit_instructions: to }: z.output<typeof transfer>): Address | null {
   const address = to?.to_address ?? ''
   return isAddress(address, { strict: false }) ? `0x${address.slice(2).toLowerCase()}` : null
 }
@@ -236,7 +256,7 @@ function plain(decimal: string): string {
   return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal
 }
 
-function externalAccountOf(recipient: BankRecipient) {
+function buildExternalAccount(recipient: BankRecipient) {
   const { currency, name, isCompany, country, account, address } = recipient
   const [firstName = name, ...rest] = name.split(' ')
   return {
@@ -246,7 +266,7 @@ function externalAccountOf(recipient: BankRecipient) {
     ...(isCompany
       ? { business_name: name }
       : { first_name: firstName, last_name: rest.join(' ') || firstName }),
-    ...numberOf(account, country),
+    ...buildAccountNumber(account, country),
     ...(address === null
       ? {}
       : {
@@ -256,20 +276,20 @@ function externalAccountOf(recipient: BankRecipient) {
             city: address.city,
             ...(address.region === null ? {} : { state: address.region }),
             ...(address.postalCode === null ? {} : { postal_code: address.postalCode }),
-            country: alpha3Of(address.country),
+            country: toAlpha3(address.country),
           },
         }),
   }
 }
 
-function numberOf(account: BankAccountNumber, country: string) {
+function buildAccountNumber(account: BankAccountNumber, country: string) {
   if (account.scheme === 'iban')
     return {
       account_type: 'iban',
       iban: {
         account_number: account.iban,
         ...(account.bic === null ? {} : { bic: account.bic }),
-        country: alpha3Of(country),
+        country: toAlpha3(country),
       },
     }
   if (account.scheme === 'uk')
@@ -287,6 +307,6 @@ function numberOf(account: BankAccountNumber, country: string) {
   }
 }
 
-function rejected(reason: string, detail: string, hint?: string): Failure {
+function buildRejection(reason: string, detail: string, hint?: string): Failure {
   return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true, hint })
 }

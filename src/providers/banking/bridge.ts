@@ -60,7 +60,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
       timeoutMs: TIMEOUT_MS,
       signal,
     })
-    if (isRefusal(response.status)) throw refusedBy(response.status)
+    if (isRefusal(response.status)) throw buildRefusal(response.status)
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
     return shape.parse(JSON.parse(response.text))
   }
@@ -104,7 +104,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
           status: opened.status === 'activated' ? 'active' : 'pending',
           bankName: depositInstructions.bank_name ?? '',
           bankAddress: depositInstructions.bank_address ?? '',
-          instructions: instructionsOf(currency, depositInstructions),
+          instructions: parseInstructions(currency, depositInstructions),
         }
       } catch (cause) {
         log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
@@ -127,7 +127,7 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
 
-function refusedBy(status: number): Failure {
+function buildRefusal(status: number): Failure {
   return new Failure('provider_unavailable', `The banking provider refused the account (${status}).`, {
     isFinal: true,
     retryAfter: 60,
@@ -135,7 +135,7 @@ function refusedBy(status: number): Failure {
 }
 
 /** @throws Error when the provider omitted a required instruction. */
-function instructionsOf(
+function parseInstructions(
   currency: AccountOrder['currency'],
   depositInstructions: Instructions,
 ): BankInstructions {

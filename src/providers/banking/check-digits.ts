@@ -11,7 +11,7 @@ export function abaCheckDigit(digits: string): string {
 }
 
 /** Builds an IBAN from a country and a BBAN: ISO 13616, with check digits by ISO 7064 mod 97-10. */
-export function ibanOf(country: string, bban: string): string {
+export function buildIban(country: string, bban: string): string {
   const digits = [...`${bban}${country}00`].map((character) => Number.parseInt(character, 36)).join('')
   const check = 98n - (BigInt(digits) % 97n)
   return `${country}${check.toString().padStart(2, '0')}${bban}`

@@ -42,25 +42,25 @@ const REFUSED = '0001'
 
 export function createSandboxPayouts({ rates }: { rates: Rates }): BankPayouts {
   return {
-    quotePayout: async (asked, now) => quoteOf(rates, asked, now),
+    quotePayout: async (asked, now) => quotePayout(rates, asked, now),
     payoutFees: payoutCurrencies.map((currency) => ({
       currency,
       cents: FEE_CENTS[currency],
       spreadBps: currency === 'USD' ? 0 : SPREAD_BPS,
     })),
     registerRecipient: async ({ id, account }) => {
-      if (numberOf(account).endsWith(REFUSED))
+      if (readAccountNumber(account).endsWith(REFUSED))
         throw new Failure('payout_rejected', 'The bank does not accept this account.', {
           reason: 'recipient_rejected',
           isFinal: true,
           hint: 'In the sandbox, account numbers that end in 0001 are not accepted.',
         })
-      return `${numberOf(account).endsWith(WAITS) ? 'wait' : 'bank'}_${id}`
+      return `${readAccountNumber(account).endsWith(WAITS) ? 'wait' : 'bank'}_${id}`
     },
     sendPayout: async ({ id, providerRecipient, source }) => ({
       providerId: `${providerRecipient.startsWith('wait_') ? 'wait' : 'bank'}_${id}`,
       state: 'awaiting_funds',
-      depositTo: source === null ? null : depositAddressOf(id),
+      depositTo: source === null ? null : deriveDepositAddress(id),
     }),
     findPayout: async (providerId, now) => ({
       providerId,
@@ -74,16 +74,16 @@ export function createSandboxPayouts({ rates }: { rates: Rates }): BankPayouts {
 }
 
 /** Address that receives the stablecoins of a payout, one for each. */
-function depositAddressOf(id: string): Address {
+function deriveDepositAddress(id: string): Address {
   return `0x${createHash('sha256').update(`sandbox bank ${id}`).digest('hex').slice(0, 40)}`
 }
 
 /** @throws Failure `payout_rejected`, `rates_unavailable`. */
-async function quoteOf(rates: Rates, asked: QuotablePayout, now: Date): Promise<PayoutQuote> {
+async function quotePayout(rates: Rates, asked: QuotablePayout, now: Date): Promise<PayoutQuote> {
   const { currency } = asked
   const asset = 'money' in asked ? asked.money.asset : asked.asset
   if (asset !== 'USD' && asset !== 'USDC')
-    throw rejected('asset_not_supported', `${asset} cannot be paid out; USD and USDC can.`)
+    throw buildRejection('asset_not_supported', `${asset} cannot be paid out; USD and USDC can.`)
   const decimals = assetDecimals[asset]
   const perCent = 10n ** BigInt(decimals - CENT_DECIMALS)
   const fee = FEE_CENTS[currency] * perCent
@@ -93,9 +93,15 @@ async function quoteOf(rates: Rates, asked: QuotablePayout, now: Date): Promise<
       ? asked.money
       : { asset, units: fee + sourceRoundingUp(asked.recipientUnits, decimals, rate, CENT_DECIMALS) }
   if (money.units < MIN_CENTS * perCent)
-    throw rejected('amount_too_small', `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`)
+    throw buildRejection(
+      'amount_too_small',
+      `${decimalOf(money)} ${money.asset} is less than the minimum of 1.`,
+    )
   if (money.units > MAX_CENTS * perCent)
-    throw rejected('amount_too_large', `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`)
+    throw buildRejection(
+      'amount_too_large',
+      `${decimalOf(money)} ${money.asset} is over the maximum of 1000000.`,
+    )
   return {
     money,
     fee,
@@ -125,10 +131,10 @@ function stateAt(providerId: string, now: Date): string {
   return ageMs < PAID_MS || kind === 'wait' ? 'payment_submitted' : 'payment_processed'
 }
 
-function numberOf(account: BankAccountNumber): string {
+function readAccountNumber(account: BankAccountNumber): string {
   return account.scheme === 'iban' ? account.iban : account.accountNumber
 }
 
-function rejected(reason: string, detail: string): Failure {
+function buildRejection(reason: string, detail: string): Failure {
   return new Failure('payout_rejected', `${detail} Nothing was sent.`, { reason, isFinal: true })
 }

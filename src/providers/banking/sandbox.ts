@@ -9,7 +9,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import type { Rates } from '../rates/port.ts'
 import { readEvent } from './bridge-events.ts'
-import { abaCheckDigit, ibanOf, ukCheckDigit } from './check-digits.ts'
+import { abaCheckDigit, buildIban, ukCheckDigit } from './check-digits.ts'
 import type { BankCurrency, BankInstructions, BankingProvider } from './port.ts'
 import { createSandboxPayouts } from './sandbox-payouts.ts'
 import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
@@ -125,7 +125,7 @@ const instructions: Readonly<Record<BankCurrency, () => BankInstructions>> = {
     accountNumber: randomDigits(12),
     rails: ['ach', 'wire'],
   }),
-  EUR: () => ({ iban: ibanOf('DE', `99999999${randomDigits(10)}`), bic: 'BRSRDEFFXXX', rails: ['sepa'] }),
+  EUR: () => ({ iban: buildIban('DE', `99999999${randomDigits(10)}`), bic: 'BRSRDEFFXXX', rails: ['sepa'] }),
   GBP: () => {
     const digits = randomDigits(7)
     return { sortCode: '089999', accountNumber: `${digits}${ukCheckDigit(digits)}`, rails: ['fps'] }

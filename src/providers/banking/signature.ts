@@ -12,7 +12,7 @@ const HEADER = /^t=(\d{1,15}),v0=([A-Za-z0-9+/]{1,2048}={0,2})$/
 /** Builds the value of the header `X-Webhook-Signature`. */
 export function signBankingWebhook(body: string, { key, at }: { key: KeyObject; at: Date }): string {
   const time = String(at.getTime())
-  return `t=${time},v0=${sign('RSA-SHA256', digestOf(time, Buffer.from(body)), key).toString('base64')}`
+  return `t=${time},v0=${sign('RSA-SHA256', computeDigest(time, Buffer.from(body)), key).toString('base64')}`
 }
 
 /**
@@ -29,12 +29,12 @@ export function verifyBankingWebhook(
   if (time === '') throw invalid('The X-Webhook-Signature header is missing or malformed.')
   if (Math.abs(now.getTime() - Number(time)) > TOLERANCE_MS)
     throw invalid(`The webhook's timestamp is more than ${TOLERANCE_MS / 1000} s away from now.`)
-  const [digest, signed] = [digestOf(time, body), Buffer.from(signature, 'base64')]
+  const [digest, signed] = [computeDigest(time, body), Buffer.from(signature, 'base64')]
   if (!keys.some((key) => verify('RSA-SHA256', digest, key, signed)))
     throw invalid('The X-Webhook-Signature does not verify.')
 }
 
-function digestOf(time: string, body: Uint8Array): Buffer {
+function computeDigest(time: string, body: Uint8Array): Buffer {
   return createHash('sha256').update(`${time}.`).update(body).digest()
 }
 

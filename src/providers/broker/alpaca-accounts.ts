@@ -3,7 +3,7 @@
  * transfer: Alpaca answers a repetition with the first result.
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import { decimalOfUnits } from '../../core/money/money.ts'
 import type {
   BrokerageAccount,
@@ -41,12 +41,12 @@ export function createAlpacaAccounts(
   return {
     open: (application) => open(request, base, application),
     read: async (id) =>
-      accountOf(
+      parseAccount(
         read(brokerageAccount, await request('GET', `${base}/v1/accounts/${encodeURIComponent(id)}`)),
       ),
     transfer: (transfer) => transferCash(request, { base, firmAccountId }, transfer),
     readTransfer: async (id) =>
-      reportOf(read(journal, await request('GET', `${base}/v1/journals/${encodeURIComponent(id)}`))),
+      parseReport(read(journal, await request('GET', `${base}/v1/journals/${encodeURIComponent(id)}`))),
     withdrawableCash: async (id) => {
       const { cash_withdrawable: nanos } = read(
         tradingAccount,
@@ -58,7 +58,7 @@ export function createAlpacaAccounts(
       const rows = read(z.array(position), await request('GET', `${trading(id)}/positions`))
       return new Map(rows.map(({ symbol, qty }) => [symbol, qty]))
     },
-    activities: (id, from) => activitiesOf(request, base, { id, from }),
+    activities: (id, from) => loadActivities(request, base, { id, from }),
   }
 }
 
@@ -72,7 +72,7 @@ const statuses: ReadonlyMap<string, BrokerageStatus> = new Map([
 ])
 
 /** Every status that is not known to be final or active is pending. */
-function accountOf({ id, status }: z.output<typeof brokerageAccount>): BrokerageAccount {
+function parseAccount({ id, status }: z.output<typeof brokerageAccount>): BrokerageAccount {
   return { id, status: statuses.get(status) ?? 'pending' }
 }
 
@@ -87,8 +87,8 @@ async function open(
 ): Promise<BrokerageAccount | null> {
   const known = await findOpened(request, base, application)
   if (known !== undefined) return known
-  const answer = await request('POST', `${base}/v1/accounts`, bodyOf(application))
-  if (answer.status === 200) return accountOf(read(brokerageAccount, answer))
+  const answer = await request('POST', `${base}/v1/accounts`, buildBody(application))
+  if (answer.status === 200) return parseAccount(read(brokerageAccount, answer))
   // A concurrent attempt, or an account of another application with this address.
   if (answer.status === 409) return (await findOpened(request, base, application)) ?? null
   if (answer.status === 400 || answer.status === 422) return null
@@ -111,14 +111,14 @@ async function findOpened(
       identity.date_of_birth === dateOfBirth &&
       createdAt.getTime() >= since,
   )
-  return own === undefined ? undefined : accountOf(own)
+  return own === undefined ? undefined : parseAccount(own)
 }
 
 /** Agreements of a customer, in their current revision. */
 const agreements = ['customer_agreement', 'account_agreement', 'margin_agreement'] as const
 
 /** @see https://docs.alpaca.markets/reference/createaccount */
-function bodyOf(application: BrokerageApplication) {
+function buildBody(application: BrokerageApplication) {
   const { disclosures, state, postalCode } = application
   return {
     contact: {
@@ -128,7 +128,7 @@ function bodyOf(application: BrokerageApplication) {
       city: application.city,
       ...(state === null ? {} : { state }),
       ...(postalCode === null ? {} : { postal_code: postalCode }),
-      country: alpha3Of(application.country),
+      country: toAlpha3(application.country),
     },
     identity: {
       given_name: application.firstName,
@@ -136,7 +136,7 @@ function bodyOf(application: BrokerageApplication) {
       date_of_birth: application.dateOfBirth,
       tax_id: application.taxId,
       tax_id_type: application.taxIdType,
-      country_of_tax_residence: alpha3Of(application.taxResidence),
+      country_of_tax_residence: toAlpha3(application.taxResidence),
       funding_source: application.fundingSources,
     },
     disclosures: {
@@ -166,7 +166,7 @@ async function transferCash(
     { entry_type: 'JNLC', from_account: from, to_account: to, amount, description: id },
     { 'idempotency-key': id },
   )
-  if (answer.status === 200) return reportOf(journalBetween(answer, { from, to, cents }))
+  if (answer.status === 200) return parseReport(journalBetween(answer, { from, to, cents }))
   // 400: invalid; 403: not enough cash; 404: no such account; 422: the id was used for something else.
   if ([400, 403, 404, 422].includes(answer.status)) return { id: null, status: 'refused' }
   throw unavailable(`answered ${answer.status} to a journal`)
@@ -191,14 +191,14 @@ const endings: ReadonlyMap<string, CashTransferReport['status']> = new Map([
   ['deleted', 'refused'],
 ])
 
-function reportOf({ id, status }: z.output<typeof journal>): CashTransferReport {
+function parseReport({ id, status }: z.output<typeof journal>): CashTransferReport {
   return { id, status: endings.get(status) ?? 'pending' }
 }
 
 /** Trades, fees, interest and journals, which are known by other means or belong to the firm. */
 const ownTypes = new Set(['FILL', 'JNLC', 'FEE', 'CFEE', 'INT'])
 
-async function activitiesOf(
+async function loadActivities(
   request: Request,
   base: string,
   { id, from }: { id: string; from: string },
@@ -217,7 +217,7 @@ async function activitiesOf(
     const named = read(z.array(activity), answer)
     for (const [index, { activity_type: type, account_id: owner }] of named.entries()) {
       if (owner !== id) throw unavailable('answered with an activity of another account')
-      if (!ownTypes.has(type)) found.push(...activityOf(otherActivity.safeParse(rows[index])))
+      if (!ownTypes.has(type)) found.push(...parseActivity(otherActivity.safeParse(rows[index])))
     }
     const last = named.at(-1)
     if (last === undefined || named.length < PAGE_SIZE) return found
@@ -226,7 +226,7 @@ async function activitiesOf(
   throw unavailable('returned too many pages of activities')
 }
 
-function activityOf(parsed: z.ZodSafeParseResult<z.output<typeof otherActivity>>): BrokerageActivity[] {
+function parseActivity(parsed: z.ZodSafeParseResult<z.output<typeof otherActivity>>): BrokerageActivity[] {
   if (!parsed.success) throw unavailable('answered with an unreadable activity')
   const { id, activity_type: type, date: day, net_amount: net, symbol, qty, status } = parsed.data
   if (status === 'canceled') return []

@@ -7,13 +7,13 @@ const decimal = z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)
 const price = z.number().min(0.000_001).max(1_000_000_000)
 
 /** Converts a decimal to billionths, rounding down. */
-export function nanosOf(value: string | number): bigint {
+export function toNanos(value: string | number): bigint {
   const text = typeof value === 'number' ? value.toFixed(9) : value
   const [whole = '0', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.slice(0, 9).padEnd(9, '0'))
 }
 
-const nanos = decimal.transform(nanosOf)
+const nanos = decimal.transform(toNanos)
 const moment = z.string().transform((text, context) => {
   const at = new Date(text)
   if (!Number.isNaN(at.getTime())) return at
@@ -69,7 +69,7 @@ const ended: ReadonlyMap<string, OrderReport['status']> = new Map([
 ])
 
 /** Maps Alpaca's order status; every status that is not final counts as open. */
-export function statusOf(status: string, filledQty: bigint): OrderReport['status'] {
+export function toStatus(status: string, filledQty: bigint): OrderReport['status'] {
   return ended.get(status) ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
 }
 
@@ -95,11 +95,11 @@ export const journal = z.object({
 
 const signed = z.string().regex(/^-?\d{1,15}(\.\d{1,18})?$/)
 
-function signedNanosOf(text: string): bigint {
-  return text.startsWith('-') ? -nanosOf(text.slice(1)) : nanosOf(text)
+function toSignedNanos(text: string): bigint {
+  return text.startsWith('-') ? -toNanos(text.slice(1)) : toNanos(text)
 }
 
-export const tradingAccount = z.object({ cash_withdrawable: signed.transform(signedNanosOf) })
+export const tradingAccount = z.object({ cash_withdrawable: signed.transform(toSignedNanos) })
 
 export const position = z.object({ symbol: z.string(), qty: nanos, side: z.literal('long') })
 
@@ -113,9 +113,9 @@ export const activity = z.object({
 /** An activity that is no trade. */
 export const otherActivity = activity.extend({
   date,
-  net_amount: signed.transform(signedNanosOf),
+  net_amount: signed.transform(toSignedNanos),
   status: z.string().optional(),
   symbol: z.string().nullish(),
-  qty: signed.transform(signedNanosOf).nullish(),
+  qty: signed.transform(toSignedNanos).nullish(),
   per_share_amount: nanos.nullish(),
 })

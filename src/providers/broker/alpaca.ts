@@ -19,7 +19,7 @@ import {
   read,
   unavailable,
 } from './alpaca-request.ts'
-import { announcement, asset, bars, nanosOf, order, problem, statusOf, trades } from './alpaca-shapes.ts'
+import { announcement, asset, bars, order, problem, toNanos, toStatus, trades } from './alpaca-shapes.ts'
 import type {
   Broker,
   BrokerOrder,
@@ -63,14 +63,14 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
       return found
     },
     quotes: (symbols) => latestTrades(request, data, symbols),
-    history: (symbols, moments) => historyOf(request, data, { symbols, moments }),
-    place: (placed) => place(request, ordersOf(base, placed), placed),
+    history: (symbols, moments) => loadHistory(request, data, { symbols, moments }),
+    place: (placed) => place(request, buildOrdersUrl(base, placed), placed),
     find: async (named) => {
-      const found = await findOrder(request, ordersOf(base, named), named.id)
-      return found === undefined ? undefined : reportOf(found)
+      const found = await findOrder(request, buildOrdersUrl(base, named), named.id)
+      return found === undefined ? undefined : parseReport(found)
     },
     cancel: async (named) => {
-      const orders = ordersOf(base, named)
+      const orders = buildOrdersUrl(base, named)
       const found = await findOrder(request, orders, named.id)
       const known = order.safeParse(found?.body)
       // An unreadable order raises an alarm instead.
@@ -89,7 +89,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   }
 }
 
-function ordersOf(base: string, { brokerageAccount }: Pick<BrokerOrder, 'brokerageAccount'>): string {
+function buildOrdersUrl(base: string, { brokerageAccount }: Pick<BrokerOrder, 'brokerageAccount'>): string {
   if (brokerageAccount === null) throw new Error('an order needs an account at the broker')
   return `${base}/v1/trading/accounts/${encodeURIComponent(brokerageAccount)}/orders`
 }
@@ -107,11 +107,11 @@ async function place(request: Request, orders: string, placed: BrokerOrder): Pro
     time_in_force: 'day',
     client_order_id: placed.id,
   })
-  if (answer.status === 200) return { status: 'placed', report: reportOf(answer) }
+  if (answer.status === 200) return { status: 'placed', report: parseReport(answer) }
   const { message } = problem.parse(answer.body)
   if (answer.status === 422 && /client_order_id/.test(message)) {
     const known = await findOrder(request, orders, placed.id)
-    if (known !== undefined) return { status: 'placed', report: reportOf(known) }
+    if (known !== undefined) return { status: 'placed', report: parseReport(known) }
   }
   const reasons: Readonly<Record<number, string>> = { 403: 'forbidden_by_broker', 422: 'invalid_for_broker' }
   const reason = reasons[answer.status]
@@ -131,7 +131,7 @@ async function findOrder(request: Request, orders: string, id: string): Promise<
 }
 
 /** Parses a report. An unreadable one is returned as such, because a retry would not change it. */
-function reportOf({ body }: Answer): OrderReport | UnreadableReport {
+function parseReport({ body }: Answer): OrderReport | UnreadableReport {
   const parsed = order.safeParse(body)
   if (!parsed.success) return { status: 'unreadable', reported: toJson(body) }
   const { filled_qty: filledQty, filled_avg_price: price, filled_at: filledAt, status } = parsed.data
@@ -139,7 +139,7 @@ function reportOf({ body }: Answer): OrderReport | UnreadableReport {
     id: parsed.data.client_order_id,
     symbol: parsed.data.symbol,
     side: parsed.data.side,
-    status: statusOf(status, filledQty),
+    status: toStatus(status, filledQty),
     filledQty,
     filledValue: filledQty * (price ?? 0n),
     filledAt,
@@ -169,14 +169,14 @@ async function latestTrades(
     `${data}/v2/stocks/trades/latest?symbols=${symbols.map(encodeURIComponent)}`,
   )
   const prices = read(trades, answer).trades
-  return new Map(Object.entries(prices).map(([symbol, { p }]) => [symbol, nanosOf(p)]))
+  return new Map(Object.entries(prices).map(([symbol, { p }]) => [symbol, toNanos(p)]))
 }
 
 /**
  * Closing prices of bars, hourly up to a month and daily beyond. A moment before the first bar gets the first bar's
  * price.
  */
-async function historyOf(
+async function loadHistory(
   request: Request,
   data: string,
   { symbols, moments }: { symbols: readonly string[]; moments: readonly Date[] },
@@ -204,7 +204,7 @@ async function historyOf(
     for (const [symbol, rows] of Object.entries(page.bars))
       found.set(symbol, [
         ...(found.get(symbol) ?? []),
-        ...rows.map(({ t, c }) => ({ at: t.getTime() + spanMs, price: nanosOf(c) })),
+        ...rows.map(({ t, c }) => ({ at: t.getTime() + spanMs, price: toNanos(c) })),
       ])
     token = page.next_page_token
   }

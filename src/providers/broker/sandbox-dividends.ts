@@ -7,7 +7,7 @@ const DAY = 86_400_000
 const PAID_AFTER_DAYS = 14
 
 /** Converts a decimal with at most nine digits to nano-dollars. */
-function nanosOf(decimal: string): bigint {
+function toNanos(decimal: string): bigint {
   const [whole = '0', fraction = ''] = decimal.split('.')
   return BigInt(whole + fraction.padEnd(9, '0'))
 }
@@ -19,9 +19,9 @@ export function dividendsBetween(from: string, to: string): readonly Dividend[] 
       ? []
       : recordDates(symbol, perYear, { from, to }).map((recordDate) => ({
           symbol,
-          perShare: nanosOf(dividend),
+          perShare: toNanos(dividend),
           recordDate,
-          payDate: dayOf(Date.parse(recordDate) + PAID_AFTER_DAYS * DAY),
+          payDate: toDay(Date.parse(recordDate) + PAID_AFTER_DAYS * DAY),
         })),
   )
 }
@@ -32,12 +32,12 @@ function recordDates(symbol: string, perYear: 4 | 12, { from, to }: { from: stri
   const [year = 0, month = 1] = from.split('-').map(Number)
   const dates: string[] = []
   for (let at = year * 12 + month - 1; ; at += 1) {
-    const recordDate = dayOf(Date.UTC(Math.floor(at / 12), at % 12, date))
+    const recordDate = toDay(Date.UTC(Math.floor(at / 12), at % 12, date))
     if (recordDate > to) return dates
     if (at % everyMonths === offset && recordDate >= from) dates.push(recordDate)
   }
 }
 
-function dayOf(milliseconds: number): string {
+function toDay(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 10)
 }

@@ -41,7 +41,7 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
   const { side, limitPrice } = order
   const isMet = limitPrice === null || (side === 'buy' ? price <= limitPrice : price >= limitPrice)
   if (!isMet) return order
-  const wanted = wantedAt(order, price)
+  const wanted = countWanted(order, price)
   const depth = unitsForDown(DEPTH_CENTS, price)
   const units = minimum(wanted, depth)
   const filled = {
@@ -54,6 +54,6 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
 }
 
 /** Quantity still to fill: what the remaining money buys, or the rest of the quantity. */
-function wantedAt({ notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
+function countWanted({ notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
   return qty === null ? (notional * CENT - filledValue) / price : qty - filledQty
 }

@@ -15,7 +15,7 @@ export interface Session {
 const DAY = 86_400_000
 
 /** Finds the session open at a moment, or the next one. */
-export function sessionOf(hours: MarketHours, at: Date): Session {
+export function findSession(hours: MarketHours, at: Date): Session {
   for (let day = startOfDay(at) - DAY; ; day += DAY) {
     const session = sessionOn(hours, new Date(day))
     if (session !== undefined && session.closesAt > at) return session
@@ -24,7 +24,7 @@ export function sessionOf(hours: MarketHours, at: Date): Session {
 
 /** Finds the last moment up to `at` at which the market was open. */
 export function lastTraded(hours: MarketHours, at: Date): Date {
-  if (sessionOf(hours, at).opensAt <= at) return at
+  if (findSession(hours, at).opensAt <= at) return at
   for (let day = startOfDay(at); ; day -= DAY) {
     const session = sessionOn(hours, new Date(day))
     if (session !== undefined && session.closesAt <= at) return new Date(session.closesAt.getTime() - 1)
@@ -35,8 +35,8 @@ export function lastTraded(hours: MarketHours, at: Date): Date {
 function sessionOn(hours: MarketHours, day: Date): Session | undefined {
   if (hours === 'always') return { opensAt: day, closesAt: new Date(day.getTime() + DAY) }
   const [year, month, date] = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()]
-  if ([0, 6].includes(day.getUTCDay()) || holidaysOf(year).has(keyOf(month, date))) return undefined
-  const closing = earlyClosesOf(year).has(keyOf(month, date)) ? 13 * 60 : 16 * 60
+  if ([0, 6].includes(day.getUTCDay()) || listHolidays(year).has(nameDate(month, date))) return undefined
+  const closing = listEarlyCloses(year).has(nameDate(month, date)) ? 13 * 60 : 16 * 60
   return { opensAt: inNewYork(day, 9 * 60 + 30), closesAt: inNewYork(day, closing) }
 }
 
@@ -56,37 +56,37 @@ function inNewYork(day: Date, minutes: number): Date {
   return new Date(day.getTime() + (minutes + (isSummer ? 4 : 5) * 60) * 60_000)
 }
 
-const keyOf = (month: number, date: number) => `${month}-${date}`
+const nameDate = (month: number, date: number) => `${month}-${date}`
 
-function holidaysOf(year: number): ReadonlySet<string> {
-  const easter = easterOf(year)
+function listHolidays(year: number): ReadonlySet<string> {
+  const easter = findEaster(year)
   const goodFriday = new Date(easter.getTime() - 2 * DAY)
   const lastMondayOfMay = 31 - ((new Date(Date.UTC(year, 4, 31)).getUTCDay() + 6) % 7)
   return new Set([
     // A New Year's Day on a Saturday is not observed on another day.
-    ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [observed(year, 1, 1)]),
-    keyOf(1, nthWeekday(year, 1, 1, 3)),
-    keyOf(2, nthWeekday(year, 2, 1, 3)),
-    keyOf(goodFriday.getUTCMonth() + 1, goodFriday.getUTCDate()),
-    keyOf(5, lastMondayOfMay),
-    ...(year >= 2022 ? [observed(year, 6, 19)] : []),
-    observed(year, 7, 4),
-    keyOf(9, nthWeekday(year, 9, 1, 1)),
-    keyOf(11, nthWeekday(year, 11, 4, 4)),
-    observed(year, 12, 25),
+    ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [nameObservedDay(year, 1, 1)]),
+    nameDate(1, nthWeekday(year, 1, 1, 3)),
+    nameDate(2, nthWeekday(year, 2, 1, 3)),
+    nameDate(goodFriday.getUTCMonth() + 1, goodFriday.getUTCDate()),
+    nameDate(5, lastMondayOfMay),
+    ...(year >= 2022 ? [nameObservedDay(year, 6, 19)] : []),
+    nameObservedDay(year, 7, 4),
+    nameDate(9, nthWeekday(year, 9, 1, 1)),
+    nameDate(11, nthWeekday(year, 11, 4, 4)),
+    nameObservedDay(year, 12, 25),
   ])
 }
 
 /** Early closes: the trading days before Independence Day and Christmas, and the day after Thanksgiving. */
-function earlyClosesOf(year: number): ReadonlySet<string> {
-  return new Set([keyOf(7, 3), keyOf(11, nthWeekday(year, 11, 4, 4) + 1), keyOf(12, 24)])
+function listEarlyCloses(year: number): ReadonlySet<string> {
+  return new Set([nameDate(7, 3), nameDate(11, nthWeekday(year, 11, 4, 4) + 1), nameDate(12, 24)])
 }
 
 /** Observed date of a holiday: Friday for a Saturday, Monday for a Sunday. */
-function observed(year: number, month: number, date: number): string {
+function nameObservedDay(year: number, month: number, date: number): string {
   const day = new Date(Date.UTC(year, month - 1, date)).getUTCDay()
   const kept = new Date(Date.UTC(year, month - 1, date + (day === 6 ? -1 : day === 0 ? 1 : 0)))
-  return keyOf(kept.getUTCMonth() + 1, kept.getUTCDate())
+  return nameDate(kept.getUTCMonth() + 1, kept.getUTCDate())
 }
 
 /** Date of a month's nth weekday (0 is Sunday). */
@@ -96,7 +96,7 @@ function nthWeekday(year: number, month: number, weekday: number, nth: number): 
 }
 
 /** Date of Easter Sunday. @see https://en.wikipedia.org/wiki/Date_of_Easter#Anonymous_Gregorian_algorithm */
-function easterOf(year: number): Date {
+function findEaster(year: number): Date {
   const a = year % 19
   const b = Math.floor(year / 100)
   const c = year % 100

@@ -11,7 +11,7 @@ import { dividendsBetween } from './sandbox-dividends.ts'
 import { createFeed, type Feed } from './sandbox-feed.ts'
 import { instruments } from './sandbox-instruments.ts'
 import { type BookedOrder, isOpen, matchUntil } from './sandbox-match.ts'
-import { lastTraded, type MarketHours, sessionOf } from './sandbox-sessions.ts'
+import { findSession, lastTraded, type MarketHours } from './sandbox-sessions.ts'
 
 /** Dependencies of the market. @property feed prices; by default the standard sandbox feed. */
 export interface SandboxBrokerOptions {
@@ -33,7 +33,7 @@ export function createSandboxBroker({
   const carry = (order: BookedOrder, now: Date) =>
     matchUntil(order, now, {
       priceAt: (at) => feed(order.symbol, at) ?? 0n,
-      opensAt: sessionOf(hours, order.placedAt).opensAt,
+      opensAt: findSession(hours, order.placedAt).opensAt,
     })
   const carryOn = (id: string, end: (order: BookedOrder) => BookedOrder) =>
     database.transaction(async (connection) => {
@@ -50,9 +50,9 @@ export function createSandboxBroker({
       const name = names.get(symbol)
       return name === undefined ? undefined : { symbol, name, tradable: true }
     },
-    quotes: async (symbols) => priced(symbols, (symbol) => priceAt(symbol, clock())),
+    quotes: async (symbols) => mapPrices(symbols, (symbol) => priceAt(symbol, clock())),
     history: async (symbols, moments) =>
-      priced(symbols, (symbol) => {
+      mapPrices(symbols, (symbol) => {
         const prices = moments.map((at) => priceAt(symbol, at))
         return prices.every((price) => price !== undefined) ? prices : undefined
       }),
@@ -65,7 +65,7 @@ export function createSandboxBroker({
         }
       const placedAt = clock()
       const placed = carry(
-        newOrder(order, { placedAt, expiresAt: sessionOf(hours, placedAt).closesAt }),
+        newOrder(order, { placedAt, expiresAt: findSession(hours, placedAt).closesAt }),
         placedAt,
       )
       const report = (await insertOrder(database, placed))
@@ -82,7 +82,7 @@ export function createSandboxBroker({
   }
 }
 
-function priced<Price>(
+function mapPrices<Price>(
   symbols: readonly string[],
   read: (symbol: string) => Price | undefined,
 ): ReadonlyMap<string, Price> {
@@ -172,7 +172,7 @@ async function lockOrder(connection: Connection, id: string): Promise<BookedOrde
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
-  return row === undefined ? undefined : bookedOf(row)
+  return row === undefined ? undefined : parseBookedOrder(row)
 }
 
 async function updateOrder(connection: Connection, order: BookedOrder): Promise<void> {
@@ -197,7 +197,7 @@ const statuses: readonly OrderReport['status'][] = [
   'expired',
 ]
 
-function bookedOf(row: Selectable<SandboxOrderTable>): BookedOrder {
+function parseBookedOrder(row: Selectable<SandboxOrderTable>): BookedOrder {
   const status = statuses.find((known) => known === row.status)
   if (status === undefined) throw new Error(`the book has an order with the unknown status ${row.status}`)
   return {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/base/clock.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import type { Log } from '../../core/base/log.ts'
-import { type CardConfig, eventSecretsOf, webhookSecretsOf } from '../../core/config/cards.ts'
+import { type CardConfig, listEventSecrets, listWebhookSecrets } from '../../core/config/cards.ts'
 import { createLithicProcessor } from './lithic.ts'
 import type { CardProcessor } from './port.ts'
 import { createSandboxProcessor } from './sandbox.ts'
@@ -28,8 +28,8 @@ export function createConfiguredProcessor(
 ): CardProcessor {
   const sandbox = webhooks?.lithicWebhookSecret ?? null
   const secrets = {
-    secretsAt: webhookSecretsOf(cards, sandbox),
-    eventSecretsAt: eventSecretsOf(cards, sandbox),
+    secretsAt: listWebhookSecrets(cards, sandbox),
+    eventSecretsAt: listEventSecrets(cards, sandbox),
   }
   if (webhooks === null || cards.apiKey !== null) return createLithicProcessor({ ...cards, ...secrets, log })
   const webhookUrl = () => `${ownOrigin()}/api/webhooks/lithic`

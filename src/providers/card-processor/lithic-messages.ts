@@ -85,12 +85,12 @@ export function isAuthorizationRequest(message: unknown): boolean {
 export function readMessage(message: unknown): CardMessage {
   const type = typed.safeParse(message)
   if (!type.success) throw unreadable(type.error)
-  if (type.data.event_type === authorization.shape.event_type.value) return authorizationOf(message)
-  if (type.data.event_type === transaction.shape.event_type.value) return transactionOf(message)
+  if (type.data.event_type === authorization.shape.event_type.value) return parseAuthorization(message)
+  if (type.data.event_type === transaction.shape.event_type.value) return parseTransaction(message)
   return { kind: 'other', type: type.data.event_type }
 }
 
-function authorizationOf(message: unknown): CardAuthorization {
+function parseAuthorization(message: unknown): CardAuthorization {
   const parsed = authorization.safeParse(message)
   if (!parsed.success) throw unreadable(parsed.error)
   const { data } = parsed
@@ -151,7 +151,7 @@ const statuses = {
   DECLINED: 'declined',
 } as const
 
-function transactionOf(message: unknown): CardTransaction {
+function parseTransaction(message: unknown): CardTransaction {
   const parsed = transaction.safeParse(message)
   if (!parsed.success) throw unreadable(parsed.error)
   const { data } = parsed
@@ -163,7 +163,7 @@ function transactionOf(message: unknown): CardTransaction {
     merchantName: data.merchant?.descriptor ?? '',
     wasAuthorized: data.events.some(({ type }) => /AUTHORIZATION$/.test(type)),
     events: data.events.flatMap((event) => {
-      const kind = kindOf(event)
+      const kind = findKind(event)
       const isDone = (event.result ?? 'APPROVED') === 'APPROVED'
       return kind === undefined || event.amount === 0 || !isDone
         ? []
@@ -176,7 +176,7 @@ function transactionOf(message: unknown): CardTransaction {
  * Credits and debits clear with the same event type, distinguished by polarity or sign; without either, the event is
  * a debit.
  */
-function kindOf({
+function findKind({
   type,
   amount,
   effective_polarity: polarity,
@@ -208,7 +208,13 @@ const results: Readonly<Record<CardReason, string>> = {
 }
 
 /** Formats our decision for Lithic. `approved_amount` marks a partial approval. */
-export function answerOf({ token, reason, asked, approved, balance }: CardAnswer): Record<string, unknown> {
+export function buildAnswer({
+  token,
+  reason,
+  asked,
+  approved,
+  balance,
+}: CardAnswer): Record<string, unknown> {
   const isPartial = reason === 'approved' && approved < asked
   return {
     result: results[reason],

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
-import { answerOf, readMessage } from './lithic-messages.ts'
+import { buildAnswer, readMessage } from './lithic-messages.ts'
 import type { CardProcessor } from './port.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
@@ -36,7 +36,7 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
     name: 'lithic',
     verify: (delivery, now) => verifyCardWebhook(delivery, secrets, now),
     read: readMessage,
-    answer: answerOf,
+    answer: buildAnswer,
     issue: async ({ cardId, nickname }) => {
       if (apiKey === null)
         throw new Failure('provider_unavailable', 'This deployment does not issue cards.', {
@@ -50,12 +50,12 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
           headers: {
             authorization: apiKey,
             'content-type': 'application/json',
-            'idempotency-key': uuidOf(cardId),
+            'idempotency-key': toUuid(cardId),
           },
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
           timeoutMs: TIMEOUT_MS,
         })
-        if (isRefusal(response.status)) throw refusedBy(response.status)
+        if (isRefusal(response.status)) throw buildRefusal(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
         const card = created.parse(JSON.parse(response.text))
         return {
@@ -152,7 +152,7 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
 }
 
-function refusedBy(status: number): Failure {
+function buildRefusal(status: number): Failure {
   return new Failure('provider_unavailable', `The card processor refused the card (${status}).`, {
     isFinal: true,
     retryAfter: 60,
@@ -160,7 +160,7 @@ function refusedBy(status: number): Failure {
 }
 
 /** Converts our card id, a UUID in base32, to the UUID that the processor requires for idempotency. */
-function uuidOf(cardId: string): string {
+function toUuid(cardId: string): string {
   const digits = [...cardId.slice(-26)].reduce(
     (value, digit) => value * 32n + BigInt('0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit)),
     0n,

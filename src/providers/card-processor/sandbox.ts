@@ -8,7 +8,7 @@ import { type NewId, randomDigits } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { signWebhook } from '../standard-webhooks.ts'
-import { answerOf, isAuthorizationRequest, readMessage } from './lithic-messages.ts'
+import { buildAnswer, isAuthorizationRequest, readMessage } from './lithic-messages.ts'
 import type { CardProcessor, SimulatedPurchase } from './port.ts'
 import { sandboxNumber } from './sandbox-number.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
@@ -68,7 +68,7 @@ export function createSandboxProcessor({
     name: 'sandbox',
     verify: (delivery, now) => verifyCardWebhook(delivery, { secretsAt, eventSecretsAt }, now),
     read: readMessage,
-    answer: answerOf,
+    answer: buildAnswer,
     issue: async ({ cardId, at }) => ({
       token: cardId,
       brand: 'Visa',
@@ -80,17 +80,17 @@ export function createSandboxProcessor({
     reveal: (card) => ({ kind: 'shown', ...sandboxNumber(dataKey, card) }),
     play: async (purchase) => {
       const token = newId('evt', clock())
-      const { result, approved_amount } = decision.parse(await send(requestOf(purchase, token)))
+      const { result, approved_amount } = decision.parse(await send(buildRequest(purchase, token)))
       const isApproved = result === 'APPROVED'
       const approved = isApproved ? BigInt(approved_amount ?? purchase.units) : 0n
       const isCleared = isApproved && purchase.cleared !== null
-      if (isCleared) await send(clearingOf(purchase, token, approved))
+      if (isCleared) await send(buildClearing(purchase, token, approved))
       return { token, result, approved, isCleared }
     },
   }
 }
 
-function merchantOf({ merchant, mcc }: SimulatedPurchase) {
+function buildMerchant({ merchant, mcc }: SimulatedPurchase) {
   const acceptor = merchant
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]/g, '')
@@ -98,7 +98,7 @@ function merchantOf({ merchant, mcc }: SimulatedPurchase) {
   return { acceptor_id: acceptor, descriptor: merchant, mcc, country: 'USA' }
 }
 
-function requestOf(purchase: SimulatedPurchase, token: string) {
+function buildRequest(purchase: SimulatedPurchase, token: string) {
   const { channel } = purchase
   return {
     event_type: 'card_authorization.approval_request',
@@ -107,7 +107,7 @@ function requestOf(purchase: SimulatedPurchase, token: string) {
     amount: Number(purchase.units),
     cardholder_currency: 'USD',
     card: { token: purchase.cardToken },
-    merchant: merchantOf(purchase),
+    merchant: buildMerchant(purchase),
     pos: {
       entry_mode: { pan: channel === null ? 'UNKNOWN' : entryModes[channel] },
       terminal: { partial_approval_capable: false, type: channel === 'atm' ? 'ATM' : 'UNKNOWN' },
@@ -115,13 +115,13 @@ function requestOf(purchase: SimulatedPurchase, token: string) {
   }
 }
 
-function clearingOf(purchase: SimulatedPurchase, token: string, approved: bigint) {
+function buildClearing(purchase: SimulatedPurchase, token: string, approved: bigint) {
   return {
     event_type: 'card_transaction.updated',
     token,
     card_token: purchase.cardToken,
     status: 'SETTLED',
-    merchant: merchantOf(purchase),
+    merchant: buildMerchant(purchase),
     events: [
       { token: `${token}-a`, type: 'AUTHORIZATION', amount: Number(approved), result: 'APPROVED' },
       {

@@ -14,7 +14,7 @@ export interface Chains {
    */
   of(name: string): Chain
   /** The chain that a name means here; the name itself where it means none. */
-  nameOf(name: string): string
+  resolveName(name: string): string
   /** Registers a callback for each chain that answers after the start. */
   onJoin(welcome: (chain: Chain) => void): void
 }
@@ -39,13 +39,13 @@ export function createChains(
     get absent() {
       return missing
     },
-    nameOf(given) {
+    resolveName(given) {
       const isHere = (name: string) => [...all.map((one) => one.name), ...missing].some((one) => one === name)
       const test = `${given}-sepolia`
       return isSandbox && !isHere(given) && isHere(test) ? test : given
     },
     of(given) {
-      const name = chains.nameOf(given)
+      const name = chains.resolveName(given)
       const chain = all.find((one) => one.name === name)
       if (chain !== undefined) return chain
       if (missing.some((one) => one === name))

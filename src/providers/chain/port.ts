@@ -13,7 +13,7 @@ export type Address = `0x${string}`
 
 export type Hex = `0x${string}`
 
-/** A module enabled on a Safe, as in contract section 6. */
+/** A module enabled on a Safe. */
 export interface WalletModule {
   readonly name: string
   readonly address: Address
@@ -282,20 +282,20 @@ export interface Chain {
   /** Builds the data that an owner other than the gateway signs. Depends only on its arguments. */
   operationOf(operation: ChainOperation): SignableOperation
   /** Reads a balance; 0 for a token that the chain does not have. */
-  balanceOf(token: Stablecoin, address: Address): Promise<bigint>
+  readBalance(token: Stablecoin, address: Address): Promise<bigint>
   /**
    * Broadcasts an operation, batched with concurrent ones. Simulated first; a rejection costs no gas.
    * @throws Failure `provider_unavailable` when the chain does not answer and this call broadcast nothing.
-   * @throws any other error when the broadcast is uncertain: call {@link executionOf} or submit again.
+   * @throws any other error when the broadcast is uncertain: call {@link awaitExecution} or submit again.
    */
   submit(operation: AuthorizedOperation): Promise<Submission>
   /** Computes the ERC-4337 hash of an operation. Depends only on its arguments. */
-  operationHashOf(operation: AuthorizedOperation): Hex
+  hashOperation(operation: AuthorizedOperation): Hex
   /**
    * Reads the execution under an operation's nonce; waits up to `waitMs` while it is pending. This is evidence, not
    * an outcome: `src/books/evidence` judges it.
    */
-  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
+  awaitExecution(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
   /**
    * Reads the state of an authorization's nonce; tokens spend a nonce when it is used and when its author cancels it.
    */
@@ -328,7 +328,7 @@ export interface Chain {
   /** Value of one whole token in an allowance, in millionths of a US dollar; a payment's value is rounded up. */
   readonly allowancePrices: Readonly<Record<Stablecoin, bigint>>
   /** Reads an agent's allowance on a wallet the gateway does not own; null if the wallet has no allowances. */
-  allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
+  readAllowance(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
   /**
    * Sandbox: mints tokens to addresses in as few transactions as possible, each marked with {@link MINT_MARK}.
    * @throws on a chain whose tokens the gateway cannot mint.

@@ -80,10 +80,10 @@ export function createOpenIdProvider(
           expectedNonce: nonce,
           idTokenExpected: true,
         })
-        return identityOf(tokens.claims())
+        return parseIdentity(tokens.claims())
       } catch (error) {
         if (error instanceof Failure) throw error
-        if (refuses(error)) throw refused(client, error)
+        if (refuses(error)) throw buildRefusal(client, error)
         throw unavailable(client, log, error)
       }
     },
@@ -128,7 +128,7 @@ async function discover(
       openid.enableNonRepudiationChecks,
       ...(isOpen ? [openid.allowInsecureRequests] : []),
     ],
-    [openid.customFetch]: reachedAt === undefined ? bounded : redirectTo(issuer, reachedAt),
+    [openid.customFetch]: reachedAt === undefined ? fetchBounded : redirectTo(issuer, reachedAt),
   })
   const { authorization_endpoint, token_endpoint, jwks_uri } = config.serverMetadata()
   for (const endpoint of [authorization_endpoint, token_endpoint, jwks_uri])
@@ -142,12 +142,12 @@ function redirectTo(issuer: string, origin: () => string): CustomFetch {
   return (url, options) => {
     const { pathname, search } = new URL(url)
     if (new URL(url).origin !== new URL(issuer).origin) throw new TypeError('the URL is not of the issuer')
-    return bounded(`${origin()}${pathname}${search}`, options)
+    return fetchBounded(`${origin()}${pathname}${search}`, options)
   }
 }
 
 /** Fetches with a limit on the answer's size. */
-const bounded: CustomFetch = async (url, options) => {
+const fetchBounded: CustomFetch = async (url, options) => {
   const { method, headers, body, signal } = options
   const answer = await callProvider({
     url,
@@ -170,16 +170,16 @@ function isLoopback(text: string): boolean {
   return protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
 }
 
-function identityOf(claims: IDToken | undefined): ProvidedIdentity {
+function parseIdentity(claims: IDToken | undefined): ProvidedIdentity {
   // OpenID Connect limits the subject to 255 ASCII characters.
   if (claims === undefined || !/^[\x20-\x7e]{1,255}$/.test(claims.sub))
     throw new Failure('unauthenticated', 'The identity provider did not return a valid subject.', {
       hint: 'Start the sign-in again.',
     })
-  return { issuer: claims.iss, subject: claims.sub, displayName: nameOf(claims.name) }
+  return { issuer: claims.iss, subject: claims.sub, displayName: parseName(claims.name) }
 }
 
-function nameOf(claim: unknown): string | null {
+function parseName(claim: unknown): string | null {
   if (typeof claim !== 'string') return null
   const name = [...claim.replace(/\p{Cc}/gu, ' ').trim()].slice(0, MAX_NAME_LENGTH).join('')
   return name === '' ? null : name
@@ -202,7 +202,7 @@ function refuses(error: unknown): boolean {
   return 'error' in error && (error.error === 'invalid_grant' || error.error === 'access_denied')
 }
 
-function refused({ name }: OpenIdClient, cause: unknown): Failure {
+function buildRefusal({ name }: OpenIdClient, cause: unknown): Failure {
   return new Failure(
     'unauthenticated',
     `The sign-in with ${name} is invalid.`,

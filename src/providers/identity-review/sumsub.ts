@@ -3,7 +3,7 @@
  * @see https://docs.sumsub.com/reference/authentication
  */
 import { z } from 'zod'
-import { alpha3Of } from '../../core/base/alpha-3.ts'
+import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
@@ -81,7 +81,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     }
   }
 
-  async function applicantOf(response: ProviderAnswer): Promise<z.output<typeof applicant>> {
+  async function parseApplicant(response: ProviderAnswer): Promise<z.output<typeof applicant>> {
     // The error omits the body, which may contain personal data.
     if (!response.ok) throw unavailable(`The identity reviewer answered ${response.status}.`)
     const parsed = applicant.safeParse(jsonOr(response.text))
@@ -100,20 +100,20 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         firstName,
         lastName,
         dob: dateOfBirth,
-        country: alpha3Of(application.applicant.country),
-        addresses: [addressOf(application.applicant)],
+        country: toAlpha3(application.applicant.country),
+        addresses: [buildAddress(application.applicant)],
       },
     })
     // The application was sent before, and the answer was lost.
     if (response.status === 409)
-      return applicantOf(
+      return parseApplicant(
         await request(
           signal,
           'GET',
           `/resources/applicants/-;externalUserId=${encodeURIComponent(application.id)}/one`,
         ),
       )
-    return applicantOf(response)
+    return parseApplicant(response)
   }
 
   /** Checks that each step of the level was submitted; levels without documents have none. */
@@ -151,13 +151,13 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
         // A review that is requested before its documents are there is rejected; the page requests it by itself.
         if (await hasEveryStep(created.id, signal)) await requestReview(created.id, signal)
       }
-      return { reference: created.id, review: reviewOf(created) }
+      return { reference: created.id, review: parseReview(created) }
     },
     verify: (delivery) => verifySumsubWebhook(delivery, options.webhookSecret),
     readNotice: readSumsubWebhook,
     async read(reference) {
-      return reviewOf(
-        await applicantOf(
+      return parseReview(
+        await parseApplicant(
           await request(AbortSignal.timeout(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
         ),
       )
@@ -166,10 +166,10 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
 }
 
 /** @see https://docs.sumsub.com/reference/create-applicant */
-function addressOf({ address, residence, country }: Application['applicant']) {
+function buildAddress({ address, residence, country }: Application['applicant']) {
   const { street = address, city, state, postalCode } = residence
   return {
-    country: alpha3Of(country),
+    country: toAlpha3(country),
     street,
     ...(city === undefined ? {} : { town: city }),
     ...(state === undefined ? {} : { state }),
@@ -181,12 +181,12 @@ function addressOf({ address, residence, country }: Application['applicant']) {
  * Maps a review: GREEN is an approval; RED is a rejection, permanent or until the person tries again. Anything
  * incomplete is pending.
  */
-function reviewOf(found: z.output<typeof applicant>): Review {
+function parseReview(found: z.output<typeof applicant>): Review {
   const subject = { reference: found.id, applicationId: found.externalUserId ?? null }
-  return { ...verdictOf(found), subject }
+  return { ...parseVerdict(found), subject }
 }
 
-function verdictOf({ review }: z.output<typeof applicant>): Review {
+function parseVerdict({ review }: z.output<typeof applicant>): Review {
   const { reviewAnswer, reviewRejectType, rejectLabels = [] } = review?.reviewResult ?? {}
   if (review?.reviewStatus !== 'completed') return { status: 'pending', labels: rejectLabels }
   if (reviewAnswer === 'GREEN') return { status: 'approved', labels: [] }

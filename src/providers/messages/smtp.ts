@@ -15,7 +15,7 @@ export interface SmtpOptions {
 }
 
 export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOptions): Messages {
-  const server = serverOf(url)
+  const server = parseServer(url)
   return {
     channels: ['email'],
     send: async ({ destination, subject, text, at }) => {
@@ -42,7 +42,7 @@ export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOpt
         } as const
         await Promise.race([transport.sendMail(mail), deadline.passed])
       } catch (error) {
-        throw messageNotSent(log, 'mail server', reasonOf(error))
+        throw messageNotSent(log, 'mail server', describeError(error))
       } finally {
         deadline.clear()
         transport.close()
@@ -52,7 +52,7 @@ export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOpt
 }
 
 /** Splits the URL here, because a decoded password may contain any character. */
-function serverOf(url: string) {
+function parseServer(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const isTls = protocol === 'smtps:'
   return {
@@ -75,7 +75,7 @@ function deadlineIn(timeoutMs: number) {
 }
 
 /** Describes an error by its codes only, because the server's message may contain the address. */
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
   const status = 'responseCode' in error && typeof error.responseCode === 'number' ? error.responseCode : ''

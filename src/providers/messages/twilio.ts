@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { callProvider, retryAfterOf } from '../http-client.ts'
+import { callProvider, parseRetryAfter } from '../http-client.ts'
 import { messageNotSent } from './not-sent.ts'
 import type { Messages } from './port.ts'
 
@@ -47,7 +47,7 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
             log,
             'twilio',
             `${response.status} ${refused.safeParse(answer).data?.code ?? ''}`.trim(),
-            retryAfterOf(response),
+            parseRetryAfter(response),
           )
         const { status } = created.parse(answer)
         if (failedStates.has(status)) throw messageNotSent(log, 'twilio', status)

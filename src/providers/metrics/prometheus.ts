@@ -74,13 +74,13 @@ export function createPrometheusMetrics({ version }: { version: string }): Metri
     rateLimited: (rateClass) => limited.inc({ class: rateClass }),
     expose: async (gauges) => ({
       contentType: registry.contentType,
-      text: `${await registry.metrics()}\n${await textOf(gauges)}`,
+      text: `${await registry.metrics()}\n${await renderGauges(gauges)}`,
     }),
   }
 }
 
 /** Renders gauges as just read: a value that could not be read is omitted, instead of repeating an old one. */
-function textOf(gauges: readonly Read[]): Promise<string> {
+function renderGauges(gauges: readonly Read[]): Promise<string> {
   const registry = new Registry()
   const known = new Map<string, Gauge>()
   for (const { name, help, labels, value } of gauges) {

@@ -62,7 +62,7 @@ export function createChainlinkPegs({
   }
   return {
     setPrice: null,
-    lost: async (now) => {
+    findLost: async (now) => {
       if (known !== undefined && Math.abs(now.getTime() - known.readAt.getTime()) < FRESH_MS)
         return known.lost
       reading ??= read(now).finally(() => {

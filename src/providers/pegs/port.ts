@@ -9,7 +9,7 @@ export interface Pegs {
    * Reads which stablecoins have lost their peg: their price is below 0.98 of their currency.
    * @throws Failure `rates_unavailable` when a configured price cannot be read or is too old.
    */
-  lost(now: Date): Promise<ReadonlySet<Stablecoin>>
+  findLost(now: Date): Promise<ReadonlySet<Stablecoin>>
   /** Sandbox only: sets a price in millionths of the token's currency. Null for other adapters. */
   readonly setPrice: ((token: Stablecoin, micros: bigint, at: Date) => Promise<void>) | null
 }

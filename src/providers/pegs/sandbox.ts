@@ -43,7 +43,7 @@ export function createSandboxPegs(database: Pick<Database, 'kysely'>): Pegs {
   }
   read(0).catch(() => undefined)
   return {
-    lost: async (now) => {
+    findLost: async (now) => {
       const readAt = now.getTime()
       if (known === undefined) return read(readAt)
       if (Math.abs(readAt - known.readAt) >= FRESH_MS) read(readAt).catch(() => undefined)

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { Failure } from '../../core/failures/failure.ts'
-import { callProvider, retryAfterOf } from '../http-client.ts'
+import { callProvider, parseRetryAfter } from '../http-client.ts'
 import type { RailControls } from './port.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
@@ -46,7 +46,7 @@ async function readRails(url: string, timeoutMs: number): Promise<Rails> {
   try {
     const response = await callProvider({ url, headers: { accept: 'application/json' }, timeoutMs })
     if (response.ok) return document.parse(JSON.parse(response.text)).rails
-    const retryAfter = retryAfterOf(response)
+    const retryAfter = parseRetryAfter(response)
     throw controlsUnavailable(`the control plane answered ${response.status}`, { retryAfter })
   } catch (cause) {
     if (cause instanceof Failure) throw cause

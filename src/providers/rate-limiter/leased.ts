@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimiter } from './port.ts'
-import { verdictOf, type Window } from './verdict.ts'
+import { toVerdict, type Window } from './verdict.ts'
 
 /** A window after a request. @property taken counts that were taken: the asked ones, or 1. */
 export interface TakenWindow extends Window {
@@ -104,7 +104,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     timer = clients.size === 0 ? undefined : sweepLater()
   }
   const sweepLater = () => setTimeout(() => void sweep(), PERIOD_MS).unref()
-  const clientOf = (key: string): Client => {
+  const findClient = (key: string): Client => {
     const now = performance.now()
     const known = clients.get(key)
     const client = known ?? { since: now, seen: 0, before: 0, moving: null, lease: null, fullUntil: 0 }
@@ -120,7 +120,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
   }
   const takeLease = async (key: string, limit: RateLimit, now: Date, client: Client): Promise<Window> => {
     await end(key, client)
-    const asked = sizeOf(client, limit, now)
+    const asked = chooseLeaseSize(client, limit, now)
     const { taken, ...window } = await store.take(key, limit, now, asked)
     if (taken < asked && window.count > 1) client.fullUntil = window.openedMs + limit.seconds * 1000
     client.lease = { limit, window, until: performance.now() + PERIOD_MS, left: taken - 1 }
@@ -128,24 +128,24 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     return { ...window, count: window.count - taken + 1 }
   }
   const take: RateLimiter['take'] = async (key, limit, now) => {
-    const client = clientOf(key)
+    const client = findClient(key)
     let hasWaited = false
     for (;;) {
       if (client.lease !== null && isUsable(client.lease, limit, now)) {
         client.lease.left -= 1
         const { window, left } = client.lease
-        return verdictOf({ ...window, count: window.count - left }, limit, now)
+        return toVerdict({ ...window, count: window.count - left }, limit, now)
       }
       if (client.moving === null) break
       hasWaited = true
       await client.moving
     }
     // One that has waited takes a single count: the lease of one would compete with the counts of the others.
-    const isBusy = !hasWaited && sizeOf(client, limit, now) > 1
+    const isBusy = !hasWaited && chooseLeaseSize(client, limit, now) > 1
     const window = isBusy
       ? await moving(client, () => takeLease(key, limit, now, client))
       : await store.take(key, limit, now, 1)
-    return verdictOf(window, limit, now)
+    return toVerdict(window, limit, now)
   }
   return {
     take,
@@ -160,7 +160,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
   }
 }
 
-function sizeOf({ seen, before, fullUntil }: Client, limit: RateLimit, now: Date): number {
+function chooseLeaseSize({ seen, before, fullUntil }: Client, limit: RateLimit, now: Date): number {
   const busy = Math.max(seen, before)
   if (busy < BUSY || limit.seconds > LONGEST_WINDOW_SECONDS || now.getTime() < fullUntil) return 1
   return Math.max(1, Math.min(busy, LARGEST, Math.floor(limit.count / SHARE)))

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimiter } from './port.ts'
-import { verdictOf, type Window } from './verdict.ts'
+import { toVerdict, type Window } from './verdict.ts'
 
 /** The rate limiter port in memory. @param capacity maximum number of windows. */
 export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
@@ -12,7 +12,7 @@ export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
   const take = (key: string, limit: RateLimit, now: Date) => {
     const window = after(windows.get(key), limit, now.getTime())
     windows.set(key, window)
-    return verdictOf(window, limit, now)
+    return toVerdict(window, limit, now)
   }
   return {
     take: async (key, limit, now) => take(key, limit, now),

@@ -11,7 +11,7 @@ export interface Window {
 }
 
 /** Derives the verdict on a request from its window, which already counts the request. */
-export function verdictOf({ openedMs, count }: Window, limit: RateLimit, now: Date): RateVerdict {
+export function toVerdict({ openedMs, count }: Window, limit: RateLimit, now: Date): RateVerdict {
   const leftMs = openedMs + limit.seconds * 1000 - now.getTime()
   return {
     allowed: count <= limit.count,

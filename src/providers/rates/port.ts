@@ -18,7 +18,7 @@ export interface Rates {
    * Reads which stablecoins have lost their peg; absent: none is watched.
    * @throws Failure `rates_unavailable` when a watched price cannot be read.
    */
-  lost?(now: Date): Promise<ReadonlySet<Stablecoin>>
+  findLost?(now: Date): Promise<ReadonlySet<Stablecoin>>
   /** Sandbox only: sets the price of a stablecoin in millionths of its currency. Absent otherwise. */
   readonly setPrice?: NonNullable<Pegs['setPrice']>
 }
@@ -35,7 +35,7 @@ export interface KeptRates {
  */
 export async function valueInUsd(rates: Rates, money: Money, now: Date): Promise<UsdValue> {
   const isStablecoin = stablecoins.some((token) => token === money.asset)
-  const lost = isStablecoin ? await rates.lost?.(now) : undefined
+  const lost = isStablecoin ? await rates.findLost?.(now) : undefined
   const table = dollarAssets.has(money.asset) ? dollars(now) : await rates.latest(now)
   return usdMicrosAt({ ...table, lost }, money)
 }
@@ -46,12 +46,12 @@ export function withPegs(rates: Rates, pegs: Pegs | null): Rates {
   return {
     ...(pegs.setPrice === null ? {} : { setPrice: pegs.setPrice }),
     latest: async (now) => ({ ...(await rates.latest(now)), lost: await lostOrAll(pegs, now) }),
-    lost: (now) => pegs.lost(now),
+    findLost: (now) => pegs.findLost(now),
   }
 }
 
-async function lostOrAll(pegs: Pick<Pegs, 'lost'>, now: Date): Promise<ReadonlySet<Stablecoin>> {
-  return pegs.lost(now).catch((error: unknown) => {
+async function lostOrAll(pegs: Pick<Pegs, 'findLost'>, now: Date): Promise<ReadonlySet<Stablecoin>> {
+  return pegs.findLost(now).catch((error: unknown) => {
     if (error instanceof Failure && error.code === 'rates_unavailable') return new Set(stablecoins)
     throw error
   })
@@ -63,8 +63,8 @@ export async function latestOrDollars(rates: Rates, now: Date): Promise<RateTabl
     return await rates.latest(now)
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'rates_unavailable') throw error
-    const { lost } = rates
-    return { ...dollars(now), lost: lost === undefined ? undefined : await lostOrAll({ lost }, now) }
+    const { findLost } = rates
+    return { ...dollars(now), lost: findLost === undefined ? undefined : await lostOrAll({ findLost }, now) }
   }
 }
 

@@ -65,7 +65,7 @@ export function createSandboxRates(): Rates {
   return {
     latest: async (now) => {
       const asOf = newestPublication(now)
-      if (asOf.getTime() !== table.asOf.getTime()) table = tableOf(asOf)
+      if (asOf.getTime() !== table.asOf.getTime()) table = generateTable(asOf)
       return table
     },
   }
@@ -82,12 +82,12 @@ function newestPublication(now: Date): Date {
   return new Date((day - daysSinceWork) * DAY_MS)
 }
 
-function tableOf(asOf: Date): RateTable {
+function generateTable(asOf: Date): RateTable {
   const day = Math.round(asOf.getTime() / DAY_MS)
   if (day === FIRST_DAY) return snapshot
   const perEuro = Object.entries(published).map(
     ([code, rate]) =>
-      [code, code === 'EUR' ? rate : moved(rate, drift(code, day) - drift(code, FIRST_DAY))] as const,
+      [code, code === 'EUR' ? rate : shiftRate(rate, drift(code, day) - drift(code, FIRST_DAY))] as const,
   )
   return {
     source: `Generated for the sandbox from the ECB euro reference rates of 2024-06-28, for ${asOf.toISOString().slice(0, 10)}`,
@@ -119,7 +119,7 @@ function turningPoint(code: string, days: number, turn: number, height: number):
 }
 
 /** Moves a rate by parts per million, rounded to the digits it has. */
-function moved(rate: string, partsPerMillion: bigint): string {
+function shiftRate(rate: string, partsPerMillion: bigint): string {
   const [whole = '', fraction = ''] = rate.split('.')
   const units = (BigInt(whole + fraction) * (1_000_000n + partsPerMillion) + 500_000n) / 1_000_000n
   const digits = units.toString().padStart(fraction.length + 1, '0')

@@ -45,7 +45,7 @@ export function createSanctionsFile({ path, log }: { readonly path: string; read
   return {
     latest: async () => {
       try {
-        const version = await versionOf(path)
+        const version = await readVersion(path)
         if (known?.version !== version) known = { version, list: load(version) }
         return await known.list
       } catch (cause) {
@@ -64,7 +64,7 @@ export function createSanctionsFile({ path, log }: { readonly path: string; read
 }
 
 /** Identifies the state of a file, even after a replacement or two writes within a second. */
-async function versionOf(path: string): Promise<string> {
+async function readVersion(path: string): Promise<string> {
   const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
   return [ino, size, mtimeNs, ctimeNs].join('-')
 }

@@ -9,7 +9,7 @@ import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { rootCause } from '../../core/failures/root-cause.ts'
 import type { Address } from '../chain/port.ts'
-import { callProvider, retryAfterOf } from '../http-client.ts'
+import { callProvider, parseRetryAfter } from '../http-client.ts'
 import type { AddressScreening } from './port.ts'
 
 const answer = z.object({ identifications: z.array(z.object({ category: z.string() })) })
@@ -44,7 +44,7 @@ async function requestScreening(
       timeoutMs,
     })
     if (response.status === 200) return answer.parse(JSON.parse(response.text))
-    throw unavailable(`answered ${response.status}`, { retryAfter: retryAfterOf(response) })
+    throw unavailable(`answered ${response.status}`, { retryAfter: parseRetryAfter(response) })
   } catch (cause) {
     const failure =
       cause instanceof Failure

@@ -1,12 +1,12 @@
 /** Combines screenings: all are queried at once, and if one fails, the whole screening fails. */
 import type { AddressScreening, Screening } from './port.ts'
 
-/** The screening port over several adapters. @param worstOf combines their results. */
+/** The screening port over several adapters. @param findWorst combines their results. */
 export function joinScreening(
   screenings: readonly AddressScreening[],
-  worstOf: (answers: readonly Screening[]) => Screening,
+  findWorst: (answers: readonly Screening[]) => Screening,
 ): AddressScreening {
   return {
-    screen: async (address) => worstOf(await Promise.all(screenings.map((one) => one.screen(address)))),
+    screen: async (address) => findWorst(await Promise.all(screenings.map((one) => one.screen(address)))),
   }
 }

@@ -27,7 +27,7 @@ export function createAcross({ url, apiKey }: { url: string; apiKey: string | nu
         return { status: 'none', reason: 'unsupported_route' }
       const headers = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }
       const answer = await requestQuote(
-        { url: `${url}/swap/approval?${queryOf(request)}`, headers, signal },
+        { url: `${url}/swap/approval?${buildQuery(request)}`, headers, signal },
         quote,
       )
       if ('status' in answer) return answer
@@ -57,7 +57,7 @@ export function createAcross({ url, apiKey }: { url: string; apiKey: string | nu
   }
 }
 
-function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
   return new URLSearchParams({
     tradeType: 'exactInput',
     originChainId: String(from.chainId),

@@ -56,10 +56,10 @@ async function sendOnce({ url, headers = {}, body, signal }: Question) {
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal,
   })
-  return { status: response.status, body: parsedOr(response.text) }
+  return { status: response.status, body: parseJsonText(response.text) }
 }
 
-function parsedOr(text: string): unknown {
+function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -24,7 +24,7 @@ export function guardAggregator(
   const { tool } = aggregator
   let failed = 0
   let restsUntil = 0
-  const judged = async (request: SwapRequest, signal: AbortSignal): Promise<SwapAnswer> => {
+  const quoteGuarded = async (request: SwapRequest, signal: AbortSignal): Promise<SwapAnswer> => {
     try {
       const answer = await aggregator.quote(request, signal)
       if (failed >= failures) log.info({ tool }, 'an aggregator has recovered')
@@ -41,12 +41,12 @@ export function guardAggregator(
   return {
     tool,
     quote: (request, signal) => {
-      if (failed < failures) return judged(request, signal)
+      if (failed < failures) return quoteGuarded(request, signal)
       const now = clock().getTime()
       if (now >= restsUntil) {
         restsUntil = now + restMs
         // The breaker has recorded the failure; no caller waits for the probe.
-        judged(request, AbortSignal.timeout(probeMs)).catch(() => {})
+        quoteGuarded(request, AbortSignal.timeout(probeMs)).catch(() => {})
       }
       return Promise.reject(new Error('circuit_open'))
     },

@@ -33,7 +33,7 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
         return { status: 'none', reason: 'unsupported_route' }
       const headers = apiKey === null ? {} : { 'x-lifi-api-key': apiKey }
       const answer = await requestQuote(
-        { url: `${url}/v1/quote?${queryOf(request)}`, headers, signal },
+        { url: `${url}/v1/quote?${buildQuery(request)}`, headers, signal },
         quote,
       )
       if ('status' in answer) return answer
@@ -60,7 +60,7 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
   }
 }
 
-function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
   return new URLSearchParams({
     fromChain: String(from.chainId),
     toChain: String(to.chainId),

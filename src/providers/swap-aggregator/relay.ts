@@ -47,9 +47,9 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
           amountOutMin: minimumAmount ?? (amount * BigInt(10_000 - slippageBps)) / 10_000n,
           outUsdMicros: amountUsd ?? null,
           // Relay deducts its fees from the output.
-          fees: [...named('relayer', fees.relayer), ...named('app', fees.app)],
-          gasUsdMicros: microsOf(fees.gas),
-          priceImpactBps: impactOf(details.totalImpact?.percent),
+          fees: [...listFee('relayer', fees.relayer), ...listFee('app', fees.app)],
+          gasUsdMicros: parseMicros(fees.gas),
+          priceImpactBps: toImpactBps(details.totalImpact?.percent),
           durationSec: Math.round(details.timeEstimate ?? 0),
         },
       }
@@ -57,17 +57,17 @@ export function createRelay({ url, apiKey }: { url: string; apiKey: string | nul
   }
 }
 
-function named(name: string, found: z.output<typeof fee> | undefined): SwapFee[] {
+function listFee(name: string, found: z.output<typeof fee> | undefined): SwapFee[] {
   if (found === undefined) return []
   const { amountFormatted: amount, currency } = found
-  return [{ name, amount, token: currency.symbol, usdMicros: microsOf(found), included: true }]
+  return [{ name, amount, token: currency.symbol, usdMicros: parseMicros(found), included: true }]
 }
 
 /** Negative costs count as zero. */
-function microsOf(found: z.output<typeof fee> | undefined): bigint {
+function parseMicros(found: z.output<typeof fee> | undefined): bigint {
   return dollars.safeParse(found?.amountUsd).data ?? 0n
 }
 
-function impactOf(percent: string | undefined): number | null {
+function toImpactBps(percent: string | undefined): number | null {
   return percent === undefined ? null : Math.max(0, Math.round(-Number(percent) * 100))
 }

@@ -75,7 +75,7 @@ export function createSandboxAggregators(): readonly SwapAggregator[] {
     quote: async (request) => {
       if ([request.from.chain, request.to.chain].some((chain) => model.without.includes(chain)))
         return { status: 'none', reason: 'unsupported_route' }
-      const offer = offerOf(model, request)
+      const offer = buildOffer(model, request)
       return offer.amountOut > 0n ? { status: 'offered', offer } : { status: 'none', reason: 'no_route' }
     },
   }))
@@ -83,7 +83,7 @@ export function createSandboxAggregators(): readonly SwapAggregator[] {
 
 const SHARE = 10_000n
 
-function offerOf(model: FeeModel, { from, to, amountIn, slippageBps }: SwapRequest): SwapOffer {
+function buildOffer(model: FeeModel, { from, to, amountIn, slippageBps }: SwapRequest): SwapOffer {
   const inMicros = worthInMicros(amountIn, from.decimals, from.usdMicros)
   const shareMicros = (inMicros * model.shareBps + SHARE - 1n) / SHARE
   const feeMicros = model.fixedUsdMicros + shareMicros

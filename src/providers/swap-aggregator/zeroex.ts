@@ -1,7 +1,7 @@
 /** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
 import { decimalOfUnits } from '../../core/money/money.ts'
-import { type SwapToken, swapTokenOf, worthInMicros } from '../../core/money/swap-tokens.ts'
+import { findSwapToken, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from './port.ts'
 
@@ -34,7 +34,7 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
       if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
         return { status: 'none', reason: 'unsupported_route' }
       const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
-      const question = { url: `${url}/cross-chain/quotes?${queryOf(request)}`, headers, signal }
+      const question = { url: `${url}/cross-chain/quotes?${buildQuery(request)}`, headers, signal }
       const answer = await requestQuote(question, quotes)
       if ('status' in answer) return answer
       const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
@@ -47,10 +47,10 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
           amountOutMin: best.minBuyAmount,
           outUsdMicros: null,
           fees: [
-            ...shown('0x', best.fees.zeroExFee, { from, to, included: true }),
-            ...shown('integrator', best.fees.integratorFee, { from, to, included: true }),
+            ...listFee('0x', best.fees.zeroExFee, { from, to, included: true }),
+            ...listFee('integrator', best.fees.integratorFee, { from, to, included: true }),
             // Paid on top, with the transaction's value.
-            ...shown('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
+            ...listFee('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
           ],
           gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
           priceImpactBps: null,
@@ -61,13 +61,13 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
   }
 }
 
-function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
-  const addressOf = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
+function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+  const toAddress = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
   return new URLSearchParams({
     originChain: String(from.chainId),
     destinationChain: String(to.chainId),
-    sellToken: addressOf(from),
-    buyToken: addressOf(to),
+    sellToken: toAddress(from),
+    buyToken: toAddress(to),
     sellAmount: amountIn.toString(),
     originAddress: sender ?? '',
     slippageBps: String(slippageBps),
@@ -78,12 +78,12 @@ function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLS
 
 /** Value of an amount of native coin. */
 function coinWorth({ chain }: SwapToken, wei: bigint): bigint {
-  const coin = swapTokenOf(chain, chain === 'polygon' ? 'POL' : 'ETH')
+  const coin = findSwapToken(chain, chain === 'polygon' ? 'POL' : 'ETH')
   return coin === undefined ? 0n : worthInMicros(wei, coin.decimals, coin.usdMicros)
 }
 
 /** Formats a fee in one of the two tokens or in native coin; fees in other tokens have no known amount. */
-function shown(
+function listFee(
   name: string,
   found: z.output<typeof fee>,
   { from, to, included }: { from: SwapToken; to: SwapToken; included: boolean },
@@ -91,7 +91,7 @@ function shown(
   if (found === undefined || found === null || found.amount === 0n) return []
   const address = found.token.toLowerCase()
   const isCoin = address === COIN || address === ZERO
-  const coin = isCoin ? swapTokenOf(from.chain, from.chain === 'polygon' ? 'POL' : 'ETH') : undefined
+  const coin = isCoin ? findSwapToken(from.chain, from.chain === 'polygon' ? 'POL' : 'ETH') : undefined
   const token = coin ?? [from, to].find((each) => each.address?.toLowerCase() === address)
   if (token === undefined) throw new Error('bad_answer')
   const usdMicros = worthInMicros(found.amount, token.decimals, token.usdMicros)

@@ -40,7 +40,7 @@ export function createTracing({ version }: { version: string }): Tracing {
   return {
     async request(request, work, answered) {
       const { method, scheme, requestId } = request
-      const caller = callerOf(request)
+      const caller = parseCaller(request)
       const attributes = {
         'http.request.method': method,
         'url.scheme': scheme,
@@ -76,7 +76,7 @@ export function createTracing({ version }: { version: string }): Tracing {
 }
 
 /** Reads the caller's trace context, so that both sides share one trace. A malformed context starts a new trace. */
-function callerOf({ traceparent, tracestate }: TracedRequest): Context {
+function parseCaller({ traceparent, tracestate }: TracedRequest): Context {
   const found =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(
       traceparent ?? '',

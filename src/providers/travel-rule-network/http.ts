@@ -70,16 +70,16 @@ export function createHttpTravelRule({
           ivms101: payload,
         }),
       })
-      return { reference: answered.reference, ...answerOf(answered) }
+      return { reference: answered.reference, ...toAnswer(answered) }
     },
     read: async (reference) => {
       const answered = await request(`/transfers/${encodeURIComponent(reference)}`)
-      return { reference: answered.reference, ...answerOf(answered) }
+      return { reference: answered.reference, ...toAnswer(answered) }
     },
   }
 }
 
-function answerOf({ status, reason = null }: z.output<typeof answer>): TravelRuleAnswer {
+function toAnswer({ status, reason = null }: z.output<typeof answer>): TravelRuleAnswer {
   return { status, reason }
 }
 

@@ -74,7 +74,7 @@ function wrongNumbers(
 }
 
 /** The account number of a valid request. @throws Error for an invalid one: a bug. */
-export function accountNumberOf(currency: PayoutCurrency, account: AccountRequest): BankAccountNumber {
+export function toAccountNumber(currency: PayoutCurrency, account: AccountRequest): BankAccountNumber {
   const { routingNumber, accountNumber, type = 'checking', iban, bic = null, sortCode } = account
   if (currency === 'EUR' && iban !== undefined) return { scheme: 'iban', iban, bic }
   if (currency === 'GBP' && sortCode !== undefined && accountNumber !== undefined)

@@ -114,8 +114,8 @@ export async function admitPayout(
     aml: {
       ...reviewed,
       subject,
-      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
-      refusal: (screening, recorded) => blockedBy(screening, { recipientId: id, money, recorded }),
+      windows: waiveWindows(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => buildBlockedFailure(screening, { recipientId: id, money, recorded }),
     },
   }
 }
@@ -139,11 +139,11 @@ function isJudged(windows: readonly OutflowWindow[], rule: OutflowWindow['rule']
 }
 
 /** Windows whose objection an administrator has released still count the payout. */
-function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+function waiveWindows(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
   return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
 }
 
-function blockedBy(
+function buildBlockedFailure(
   screening: Screening,
   {
     recipientId,

@@ -17,10 +17,10 @@ import { creditDeposit, findDepositReview, holdDeposit } from './deposit-reviews
 import {
   creditedTokens,
   parseEventAmount,
-  reportedOf,
   requireCustomer,
   requireSame,
   requireUnstopped,
+  toReported,
   withAlarm,
 } from './judge-event.ts'
 import { reverseDeposit } from './reverse-deposit.ts'
@@ -143,7 +143,7 @@ async function applyDeposit(
       domain: 'banking',
       objectId: id,
       reason: 'another_account',
-      reported: reportedOf(event),
+      reported: toReported(event),
     } as const
     await raiseAlarm({ database: connection, log }, { ...alarm, at })
     return null

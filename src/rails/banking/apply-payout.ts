@@ -120,7 +120,7 @@ async function giveBack(
     postings: [{ source: external(place), destination: available(accountId, place), money }],
   })
   if (place === BANK || !isStablecoin(money.asset)) return
-  const to = await walletOf(database, accountId)
+  const to = await readWalletAddress(database, accountId)
   await oweMint(database, accountId, { token: money.asset, to, units: money.units })
 }
 
@@ -137,7 +137,7 @@ async function requireKnownFunding(database: Connection, decisionId: string): Pr
 }
 
 /** Address of an account's wallet. */
-export async function walletOf(database: Connection, accountId: string): Promise<Address> {
+export async function readWalletAddress(database: Connection, accountId: string): Promise<Address> {
   const { address } = await database.kysely
     .selectFrom('wallet')
     .select('address')

@@ -14,7 +14,7 @@ export function convertDeposit(
 ): Money {
   if (destination === null || destination.token === money.asset) return money
   const asset = destination.token
-  const { from, to } = pairOf(table, money.asset, asset)
+  const { from, to } = findPair(table, money.asset, asset)
   const rate = crossRateDown(from, to, 0)
   return {
     asset,
@@ -23,7 +23,7 @@ export function convertDeposit(
 }
 
 /** @throws Failure `rates_unavailable`. */
-function pairOf(table: RateTable, source: Asset, target: Asset): { from: Currency; to: Currency } {
+function findPair(table: RateTable, source: Asset, target: Asset): { from: Currency; to: Currency } {
   const [from, to] = [currencyOf(table, source), currencyOf(table, target)]
   if (from === undefined || to === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${source} to ${target}.`, {

@@ -115,7 +115,7 @@ export async function listDepositReviews(
     id: row.id,
     accountId: row.account_id,
     depositId: row.deposit_id,
-    money: { asset: assetOf(row.asset), units: row.units },
+    money: { asset: parseAsset(row.asset), units: row.units },
     sender: unseal(settings.dataKey, { purpose: PURPOSE, owner: row.id }, row.sealed),
     lists: row.lists,
     status: row.status,
@@ -192,7 +192,7 @@ export async function decideDepositReview(
   if (status === 'blocked') return true
   const account = await findVirtualAccount(database, { id: named.virtual_account_id })
   if (account === undefined) throw new Error('the virtual account of a deposit cannot be read')
-  const said = { asset: assetOf(review.asset), units: review.units }
+  const said = { asset: parseAsset(review.asset), units: review.units }
   const mint = await creditDeposit(database, account, {
     id: named.deposit_id,
     money: convertDeposit(said, account, table),
@@ -225,7 +225,7 @@ export async function creditDeposit(
   return destination === null ? null : { token: destination.token, to: destination.address, units }
 }
 
-function assetOf(text: string): Asset {
+function parseAsset(text: string): Asset {
   const known = Object.keys(assetDecimals).find((asset): asset is Asset => asset === text)
   if (known === undefined) throw new Error(`a deposit is stored in the unknown asset ${text}`)
   return known

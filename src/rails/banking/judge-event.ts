@@ -75,7 +75,7 @@ export async function requireUnstopped(connection: Connection, objectId: string)
 }
 
 /** Facts of an event that an alarm keeps. The sender is left out, because it is a person's name. */
-export function reportedOf({ sender: _sender, ...event }: BankingEvent): Json {
+export function toReported({ sender: _sender, ...event }: BankingEvent): Json {
   return toJson(event)
 }
 
@@ -92,9 +92,9 @@ export async function withAlarm<Result>(
     if (typeof reason === 'string') {
       const alarm = {
         domain: 'banking',
-        objectId: await alarmObjectOf(database, event),
+        objectId: await findAlarmObject(database, event),
         reason,
-        reported: reportedOf(event),
+        reported: toReported(event),
         at,
       } as const
       await raiseAlarm({ database, log }, alarm)
@@ -104,7 +104,7 @@ export async function withAlarm<Result>(
 }
 
 /** An alarm stops a payout under our id, because the provider's may be false. */
-async function alarmObjectOf(
+async function findAlarmObject(
   database: Connection,
   { kind, objectId, reference }: BankingEvent,
 ): Promise<string> {

@@ -22,8 +22,8 @@ import {
   insertVirtualAccount,
   instructionsView,
   lockOrders,
+  readVirtualAccounts,
   type VirtualAccount,
-  virtualAccountsOf,
 } from './store.ts'
 
 export const virtualAccountView = z.strictObject({
@@ -107,7 +107,7 @@ export async function orderVirtualAccount(
   // In this order: an account opened between the two reads was an open order at the first, or is found by the second.
   const open = await findOpenAccountOrder(database, owned)
   if (open !== undefined) return { kind: 'ordered', order: open }
-  const existing = await virtualAccountsOf(database, owned)
+  const existing = await readVirtualAccounts(database, owned)
   const live = existing.filter(({ status }) => status !== 'deactivated')
   const [first] = live
   if (first !== undefined && live.length >= settings.accountsPerCurrency)

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { type BankCurrency, bankCurrencies } from '../../providers/banking/port.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
-import { type Destination, destinationOf } from './store.ts'
+import { type Destination, parseDestination } from './store.ts'
 
 /** An order. @property id id of the future virtual account, and idempotency key at the provider. */
 export interface AccountOrder {
@@ -42,7 +42,7 @@ export async function findOpenAccountOrder(
     .where('currency', '=', currency)
     .where('status', '=', 'open')
     .executeTakeFirst()
-  return open === undefined ? undefined : orderOf(open)
+  return open === undefined ? undefined : parseOrder(open)
 }
 
 export async function insertAccountOrder(database: Connection, order: AccountOrder): Promise<void> {
@@ -78,7 +78,7 @@ export async function claimAccountOrders(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
 ): Promise<AccountOrder[]> {
-  return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
+  return (await database.call<Row>(claim, [before, at, limit])).map(parseOrder)
 }
 
 export async function endAccountOrder(
@@ -97,14 +97,14 @@ export async function forgetAccountOrder(database: Connection, id: string): Prom
     .execute()
 }
 
-function orderOf(row: Row): AccountOrder {
+function parseOrder(row: Row): AccountOrder {
   return {
     id: row.id,
     accountId: row.account_id,
     currency: z.enum(bankCurrencies).parse(row.currency),
     ordinal: row.ordinal,
     holderName: row.holder_name,
-    destination: destinationOf(row),
+    destination: parseDestination(row),
     createdAt: row.created_at,
   }
 }

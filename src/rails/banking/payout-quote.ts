@@ -5,7 +5,7 @@ import { moneyOf } from '../../core/money/money.ts'
 import type { BankingProvider, PayoutQuote } from '../../providers/banking/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { requireArrival } from './admit-payout.ts'
-import { assetOf } from './payout.ts'
+import { parseAsset } from './payout.ts'
 import type { PayoutAmount } from './payout-request.ts'
 import type { Recipient } from './recipients.ts'
 
@@ -103,7 +103,7 @@ async function requireQuote(
   if (quote.expires_at <= now)
     throw unusable('quote_expired', `The quote expired at ${quote.expires_at.toISOString()}.`)
   return {
-    money: { asset: assetOf(quote.asset), units: quote.units },
+    money: { asset: parseAsset(quote.asset), units: quote.units },
     fee: quote.fee_units,
     rate: quote.rate,
     recipientUnits: quote.recipient_units,

@@ -168,7 +168,7 @@ export async function findPayout(keeping: Keeping, name: PayoutName): Promise<Pa
     if (name.keyId !== null) query = query.where('key_id', '=', name.keyId)
   }
   const row = await query.executeTakeFirst()
-  return row === undefined ? undefined : payoutOf(keeping, row)
+  return row === undefined ? undefined : parsePayout(keeping, row)
 }
 
 /** Finds a payout of any account. */
@@ -178,7 +178,7 @@ export async function findAnyPayout(keeping: Keeping, { id }: { id: string }): P
     .selectAll()
     .where('id', '=', id)
     .executeTakeFirst()
-  return row === undefined ? undefined : payoutOf(keeping, row)
+  return row === undefined ? undefined : parsePayout(keeping, row)
 }
 
 /** Locks a payout by our id or the provider's. */
@@ -193,7 +193,7 @@ export async function lockPayout(
   )
     .forUpdate()
     .executeTakeFirst()
-  return row === undefined ? undefined : payoutOf(keeping, row)
+  return row === undefined ? undefined : parsePayout(keeping, row)
 }
 
 /** Lists an account's payouts, or those of one of its keys, newest first: one more than the page's limit. */
@@ -208,7 +208,7 @@ export async function listPayouts(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map((row) => payoutOf(keeping, row))
+  return rows.map((row) => parsePayout(keeping, row))
 }
 
 /**
@@ -247,10 +247,10 @@ export async function claimPayouts(
     )
     .returningAll()
     .execute()
-  return rows.map((row) => payoutOf(keeping, row))
+  return rows.map((row) => parsePayout(keeping, row))
 }
 
-function payoutOf({ settings }: Pick<Keeping, 'settings'>, row: Selectable<PayoutTable>): Payout {
+function parsePayout({ settings }: Pick<Keeping, 'settings'>, row: Selectable<PayoutTable>): Payout {
   const { id, sealed } = row
   return {
     id,
@@ -263,7 +263,7 @@ function payoutOf({ settings }: Pick<Keeping, 'settings'>, row: Selectable<Payou
     state: row.state,
     rank: row.rank,
     place: row.place,
-    money: { asset: assetOf(row.asset), units: row.units },
+    money: { asset: parseAsset(row.asset), units: row.units },
     fee: row.fee_units,
     currency: z.enum(payoutCurrencies).parse(row.currency),
     recipientUnits: row.recipient_units,
@@ -277,7 +277,7 @@ function payoutOf({ settings }: Pick<Keeping, 'settings'>, row: Selectable<Payou
   }
 }
 
-export function assetOf(text: string): Asset {
+export function parseAsset(text: string): Asset {
   const known = Object.keys(assetDecimals).find((asset): asset is Asset => asset === text)
   if (known === undefined) throw new Error(`a payout is stored in the unknown asset ${text}`)
   return known

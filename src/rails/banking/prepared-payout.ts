@@ -9,7 +9,7 @@ import { payoutCurrencies } from '../../providers/banking/port.ts'
 import type { Address } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { PreparedPayoutTable } from '../../storage/schema.ts'
-import { assetOf, type PayoutTerms, REFERENCE_PURPOSE } from './payout.ts'
+import { type PayoutTerms, parseAsset, REFERENCE_PURPOSE } from './payout.ts'
 
 interface Keeping {
   readonly database: Connection
@@ -37,7 +37,7 @@ export async function findPreparedPayout(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : preparedOf(keeping, row)
+  return row === undefined ? undefined : parsePreparedPayout(keeping, row)
 }
 
 /** Ends a prepared payout that the provider reports as ended. */
@@ -59,7 +59,7 @@ export async function unsignedPayouts(keeping: Keeping, accountId: string): Prom
     .where('status', 'in', ['new', 'awaiting'])
     .orderBy('id', 'desc')
     .execute()
-  return rows.map((row) => preparedOf(keeping, row))
+  return rows.map((row) => parsePreparedPayout(keeping, row))
 }
 
 /** Renews the terms of a payout that is about to be signed, and locks its row. @returns false when it has ended. */
@@ -127,7 +127,7 @@ export async function claimUnsigned(
     )
     .returningAll()
     .execute()
-  return rows.map((row) => preparedOf(keeping, row))
+  return rows.map((row) => parsePreparedPayout(keeping, row))
 }
 
 /** Inserts a payout that the provider is about to be asked for. */
@@ -155,7 +155,7 @@ export async function insertPrepared(keeping: Keeping, terms: PayoutTerms): Prom
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  return preparedOf(keeping, row)
+  return parsePreparedPayout(keeping, row)
 }
 
 /**
@@ -200,7 +200,7 @@ export async function isDepositShared(
   return payout !== undefined
 }
 
-function preparedOf(
+function parsePreparedPayout(
   { settings }: Pick<Keeping, 'settings'>,
   row: Selectable<PreparedPayoutTable>,
 ): PreparedPayout {
@@ -210,7 +210,7 @@ function preparedOf(
     accountId: row.account_id,
     recipientId: row.recipient_id,
     place: row.place,
-    money: { asset: assetOf(row.asset), units: row.units },
+    money: { asset: parseAsset(row.asset), units: row.units },
     fee: row.fee_units,
     currency: z.enum(payoutCurrencies).parse(row.currency),
     recipientUnits: row.recipient_units,

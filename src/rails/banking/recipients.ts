@@ -127,7 +127,7 @@ export async function insertRecipient(
       account_id: accountId,
       currency,
       country,
-      last4: numberOf(said.account).slice(-4),
+      last4: readAccountNumber(said.account).slice(-4),
       sealed: seal(settings.dataKey, { purpose: PURPOSE, owner: id }, JSON.stringify(said)),
       status: 'pending',
       provider_id: null,
@@ -135,7 +135,7 @@ export async function insertRecipient(
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  return recipientOf(settings.dataKey, row)
+  return parseRecipient(settings.dataKey, row)
 }
 
 /** Finds an account's recipient, removed ones too. */
@@ -149,7 +149,7 @@ export async function findRecipient(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : recipientOf(settings.dataKey, row)
+  return row === undefined ? undefined : parseRecipient(settings.dataKey, row)
 }
 
 /** Finds an account's recipient that can be paid. @throws Failure `not_found`. */
@@ -179,7 +179,7 @@ export async function listRecipients(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map((row) => recipientOf(settings.dataKey, row))
+  return rows.map((row) => parseRecipient(settings.dataKey, row))
 }
 
 /** @param ids null: all of the account. @returns names by id, without those that were erased. */
@@ -194,7 +194,7 @@ export async function recipientNames(
     .where('account_id', '=', accountId)
     .where('sealed', 'is not', null)
   const rows = await (ids === null ? query : query.where('id', 'in', ids)).execute()
-  const named = rows.map((row) => recipientOf(settings.dataKey, row))
+  const named = rows.map((row) => parseRecipient(settings.dataKey, row))
   return new Map(named.flatMap(({ id, details: said }) => (said === null ? [] : [[id, said.name] as const])))
 }
 
@@ -211,7 +211,7 @@ export async function registerRecipient(
 ): Promise<string> {
   if (recipient.providerId !== null) return recipient.providerId
   const customer = await findCustomer(database, recipient.accountId)
-  const providerId = await bankingProvider.registerRecipient(bankRecipientOf(recipient, customer))
+  const providerId = await bankingProvider.registerRecipient(toBankRecipient(recipient, customer))
   await database.kysely
     .updateTable('payout_recipient')
     .set({ provider_id: providerId, status: 'active' })
@@ -222,7 +222,7 @@ export async function registerRecipient(
 }
 
 /** The recipient as the provider needs it. @throws Error when its data was erased. */
-export function bankRecipientOf(recipient: Recipient, customer: string | null): BankRecipient {
+export function toBankRecipient(recipient: Recipient, customer: string | null): BankRecipient {
   const { id, currency, country, details: said } = recipient
   if (said === null) throw new Error(`the data of ${id} was erased`)
   return { id, currency, country, customer, ...said }
@@ -283,7 +283,7 @@ async function erase(
     .execute()
 }
 
-function recipientOf(dataKey: Uint8Array, row: Selectable<PayoutRecipientTable>): Recipient {
+function parseRecipient(dataKey: Uint8Array, row: Selectable<PayoutRecipientTable>): Recipient {
   const { id, sealed } = row
   return {
     id,
@@ -302,6 +302,6 @@ function recipientOf(dataKey: Uint8Array, row: Selectable<PayoutRecipientTable>)
 }
 
 /** Account number or IBAN. */
-export function numberOf(account: BankAccountNumber): string {
+export function readAccountNumber(account: BankAccountNumber): string {
   return account.scheme === 'iban' ? account.iban : account.accountNumber
 }

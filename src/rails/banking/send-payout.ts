@@ -11,9 +11,9 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { BankingProvider, PayoutReport } from '../../providers/banking/port.ts'
 import type { Address } from '../../providers/chain/port.ts'
 import type { Connection, Database } from '../../storage/database.ts'
-import { applyPayoutState, type PayoutDependencies, rejectPayout, walletOf } from './apply-payout.ts'
+import { applyPayoutState, type PayoutDependencies, readWalletAddress, rejectPayout } from './apply-payout.ts'
 import { findPayout, lockPayout, type Payout, type PayoutTerms, REJECTED } from './payout.ts'
-import { bankRecipientOf, findRecipient, registerRecipient } from './recipients.ts'
+import { findRecipient, registerRecipient, toBankRecipient } from './recipients.ts'
 import { findCustomer } from './store.ts'
 
 /** Providers keep idempotency keys for a day; a later request could send a second payout. */
@@ -92,10 +92,10 @@ export async function askProvider(
     fee,
     currency,
     recipientUnits,
-    recipient: bankRecipientOf(recipient, customer),
+    recipient: toBankRecipient(recipient, customer),
     providerRecipient,
     reference,
-    source: place === BANK ? null : { chain: place, address: await walletOf(database, accountId) },
+    source: place === BANK ? null : { chain: place, address: await readWalletAddress(database, accountId) },
   })
 }
 

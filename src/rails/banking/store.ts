@@ -75,7 +75,7 @@ export async function listVirtualAccounts(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map(virtualAccountOf)
+  return rows.map(parseVirtualAccount)
 }
 
 /** Locks an owner's account row, so that orders of the owner are serialized until the transaction ends. */
@@ -89,7 +89,7 @@ export async function lockOrders(database: Connection, accountId: string): Promi
 }
 
 /** Lists an owner's virtual accounts of a currency, oldest first. */
-export async function virtualAccountsOf(
+export async function readVirtualAccounts(
   database: Connection,
   { accountId, currency }: { accountId: string; currency: BankCurrency },
 ): Promise<VirtualAccount[]> {
@@ -100,7 +100,7 @@ export async function virtualAccountsOf(
     .where('currency', '=', currency)
     .orderBy('ordinal')
     .execute()
-  return rows.map(virtualAccountOf)
+  return rows.map(parseVirtualAccount)
 }
 
 /** Finds the provider's customer id of an account's holder. */
@@ -131,7 +131,7 @@ export async function findVirtualAccount(
     ? query.where('id', '=', by.id)
     : query.where('provider_id', '=', by.providerId)
   ).executeTakeFirst()
-  return row === undefined ? undefined : virtualAccountOf(row)
+  return row === undefined ? undefined : parseVirtualAccount(row)
 }
 
 /** Stores a new virtual account, or returns the one already stored. */
@@ -181,7 +181,7 @@ export async function updateVirtualAccountStatus(
 }
 
 /** Parses a stored destination. */
-export function destinationOf({
+export function parseDestination({
   token,
   chain,
   address,
@@ -191,7 +191,7 @@ export function destinationOf({
   return { token: known, chain, address: `0x${address.slice(2)}` }
 }
 
-function virtualAccountOf(row: Selectable<VirtualAccountTable>): VirtualAccount {
+function parseVirtualAccount(row: Selectable<VirtualAccountTable>): VirtualAccount {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -205,7 +205,7 @@ function virtualAccountOf(row: Selectable<VirtualAccountTable>): VirtualAccount 
     bankAddress: row.bank_address,
     instructions: instructionsView.parse(row.instructions),
     reference: row.reference,
-    destination: destinationOf(row),
+    destination: parseDestination(row),
     createdAt: row.created_at,
   }
 }

@@ -57,7 +57,7 @@ const abi = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
 ])
 
-function partsOf(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
+function splitSignature(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
   const { r, s, yParity } = parseSignature(signature)
   return [yParity + 27, r, s]
 }
@@ -132,7 +132,7 @@ export async function cancelAuthorization(
     address: tokenAddress(chain, asset),
     abi,
     functionName: 'cancelAuthorization',
-    args: [account.address, nonce, ...partsOf(signature)],
+    args: [account.address, nonce, ...splitSignature(signature)],
   })
   await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
 }
@@ -149,7 +149,7 @@ export async function executePayment(
     address: tokenAddress(chain, asset),
     abi,
     functionName: 'transferWithAuthorization',
-    args: [from, to, value, validAfter, validBefore, nonce, ...partsOf(signature)],
+    args: [from, to, value, validAfter, validBefore, nonce, ...splitSignature(signature)],
   })
   await chain.signer.waitForTransactionReceipt({ hash, timeout: CANCEL_WAIT_MS })
 }

@@ -4,9 +4,9 @@ import { toJson } from '../../core/base/json.ts'
 import { decimalOf } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { hexOf, kindOf, type Purchase } from './store.ts'
+import { type Purchase, parseKind, toHex } from './store.ts'
 import { payableAssets, protocols } from './terms.ts'
-import { statusOf } from './view.ts'
+import { toStatus } from './view.ts'
 
 const settlementLog = z.strictObject({
   position: z.int().describe('Index of the Transfer among the logs of its transaction.'),
@@ -98,13 +98,13 @@ export async function buildEvidence(
     .select(['at', 'policy_version', 'policy_hash', 'facts'])
     .where('id', '=', purchase.decision_id)
     .executeTakeFirstOrThrow()
-  const { asset, protocol } = kindOf(purchase)
+  const { asset, protocol } = parseKind(purchase)
   const { delivered_at: deliveredAt, delivered_hash: hash, transaction_hash: transaction } = purchase
   const { approvalId } = z.looseObject({ approvalId: z.string().nullish() }).parse(decision.facts)
   return {
     version: 'bursar-purchase/1',
     purchaseId: purchase.id,
-    status: statusOf(purchase),
+    status: toStatus(purchase),
     madeAt: now.toISOString(),
     intent: {
       url: purchase.url,
@@ -151,7 +151,7 @@ async function findLog(
   purchase: Purchase,
   transaction: string,
 ): Promise<z.output<typeof settlementLog> | null> {
-  const mined = await chain.transaction(hexOf(transaction))
+  const mined = await chain.transaction(toHex(transaction))
   const log = mined?.transfers.find(
     ({ authorization }) =>
       authorization?.nonce.toLowerCase() === purchase.nonce &&

@@ -34,7 +34,7 @@ export async function fundPurchase(
   for (;;) {
     const { place } = await whereIsMoney(parts.database, purchase)
     if (place === 'purse') return
-    if (place === 'released') throw givenUp(purchase.decision_id)
+    if (place === 'released') throw buildGivenUpFailure(purchase.decision_id)
     if (performance.now() > until) break
     await sleep(POLL_MS)
   }
@@ -51,7 +51,7 @@ export async function fundPurchase(
 }
 
 /** A purchase that ended before anything was signed. */
-export function givenUp(decisionId: string): Failure {
+export function buildGivenUpFailure(decisionId: string): Failure {
   return new Failure(
     'provider_unavailable',
     'This purchase was given up before anything was signed. Nothing was paid.',

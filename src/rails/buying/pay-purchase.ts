@@ -21,21 +21,21 @@ import {
 } from './authorization.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
-import { givenUp } from './fund-purchase.ts'
+import { buildGivenUpFailure } from './fund-purchase.ts'
 import { endOfChallenge } from './mpp.ts'
 import { readOffers } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
   countAttempts,
   findPurchase,
-  hexOf,
   keepDelivered,
   keepSigned,
-  kindOf,
   markUndelivered,
   type Purchase,
+  parseKind,
   type SignedCredential,
   signedPurchase,
+  toHex,
 } from './store.ts'
 import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues, type PurchaseTerms } from './terms.ts'
@@ -105,10 +105,10 @@ export async function signPurchase(
   const { id } = purchase
   if (terms.protocol === 'mpp') await requireUnused(parts, purchase)
   const isKept = await keepSigned(database, { id, ...(await signTerms(parts, terms)), at: clock() })
-  const kept = await current(parts, id)
+  const kept = await requireCurrent(parts, id)
   // Another call may have signed it, when this one was slow: the same payment, and the same nonce.
   if (isKept || kept.state === 'signed') return kept
-  const end = givenUp(purchase.decision_id)
+  const end = buildGivenUpFailure(purchase.decision_id)
   await markUndelivered(database, {
     id,
     code: end.code,
@@ -124,9 +124,9 @@ export async function signPurchase(
  */
 async function requireUnused(parts: PayingParts, purchase: Purchase): Promise<void> {
   const { status } = await parts.chain.authorizationState({
-    token: hexOf(purchase.token),
-    authorizer: hexOf(purchase.payer),
-    nonce: hexOf(purchase.nonce),
+    token: toHex(purchase.token),
+    authorizer: toHex(purchase.payer),
+    nonce: toHex(purchase.nonce),
   })
   if (status === 'unused') return
   await failPurchase(parts, purchase, {
@@ -148,7 +148,7 @@ export async function presentPurchase(
 ): Promise<Purchase> {
   const { database, clock } = parts
   const { id } = purchase
-  if (purchase.credential === null) return current(parts, id)
+  if (purchase.credential === null) return requireCurrent(parts, id)
   const header = credential.parse(
     JSON.parse(unseal(parts.settings.dataKey, { purpose: SEAL, owner: id }, purchase.credential)),
   )
@@ -168,14 +168,14 @@ export async function presentPurchase(
       const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
       await Promise.all([
         keepDelivered(database, { id, delivered, hash, attempts, at: clock() }),
-        awaitOutcome(parts, purchase, hintOf(asked.answer)),
+        awaitOutcome(parts, purchase, findTransactionHint(asked.answer)),
       ])
-      return current(parts, id)
+      return requireCurrent(parts, id)
     }
     const outcome = await bookOutcome(
       parts,
       purchase,
-      asked.status === 'answered' ? hintOf(asked.answer) : null,
+      asked.status === 'answered' ? findTransactionHint(asked.answer) : null,
     )
     refusal = judge(parts, { asked, purchase })
     if (OVER.has(outcome) || refusal.isFinal) break
@@ -184,8 +184,8 @@ export async function presentPurchase(
   await countAttempts(database, { id, attempts })
   const { code, failure } = refusal ?? timedOut
   await markUndelivered(database, { id, code, failure, at: clock() })
-  await cancelPurchase(parts, await current(parts, id))
-  return current(parts, id)
+  await cancelPurchase(parts, await requireCurrent(parts, id))
+  return requireCurrent(parts, id)
 }
 
 /**
@@ -199,8 +199,8 @@ export async function cancelPurchase(parts: PayingParts, purchase: Purchase): Pr
   if (outcome !== 'open') return
   const account = purseKey(settings.dataKey, purchase.purse_id)
   await cancelAuthorization(chain, account, {
-    asset: kindOf(purchase).asset,
-    nonce: hexOf(purchase.nonce),
+    asset: parseKind(purchase).asset,
+    nonce: toHex(purchase.nonce),
   }).catch((err: unknown) =>
     log.warn({ err, purchaseId: purchase.id }, 'the authorization of a purchase could not be cancelled'),
   )
@@ -257,14 +257,22 @@ function judge(
   { chain, clock }: Pick<PayingParts, 'chain' | 'clock'>,
   { asked, purchase }: { asked: Asked; purchase: Purchase },
 ): Refusal {
-  const failed = (failure: string, isFinal = false): Refusal => ({ code: 'seller_failed', failure, isFinal })
+  const toSellerFailure = (failure: string, isFinal = false): Refusal => ({
+    code: 'seller_failed',
+    failure,
+    isFinal,
+  })
   if (asked.status !== 'answered')
-    return failed(`the seller did not answer the paid request (${asked.status})`, asked.status === 'timeout')
+    return toSellerFailure(
+      `the seller did not answer the paid request (${asked.status})`,
+      asked.status === 'timeout',
+    )
   const { answer } = asked
   const { status } = answer
-  if (status >= 300 && status < 400) return failed(`the seller redirected the paid request (${status})`, true)
+  if (status >= 300 && status < 400)
+    return toSellerFailure(`the seller redirected the paid request (${status})`, true)
   if (status !== 402)
-    return failed(
+    return toSellerFailure(
       `the seller answered the paid request with ${status}`,
       status < 500 && !MAY_PASS.has(status),
     )
@@ -276,7 +284,7 @@ function judge(
       offer.units === purchase.units,
   )
   return isSame
-    ? failed('the seller did not accept the payment')
+    ? toSellerFailure('the seller did not accept the payment')
     : {
         code: 'terms_not_payable',
         failure: 'the seller asked for other terms once it had the payment',
@@ -296,24 +304,24 @@ const reference = z.looseObject({ reference: z.string() })
 const HASH = /^0x[0-9a-f]{64}$/i
 
 /** The transaction that the seller names; null without one. It only says where to look. */
-function hintOf(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
+function findTransactionHint(answer: Pick<PublicAnswer, 'headers'>): Hex | null {
   for (const name of ['payment-response', 'x-payment-response'])
     for (const header of headerValues(answer, name).slice(0, 3)) {
       const read = receipt.safeParse(
         parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64').toString()),
       )
-      if (read.success && HASH.test(read.data.transaction)) return hexOf(read.data.transaction)
+      if (read.success && HASH.test(read.data.transaction)) return toHex(read.data.transaction)
     }
   for (const header of headerValues(answer, 'payment-receipt').slice(0, 3)) {
     const read = reference.safeParse(
       parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64url').toString()),
     )
-    if (read.success && HASH.test(read.data.reference)) return hexOf(read.data.reference)
+    if (read.success && HASH.test(read.data.reference)) return toHex(read.data.reference)
   }
   return null
 }
 
-async function current({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
+async function requireCurrent({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
   const purchase = await findPurchase(database, { id })
   if (purchase === undefined) throw new Error(`the purchase ${id} has no row`)
   return purchase

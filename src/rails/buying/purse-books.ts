@@ -6,7 +6,7 @@ import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { type Address, type Chain, type Mint, tokenAddress } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { hexOf } from './store.ts'
+import { toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** Money of a purse. Units are smallest units. */
@@ -48,7 +48,7 @@ export async function readPurseBalances(
   return rows.map(({ id, account_id, address, asset, available, held }) => ({
     purseId: id,
     accountId: account_id,
-    address: hexOf(address),
+    address: toHex(address),
     asset,
     available,
     held,
@@ -81,19 +81,19 @@ async function openPayments({ kysely }: Connection, { purseId, asset }: PurseBal
  * missing.
  * @returns 0n while the books are moving.
  */
-async function lackOf(
+async function findLack(
   { database, chain }: { database: Connection; chain: Chain },
   balance: PurseBalance,
 ): Promise<bigint> {
   const { address, asset, available, held } = balance
-  const onChain = await chain.balanceOf(asset, address)
+  const onChain = await chain.readBalance(asset, address)
   let lack = available + held - onChain
   if (lack <= 0n) return 0n
   for (const { units, nonce } of await openPayments(database, balance)) {
     const state = await chain.authorizationState({
       token: tokenAddress(chain, asset),
       authorizer: address,
-      nonce: hexOf(nonce),
+      nonce: toHex(nonce),
     })
     if (state.status === 'used') lack -= units
   }
@@ -108,7 +108,7 @@ async function lackOf(
 export async function levelPurses(parts: { database: Connection; chain: Chain }): Promise<number> {
   const mints: Mint[] = []
   for (const balance of await readPurseBalances(parts.database, null)) {
-    const units = await lackOf(parts, balance)
+    const units = await findLack(parts, balance)
     if (units > 0n) mints.push({ token: balance.asset, to: balance.address, units })
   }
   if (mints.length > 0) await parts.chain.mint(mints)
@@ -134,7 +134,7 @@ export function createPurseComparison(parts: {
     const balances = await readPurseBalances(parts.database, null, { after, limit: PAGE })
     for (const balance of balances) {
       const name = `${balance.purseId} ${balance.asset}`
-      const lack = await lackOf(parts, balance)
+      const lack = await findLack(parts, balance)
       if (lack === 0n) suspected.delete(name)
       else if (!suspected.has(name)) suspected.add(name)
       else

@@ -1,6 +1,6 @@
 /** A repeated call: the same purchase, and where it may still be delivered, the same payment presented again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { givenUp } from './fund-purchase.ts'
+import { buildGivenUpFailure } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashOfRequest, type PurchaseRequest } from './request.ts'
 import {
@@ -100,7 +100,7 @@ async function rewrite(
     .select(['status', 'reserved_at'])
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (reservation?.status === 'released') throw givenUp(decisionId)
+  if (reservation?.status === 'released') throw buildGivenUpFailure(decisionId)
   const isYoung = clock().getTime() < (reservation?.reserved_at.getTime() ?? Infinity) + UNWRITTEN_MS
   return isYoung ? null : write()
 }

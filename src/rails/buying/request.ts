@@ -83,7 +83,7 @@ function invalid(path: string, message: string): Failure {
  * The seller of a URL, whose payee is remembered: its origin. On this machine's loopback, where the sandbox's sellers share an
  * origin, each path is a seller of its own. @property resource origin and path.
  */
-export function sellerOf({ url }: PurchaseRequest): { readonly seller: string; readonly resource: string } {
+export function toSeller({ url }: PurchaseRequest): { readonly seller: string; readonly resource: string } {
   const resource = `${url.origin}${url.pathname}`
   const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
   return { seller: isLoopback ? resource : url.origin, resource }

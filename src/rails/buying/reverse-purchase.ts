@@ -4,7 +4,7 @@ import { available, external, pursePlace } from '../../books/ledger/accounts.ts'
 import { post } from '../../books/ledger/post.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { PayingParts } from './pay-purchase.ts'
-import { kindOf, type Purchase, signedPurchase } from './store.ts'
+import { type Purchase, parseKind, signedPurchase } from './store.ts'
 
 /** Finds purchases on a chain that were settled since a moment. */
 export async function purchasesSettledSince(
@@ -51,7 +51,7 @@ export async function verifyPurchase(
   }
   if (outcome.status === 'open' || outcome.status === 'canceling') return false
   await requireSameChain()
-  const { asset } = kindOf(purchase)
+  const { asset } = parseKind(purchase)
   const at = clock()
   await database.transaction(async (connection) => {
     const reversed = await connection.kysely

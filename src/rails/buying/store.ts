@@ -30,7 +30,7 @@ export const DEFAULT_CHUNK = 1_000_000n
 
 export async function findPurse({ kysely }: Connection, id: string): Promise<Purse | undefined> {
   const row = await kysely.selectFrom('purse').selectAll().where('id', '=', id).executeTakeFirst()
-  return row === undefined ? undefined : { id, address: hexOf(row.address), chunk: row.chunk }
+  return row === undefined ? undefined : { id, address: toHex(row.address), chunk: row.chunk }
 }
 
 /** A purse to open. @property home the wallet of its account. */
@@ -513,7 +513,7 @@ export async function findKnownSeller(
 const stored = z.object({ asset: z.enum(payableAssets), protocol: z.enum(protocols) })
 
 /** Asset and protocol of a stored purchase. */
-export function kindOf({ asset, protocol }: Purchase): z.output<typeof stored> {
+export function parseKind({ asset, protocol }: Purchase): z.output<typeof stored> {
   return stored.parse({ asset, protocol })
 }
 
@@ -522,15 +522,15 @@ export function signedPurchase(purchase: Purchase): SignedPurchase {
   const { valid_before: validBefore } = purchase
   if (validBefore === null) throw new Error(`${purchase.id} is not signed`)
   return {
-    token: hexOf(purchase.token),
-    from: hexOf(purchase.payer),
-    to: hexOf(purchase.pay_to),
+    token: toHex(purchase.token),
+    from: toHex(purchase.payer),
+    to: toHex(purchase.pay_to),
     units: purchase.units,
-    nonce: hexOf(purchase.nonce),
+    nonce: toHex(purchase.nonce),
     validBefore,
   }
 }
 
-export function hexOf(text: string): Hex {
+export function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }

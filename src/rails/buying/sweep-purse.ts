@@ -10,7 +10,7 @@ import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.t
 import type { Connection } from '../../storage/database.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
-import { hexOf, purseMac } from './store.ts'
+import { purseMac, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** How long a sweep may take before it is given up and begun anew. */
@@ -139,42 +139,42 @@ interface OpenSweep {
 async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void> {
   const { chain, settings } = parts
   const asset = payableAssets.find((symbol) => symbol === sweep.asset)
-  const to = hexOf(sweep.home)
+  const to = toHex(sweep.home)
   const mac = purseMac(settings.dataKey, { id: sweep.purse_id, accountId: sweep.account_id, home: to })
   if (asset === undefined || mac !== sweep.mac)
     throw new Error(`no gateway has written where ${sweep.id} goes`)
-  const first = await outcomeOf(chain, sweep, { asset, to })
+  const first = await findOutcome(chain, sweep, { asset, to })
   if (first.status === 'canceling') return
   if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
   const account = purseKey(settings.dataKey, sweep.purse_id)
   if (parts.clock() >= sweep.valid_before)
-    return cancelAuthorization(chain, account, { asset, nonce: hexOf(sweep.nonce) })
+    return cancelAuthorization(chain, account, { asset, nonce: toHex(sweep.nonce) })
   const message = {
     from: account.address,
     to,
     value: sweep.units,
     validAfter: 0n,
     validBefore: BigInt(sweep.valid_before.getTime() / 1000),
-    nonce: hexOf(sweep.nonce),
+    nonce: toHex(sweep.nonce),
   }
   const signature = await signPayment(chain, account, { asset, message })
   await executePayment(chain, { asset, message, signature })
-  const { status } = await outcomeOf(chain, sweep, { asset, to })
+  const { status } = await findOutcome(chain, sweep, { asset, to })
   if (status === 'settled') await endSweep(parts, sweep, { asset, isPaid: true })
 }
 
-function outcomeOf(
+function findOutcome(
   chain: Chain,
   { address, units, nonce, valid_before: validBefore }: OpenSweep,
   { asset, to }: { asset: PayableAsset; to: Hex },
 ): Promise<PurchaseOutcome> {
-  const from = hexOf(address)
+  const from = toHex(address)
   return purchaseOutcome(chain, {
     token: tokenAddress(chain, asset),
     from,
     to,
     units,
-    nonce: hexOf(nonce),
+    nonce: toHex(nonce),
     validBefore,
   })
 }

@@ -5,7 +5,7 @@ import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { decimalOf } from '../../core/money/money.ts'
 import { type Delivery, deliveryView, unsealAnswer } from './delivery.ts'
-import { deliverableUntil, kindOf, type Purchase } from './store.ts'
+import { deliverableUntil, type Purchase, parseKind } from './store.ts'
 import { payableAssets, protocols } from './terms.ts'
 
 /** Members that the answer to a purchase and its later reading share. */
@@ -58,8 +58,8 @@ export const wholePurchaseView = purchaseView.extend({
   response: deliveryView.nullable().describe('The seller’s answer; null if none came, or after a day.'),
 })
 
-function shared(purchase: Purchase) {
-  const { asset, protocol } = kindOf(purchase)
+function viewShared(purchase: Purchase) {
+  const { asset, protocol } = parseKind(purchase)
   const { units, state, delivered_at: deliveredAt } = purchase
   return {
     purchaseId: purchase.id,
@@ -76,7 +76,7 @@ function shared(purchase: Purchase) {
   }
 }
 
-export function deliveryOf(dataKey: Uint8Array, { id, delivered }: Purchase): Delivery | null {
+export function unsealDelivery(dataKey: Uint8Array, { id, delivered }: Purchase): Delivery | null {
   return delivered === null ? null : unsealAnswer(dataKey, id, delivered)
 }
 
@@ -91,7 +91,7 @@ export function viewBought(
   const hasCome = purchase.delivered_at !== null
   if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
   return {
-    ...shared(purchase),
+    ...viewShared(purchase),
     status:
       hasCome && purchase.state !== 'signed'
         ? 'delivered'
@@ -100,7 +100,7 @@ export function viewBought(
           : 'settlement_pending',
     usd,
     askedAgain,
-    response: deliveryOf(dataKey, purchase),
+    response: unsealDelivery(dataKey, purchase),
     replayed,
   }
 }
@@ -127,17 +127,17 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
 }
 
 /** Status of a purchase in its view and in its evidence. */
-export function statusOf({ state, delivered_at: deliveredAt }: Pick<Purchase, 'state' | 'delivered_at'>) {
+export function toStatus({ state, delivered_at: deliveredAt }: Pick<Purchase, 'state' | 'delivered_at'>) {
   if (state === 'reserved' || state === 'signed') return 'settlement_pending'
   if (deliveredAt !== null) return 'delivered'
   return state === 'settled' ? 'undelivered' : 'failed'
 }
 
 export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
-  const { asset } = kindOf(purchase)
+  const { asset } = parseKind(purchase)
   return {
-    ...shared(purchase),
-    status: statusOf(purchase),
+    ...viewShared(purchase),
+    status: toStatus(purchase),
     url: purchase.url,
     method: purchase.method,
     purpose: purchase.purpose,

@@ -12,8 +12,8 @@ import { utcDay } from '../../core/base/clock.ts'
 import type { CardAnswer, CardAuthorization } from '../../providers/card-processor/port.ts'
 import { latestOrDollars, type Rates } from '../../providers/rates/port.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
-import { fundedCents, fundingsOf } from './fundings.ts'
-import { type CardRefusalDependencies, findRefusal, kycLimitsOf } from './refused-by.ts'
+import { fundedCents, listFundings } from './fundings.ts'
+import { type CardRefusalDependencies, chooseKycLimits, findRefusal } from './refused-by.ts'
 import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
@@ -31,25 +31,25 @@ export async function answerInquiry(
   request: CardAuthorization,
   now: Date,
 ): Promise<CardAnswer> {
-  const { database, rates, chain, settings, policyOf } = parts
+  const { database, rates, chain, settings, parsePolicy } = parts
   const { token, cardToken } = request
-  const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
+  const buildDecline = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
   const card = await findJudgedCard(database, cardToken)
-  if (card === undefined) return declined('unknown_card')
+  if (card === undefined) return buildDecline('unknown_card')
   const refusal = await findRefusal(parts, card, { ...request, units: 0n }, now)
-  if (refusal !== null) return declined(refusal)
+  if (refusal !== null) return buildDecline(refusal)
   if ((await sumOpenDebts(database, card.accountId)).length > 0)
-    return { ...declined('approved'), balance: 0n }
+    return { ...buildDecline('approved'), balance: 0n }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
+  const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
-  if (spend.violations.length > 0) return declined('policy_denied')
+  if (spend.violations.length > 0) return buildDecline('policy_denied')
   const used = await readUsed(database, card, now)
   const micros = [
-    maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
-    ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
+    maxSingleSpend(chooseKycLimits(settings, card), card.kycLevel),
+    ...(card.key === null ? [] : keyLimits(parsePolicy(card.key), used)),
   ]
   const limits = [
     card.purchaseMax,
@@ -61,7 +61,7 @@ export async function answerInquiry(
     (lowest, each) => (each !== null && each < lowest ? each : lowest),
     funded,
   )
-  return { ...declined('approved'), balance: balance < 0n ? 0n : balance }
+  return { ...buildDecline('approved'), balance: balance < 0n ? 0n : balance }
 }
 
 interface Used {

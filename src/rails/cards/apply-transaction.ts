@@ -69,12 +69,12 @@ export async function applyTransaction(
   const { token, cardToken, events, status } = transaction
   const card = await findJudgedCard(database, cardToken)
   if (card === undefined) return 'unknown'
-  if ((await cardIdOf(database, token)) === undefined) {
+  if ((await findCardId(database, token)) === undefined) {
     if (transaction.wasAuthorized && !isTakenAsItIs) return 'early'
     if (events.length === 0) return 'applied'
     await openForcePosted(parts, card, transaction)
   }
-  if ((await cardIdOf(database, token)) !== card.id) {
+  if ((await findCardId(database, token)) !== card.id) {
     log.error({ token, cardId: card.id }, 'a transaction event names a card other than the transaction’s own')
     return 'unknown'
   }
@@ -151,7 +151,7 @@ async function apply(
 }
 
 /** Finds the card of a transaction; undefined when the transaction is unknown. */
-async function cardIdOf(database: Connection, token: string): Promise<string | undefined> {
+async function findCardId(database: Connection, token: string): Promise<string | undefined> {
   const row = await database.kysely
     .selectFrom('card_authorization')
     .select('card_id')

@@ -11,7 +11,7 @@ import {
   type WantedPulls,
 } from '../../books/spending/coverage.ts'
 import type { MadeRow } from '../../books/spending/decision-content.ts'
-import { parametersOf } from '../../books/spending/reserve-parameters.ts'
+import { requestText } from '../../books/spending/request-text.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
@@ -22,7 +22,7 @@ import type { Database, Statement } from '../../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { buildApprovalRequest } from './approval-request.ts'
-import { type Funding, fundingsOf } from './fundings.ts'
+import { type Funding, listFundings } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
 import { buildCardSpend, type CardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
@@ -115,7 +115,8 @@ async function authorize(
   const pullUntil = performance.now() + parts.settings.cardPullMs
   let isUnsecured = false
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const known = tries === 0 && unitsOf(request) > 0n ? parts.knownCards.get(request.cardToken) : undefined
+    const known =
+      tries === 0 && countUnits(request) > 0n ? parts.knownCards.get(request.cardToken) : undefined
     const card = known ?? (await findJudgedCard(parts.database, request.cardToken))
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     parts.knownCards.set(request.cardToken, card)
@@ -139,13 +140,13 @@ async function authorize(
       await closeAuthorization(parts, { token, status: 'voided', at: parts.clock() })
       return { token, reason: 'too_late', asked, approved: 0n }
     }
-    return { token, reason: 'approved', asked: unitsOf(request), approved: row.approved }
+    return { token, reason: 'approved', asked: countUnits(request), approved: row.approved }
   }
   throw new Failure('conflict', 'The card kept changing while a purchase was decided; nothing was approved.')
 }
 
 /** Amount to hold; a credit holds nothing. */
-function unitsOf({ type, units }: CardAuthorization): bigint {
+function countUnits({ type, units }: CardAuthorization): bigint {
   return type === 'credit' ? 0n : units
 }
 
@@ -158,12 +159,12 @@ async function decide(
   const { database, rates, chain, newId } = parts
   const { webhookId, now, isRemembered, isUnsecured } = asked
   const { merchant, channel } = request
-  const units = unitsOf(request)
+  const units = countUnits(request)
   const { isWalletOurs } = card
   const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = fundingsOf(card, { table, chain: chain.name, coverage, spreadBps })
+  const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units, all, now })
   // A purchase of zero units is not counted, so the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
@@ -200,7 +201,7 @@ async function decide(
       places: fundings.map((funding) => funding.place),
       assets: fundings.map(({ asset }) => asset),
       rates: fundings.map(({ rate }) => rate.toString()),
-      spend: textOf(parametersOf(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend)),
+      spend: requestText(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend),
       fingerprint: request.fingerprint,
       is_ours: isWalletOurs,
       left,
@@ -213,7 +214,7 @@ async function decide(
       float: parts.settings.cardFloatMicros,
       ask: buildApprovalRequest(newId, spend, {
         cardId: card.id,
-        policy: card.key === null ? null : parts.policyOf(card.key),
+        policy: card.key === null ? null : parts.parsePolicy(card.key),
         request,
         now,
       }),
@@ -243,10 +244,4 @@ function expectedSpend(
   const usdMicros = (units * 10_000n).toString()
   const expected = { ...spend, facts: { ...spend.facts, asset, chain, usdMicros, holds } }
   return { ...expected, mac: expectedMac(dataKey, expected) }
-}
-
-function textOf(value: object): string {
-  return JSON.stringify(value, (_name, member: unknown) =>
-    typeof member === 'bigint' ? member.toString() : member,
-  )
 }

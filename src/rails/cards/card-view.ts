@@ -148,8 +148,8 @@ export function withControls<Kind extends Pick<Card, ControlName>>(
 ): Kind {
   return {
     ...card,
-    dailyMax: centsOf(limits?.daily, card.dailyMax),
-    purchaseMax: centsOf(limits?.perPurchase, card.purchaseMax),
+    dailyMax: toCents(limits?.daily, card.dailyMax),
+    purchaseMax: toCents(limits?.perPurchase, card.purchaseMax),
     channels: cardChannels.filter((channel) => channels?.[channel] ?? card.channels.includes(channel)),
     mccAllow: mcc?.allow === undefined ? card.mccAllow : mcc.allow,
     mccDeny: mcc?.deny ?? card.mccDeny,
@@ -160,7 +160,7 @@ export function withControls<Kind extends Pick<Card, ControlName>>(
 
 type ControlName = 'dailyMax' | 'purchaseMax' | 'channels' | 'mccAllow' | 'mccDeny' | 'priority' | 'nickname'
 
-function centsOf(decimal: string | null | undefined, before: bigint | null): bigint | null {
+function toCents(decimal: string | null | undefined, before: bigint | null): bigint | null {
   if (decimal === undefined) return before
   return decimal === null ? null : moneyOf('USD', decimal).units
 }

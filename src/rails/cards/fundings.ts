@@ -12,7 +12,7 @@ export type Funding = Source<FundingAsset>
  * Lists a card's funding assets in the owner's order: each stablecoin first in the escrow, then in the wallet. Skips
  * assets without a rate, and stablecoins of an owner-held wallet when the chain could not be read.
  */
-export function fundingsOf(
+export function listFundings(
   { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
   {
     table,

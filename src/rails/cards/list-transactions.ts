@@ -76,7 +76,7 @@ export async function listTransactions(
     refunded: dollars(row.refunded),
     held: holds
       .filter((hold) => hold.authorization_id === row.id)
-      .map(({ asset, units }) => ({ asset, amount: decimalOf({ asset: assetOf(asset), units }) })),
+      .map(({ asset, units }) => ({ asset, amount: decimalOf({ asset: parseAsset(asset), units }) })),
     decisionId: row.decision_id,
     createdAt: row.created_at.toISOString(),
   }))
@@ -84,6 +84,6 @@ export async function listTransactions(
 
 const asset = z.enum(['USDC', 'USDT', 'EURC', 'PYUSD', 'USD'])
 
-function assetOf(text: string): z.output<typeof asset> {
+function parseAsset(text: string): z.output<typeof asset> {
   return asset.parse(text)
 }

@@ -77,10 +77,10 @@ export async function orderCard(
   { database, newId }: { database: Connection; newId: NewId },
   { wanted, call, at }: { wanted: NewCard; call: OrderingCall | null; at: Date },
 ): Promise<CardOrder> {
-  const stored = storedOf(wanted)
-  const before = call === null ? undefined : await findOrderOf(database, call, at)
+  const stored = encodeWanted(wanted)
+  const before = call === null ? undefined : await findOrder(database, call, at)
   if (before !== undefined) {
-    if (isDeepStrictEqual(storedOf(before.wanted), stored)) return before
+    if (isDeepStrictEqual(encodeWanted(before.wanted), stored)) return before
     throw new Failure('idempotency_key_reused', 'This idempotency key was used for a different card.', {
       hint: 'Use a new idempotency key for a new card.',
     })
@@ -116,7 +116,7 @@ export async function claimCardOrders(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
 ): Promise<CardOrder[]> {
-  return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
+  return (await database.call<Row>(claim, [before, at, limit])).map(parseOrder)
 }
 
 export async function endCardOrder(
@@ -148,7 +148,7 @@ interface Row {
   readonly created_at: Date
 }
 
-async function findOrderOf(
+async function findOrder(
   database: Connection,
   { caller, key }: OrderingCall,
   at: Date,
@@ -162,15 +162,15 @@ async function findOrderOf(
     .where('status', '!=', 'given_up')
     .where('created_at', '>', new Date(at.getTime() - KEY_MS))
     .executeTakeFirst()
-  return row === undefined ? undefined : orderOf(row)
+  return row === undefined ? undefined : parseOrder(row)
 }
 
-function orderOf({ id, caller_kind: kind, caller, wanted, created_at: createdAt }: Row): CardOrder {
+function parseOrder({ id, caller_kind: kind, caller, wanted, created_at: createdAt }: Row): CardOrder {
   const orderedBy = kind === null || caller === null ? null : { kind, id: caller }
   return { id, orderedBy, wanted: wantedCard.parse(wanted), createdAt }
 }
 
-function storedOf({ channels, mccAllow, mccDeny, priority, ...wanted }: NewCard): object {
+function encodeWanted({ channels, mccAllow, mccDeny, priority, ...wanted }: NewCard): object {
   return wantedCard.encode({
     ...wanted,
     channels: cardChannels.filter((channel) => channels.includes(channel)),

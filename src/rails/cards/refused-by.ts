@@ -1,5 +1,5 @@
 /** Declines that do not depend on counters. */
-import { refusalOf } from '../../../policies/cards/controls.ts'
+import { findControlRefusal } from '../../../policies/cards/controls.ts'
 import { type KycLimits, neededLevel } from '../../../policies/kyc.ts'
 import type { CardAuthorization, CardReason } from '../../providers/card-processor/port.ts'
 import type { RailControls } from '../../providers/rail-controls/port.ts'
@@ -26,13 +26,13 @@ export async function findRefusal(
 ): Promise<CardReason | null> {
   if (card.isAccountLocked) return 'account_locked'
   if (!(await railControls.read('card-payments')).enabled) return 'rail_disabled'
-  const refusal = refusalOf(card, { channel, mcc: merchant.mcc, units })
+  const refusal = findControlRefusal(card, { channel, mcc: merchant.mcc, units })
   if (refusal !== null) return refusal
   const { key } = card
   const isOver = key !== null && key.expiresAt !== null && key.expiresAt.getTime() <= now.getTime()
   if (key?.status === 'revoked' || (key?.status === 'paused' && units === 0n) || isOver)
     return 'key_not_active'
-  const limits = kycLimitsOf(settings, card)
+  const limits = chooseKycLimits(settings, card)
   const needed = neededLevel(limits, { level: card.kycLevel, usdMicros: units * 10_000n })
   return needed === null ? null : 'kyc_required'
 }
@@ -43,7 +43,7 @@ const unlimited: KycLimits = { none: null, basic: null, full: null }
  * Spending limits of the holder. Demo guests are unidentified and hold nothing of value, so the sandbox does not
  * limit them.
  */
-export function kycLimitsOf(
+export function chooseKycLimits(
   { mode, kycLimits }: CardRefusalDependencies['settings'],
   { isGuest }: Pick<CardWithPolicies, 'isGuest'>,
 ): KycLimits {

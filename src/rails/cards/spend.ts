@@ -15,9 +15,9 @@ import type { CardAuthorization } from '../../providers/card-processor/port.ts'
 import type { Funding } from './fundings.ts'
 import type { CardWithPolicies } from './store.ts'
 
-/** Dependencies of a card spend. @property policyOf parses a key's policy. */
+/** Dependencies of a card spend. @property parsePolicy parses a key's policy. */
 export interface CardSpendDependencies {
-  readonly policyOf: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
+  readonly parsePolicy: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
   readonly newId: NewId
 }
 
@@ -29,7 +29,7 @@ export type CardSpend = Omit<SpendRequest, 'facts'> & { readonly facts: Readonly
  * all assets together with the violations.
  */
 export function buildCardSpend(
-  { newId, policyOf }: CardSpendDependencies,
+  { newId, parsePolicy }: CardSpendDependencies,
   card: CardWithPolicies,
   {
     request: { merchant },
@@ -39,7 +39,7 @@ export function buildCardSpend(
   }: { request: CardAuthorization; units: bigint; all: readonly Funding[]; now: Date },
 ): { fundings: readonly Funding[]; spend: CardSpend } {
   const { key } = card
-  const policy = key === null ? null : policyOf(key)
+  const policy = key === null ? null : parsePolicy(key)
   const usdMicros = units * 10_000n
   const purchase = ({ asset, chain }: Pick<Funding, 'asset' | 'chain'>): PlannedSpend => ({
     category: 'card',

@@ -87,7 +87,7 @@ export async function findJudgedCard(
   const row = await database.gather<JudgedRow | { readonly id: null }>(judged, { token })
   if (row.id === null) return undefined
   return {
-    ...cardOf(row),
+    ...parseCard(row),
     isAccountLocked: row.account_status !== 'active',
     isGuest: row.guest,
     kycLevel: row.kyc_level,
@@ -117,13 +117,13 @@ export async function findOwnCard(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
   const row = await (isLocked ? query.forNoKeyUpdate() : query).executeTakeFirst()
-  return row === undefined ? undefined : cardOf(row)
+  return row === undefined ? undefined : parseCard(row)
 }
 
 /** Finds a card by id, regardless of its owner. */
 export async function findAnyCard(database: Connection, id: string): Promise<Card | undefined> {
   const row = await database.kysely.selectFrom('card').selectAll().where('id', '=', id).executeTakeFirst()
-  return row === undefined ? undefined : cardOf(row)
+  return row === undefined ? undefined : parseCard(row)
 }
 
 /** Lists an account's cards, newest first: one more than the page's limit. */
@@ -136,7 +136,7 @@ export async function listCards(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map(cardOf)
+  return rows.map(parseCard)
 }
 
 /** Checks that a key belongs to the account and is not revoked. */
@@ -173,12 +173,12 @@ export async function insertCard(
       currency: 'USD',
       cardholder_name: card.cardholderName,
       created_at: card.createdAt,
-      ...columnsOf(card),
+      ...toColumns(card),
     })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
-  if (row !== undefined) return cardOf(row)
+  if (row !== undefined) return parseCard(row)
   const stored = await findAnyCard(database, card.id)
   if (stored === undefined) throw new Error('a stored card cannot be read')
   return stored
@@ -188,14 +188,14 @@ export async function insertCard(
 export async function updateCard(database: Connection, card: Card): Promise<Card> {
   const row = await database.kysely
     .updateTable('card')
-    .set({ ...columnsOf(card), status: card.status, version: card.version + 1 })
+    .set({ ...toColumns(card), status: card.status, version: card.version + 1 })
     .where('id', '=', card.id)
     .returningAll()
     .executeTakeFirstOrThrow()
-  return cardOf(row)
+  return parseCard(row)
 }
 
-function columnsOf(
+function toColumns(
   card: Pick<
     Card,
     'keyId' | 'nickname' | 'dailyMax' | 'purchaseMax' | 'channels' | 'mccAllow' | 'mccDeny' | 'priority'
@@ -213,7 +213,7 @@ function columnsOf(
   }
 }
 
-function cardOf(row: Selectable<CardTable>): Card {
+function parseCard(row: Selectable<CardTable>): Card {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -47,18 +47,19 @@ export async function admitOrder(
   if ('notional' in size) requireFitting(side, size.notional)
   await requireActiveBrokerage({ broker, database }, accountId)
   if (await isStopped(database, { domain: 'investing', objectId: `${accountId}:${symbol}` }))
-    throw rejected('holding_stopped', `The holding of ${symbol} waits for an administrator.`)
+    throw buildRejection('holding_stopped', `The holding of ${symbol} waits for an administrator.`)
   const instrument = await broker.instrument(symbol)
-  if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not available for trading.`)
-  if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
+  if (instrument === undefined)
+    throw buildRejection('unknown_symbol', `${symbol} is not available for trading.`)
+  if (!instrument.tradable) throw buildRejection('not_tradable', `${symbol} cannot be traded now.`)
   const quote = (await broker.quotes([symbol])).get(symbol) ?? (side === 'buy' ? limitPrice : null)
   if (quote === null || quote === undefined)
-    throw rejected('no_quote', `There is currently no price for ${symbol}.`)
+    throw buildRejection('no_quote', `There is currently no price for ${symbol}.`)
   const limit = type === 'limit' ? (limitPrice ?? quote) : null
   const priced = { limitPrice: limit, referencePrice: quote }
   if (side === 'buy') {
     if ('notional' in size) return { ...priced, notional: size.notional, qty: null }
-    const notional = costOf(size.qty, limit ?? quote)
+    const notional = computeCost(size.qty, limit ?? quote)
     requireFitting(side, notional)
     return { ...priced, notional, qty: limit === null ? null : size.qty }
   }
@@ -66,7 +67,7 @@ export async function admitOrder(
   const price = limit !== null && limit > quote ? limit : quote
   if ('notional' in size)
     return { ...priced, notional: size.notional, qty: quantityToSell(size.notional, price, owned) }
-  const notional = costOf(size.qty, price)
+  const notional = computeCost(size.qty, price)
   requireFitting(side, notional)
   if (notional.units < MIN_CENTS && size.qty !== owned) throw tooSmall(notional)
   return { ...priced, notional, qty: size.qty }
@@ -76,11 +77,11 @@ export async function admitOrder(
 function requireFitting(side: 'buy' | 'sell', notional: Money): void {
   if (side === 'buy' && notional.units < MIN_CENTS) throw tooSmall(notional)
   if (notional.units > MAX_CENTS)
-    throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+    throw buildRejection('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
 }
 
 /** Worth of a quantity, rounded up to the cent. */
-function costOf(qty: bigint, price: bigint): Money {
+function computeCost(qty: bigint, price: bigint): Money {
   return { asset: 'USD', units: costRoundedUp(qty, price) }
 }
 
@@ -93,7 +94,7 @@ async function requireActiveBrokerage(
   const kept = await findBrokerageAccount(database, accountId)
   if (kept?.status === 'active') return
   const state = kept === undefined ? 'none' : kept.status
-  throw rejected('no_brokerage_account', `The account at the broker is not active (${state}).`)
+  throw buildRejection('no_brokerage_account', `The account at the broker is not active (${state}).`)
 }
 
 /**
@@ -112,7 +113,7 @@ function quantityToSell(notional: Money, price: bigint, owned: bigint): bigint {
 }
 
 function tooSmall(notional: Money): Failure {
-  return rejected('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
+  return buildRejection('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
 }
 
 const hints: Readonly<Record<string, string>> = {
@@ -126,7 +127,7 @@ const hints: Readonly<Record<string, string>> = {
 }
 
 /** Builds the rejection of an order. @param reason machine-readable reason. */
-export function rejected(reason: string, detail: string): Failure {
+export function buildRejection(reason: string, detail: string): Failure {
   return new Failure('order_rejected', `${detail} Nothing was bought or sold.`, {
     reason,
     isFinal: true,

@@ -28,7 +28,7 @@ interface Booked {
   readonly brokerageAccount: string
 }
 
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+const toDay = (at: number) => new Date(at).toISOString().slice(0, 10)
 
 /** Books an account's activities. Repeated and concurrent runs are safe. */
 export async function bookActivities(
@@ -37,7 +37,7 @@ export async function bookActivities(
 ): Promise<void> {
   if (accounts === null) return
   const at = clock()
-  const found = await accounts.activities(brokerageAccount, dayOf(at.getTime() - PAST_DAYS * DAY))
+  const found = await accounts.activities(brokerageAccount, toDay(at.getTime() - PAST_DAYS * DAY))
   const stop = (symbol: string, reason: string, reported: readonly BrokerageActivity[]) =>
     raiseAlarm(
       { database, log },
@@ -55,7 +55,7 @@ export async function bookActivities(
         activity,
       ])
   // The tax withheld comes as an activity of its own; a day that is over has both.
-  const isOver = ({ kind, day }: BrokerageActivity) => kind === 'dividend' && day < dayOf(at.getTime())
+  const isOver = ({ kind, day }: BrokerageActivity) => kind === 'dividend' && day < toDay(at.getTime())
   const payments = new Map<string, BrokerageActivity[]>()
   for (const activity of found.filter(isOver)) {
     const name = `${activity.symbol} ${activity.day}`

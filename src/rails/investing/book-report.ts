@@ -2,7 +2,7 @@
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import { available, external } from '../../books/ledger/accounts.ts'
 import { toJson } from '../../core/base/json.ts'
-import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../../core/money/shares.ts'
+import { averagePrice, costRoundedUp, minimum, toShares, worthRoundedDown } from '../../core/money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../../providers/broker/port.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
@@ -64,7 +64,7 @@ async function book(
   order: Order,
   { report, at, newId }: { report: OrderReport; at: Date } & Pick<InvestingDependencies, 'newId'>,
 ): Promise<Order | null> {
-  const filled = filledBy(order, report)
+  const filled = findFill(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
   if (filled.qty === order.filledQty && ended.status === order.status) return order
   const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
@@ -75,7 +75,7 @@ async function book(
 /**
  * Total filled so far. A buyer pays cents rounded up, at most the order's hold; a seller receives cents rounded down.
  */
-function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
+function findFill(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
     const cash = costRoundedUp(filledValue, 1n)
@@ -113,7 +113,7 @@ async function bookPart(
   }: { ended: Order; part: { qty: bigint; cash: bigint }; changeId: string; at: Date },
 ): Promise<boolean> {
   const { id, accountId, decisionId, side, symbol } = order
-  const shares = sharesOf(symbol, qty)
+  const shares = toShares(symbol, qty)
   const isBuy = side === 'buy'
   const [given, got] = isBuy ? [cash, shares] : [qty, { asset: 'USD' as const, units: cash }]
   const { verdict } = await connection.gather<{ verdict: 'booked' | 'changed' }>(

@@ -68,7 +68,7 @@ export function missingFor(person: VerifiedApplicant | null): string[] {
 }
 
 /** Joins the verified identity with the person's own answers. @returns null when the identity lacks something. */
-export function applicationOf(
+export function buildApplication(
   person: VerifiedApplicant | null,
   {
     taxId,

@@ -47,7 +47,7 @@ export interface KeptBrokerageAccount {
   readonly createdAt: Date
 }
 
-const keptOf = (row: Selectable<BrokerageAccountTable>): KeptBrokerageAccount => ({
+const parseAccount = (row: Selectable<BrokerageAccountTable>): KeptBrokerageAccount => ({
   accountId: row.account_id,
   status: row.status,
   providerId: row.provider_id,
@@ -63,7 +63,7 @@ export async function findBrokerageAccount(
     .selectAll()
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : keptOf(row)
+  return row === undefined ? undefined : parseAccount(row)
 }
 
 /** Checks whether an account at the broker belongs to another account here. */
@@ -84,7 +84,7 @@ export async function hasOtherOwner(
  * The id of an account at the broker; null when the broker keeps none.
  * @throws Error when the account has none there: its orders are not admitted.
  */
-export async function brokerageAccountOf(
+export async function findBrokerageAccountId(
   { database, broker }: { readonly database: Connection; readonly broker: Pick<Broker, 'accounts'> },
   accountId: string,
 ): Promise<string | null> {
@@ -194,5 +194,5 @@ export async function claimBrokerageAccounts(
     )
     .returningAll()
     .execute()
-  return rows.map(keptOf)
+  return rows.map(parseAccount)
 }

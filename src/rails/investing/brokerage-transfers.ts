@@ -14,7 +14,7 @@ export interface KeptTransfer {
   readonly providerId: string | null
 }
 
-const transferOf = (row: Selectable<BrokerageTransferTable>): KeptTransfer => ({
+const parseTransfer = (row: Selectable<BrokerageTransferTable>): KeptTransfer => ({
   id: row.id,
   accountId: row.account_id,
   orderId: row.order_id,
@@ -52,7 +52,7 @@ export async function insertTransfer(
     .selectAll()
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  return transferOf(row)
+  return parseTransfer(row)
 }
 
 /** Locks an account's row until the transaction ends, so that one transfer back to the firm is started at a time. */
@@ -91,7 +91,7 @@ export async function findReturn(database: Connection, accountId: string): Promi
     .where('order_id', 'is', null)
     .where('status', 'in', ['new', 'pending'])
     .executeTakeFirst()
-  return row === undefined ? undefined : transferOf(row)
+  return row === undefined ? undefined : parseTransfer(row)
 }
 
 /** Stores the broker's report; an ended transfer never changes. */

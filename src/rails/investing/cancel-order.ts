@@ -18,14 +18,14 @@ export async function cancelOrder(
   const isOwn = order !== undefined && (keyId === null || order.keyId === keyId)
   if (!isOwn) throw new Failure('not_found', `You have no order ${id}.`)
   if (order.status === 'canceled') return order
-  if (!isOpenOrder(order)) throw ended(order)
+  if (!isOpenOrder(order)) throw buildEndedFailure(order)
   await requestCancel(database, id, at)
   const after = await resumeOrder(dependencies, { ...order, cancelRequestedAt: at })
-  if (after.status !== 'canceled' && !isOpenOrder(after)) throw ended(after)
+  if (after.status !== 'canceled' && !isOpenOrder(after)) throw buildEndedFailure(after)
   return after
 }
 
-function ended({ id, status }: Order): Failure {
+function buildEndedFailure({ id, status }: Order): Failure {
   return new Failure('conflict', `Order ${id} is ${status}; it can no longer be canceled.`, {
     reason: status,
     isFinal: true,

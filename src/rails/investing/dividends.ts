@@ -23,7 +23,7 @@ interface Paying {
   readonly log: Log
 }
 
-const dayOf = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 10)
+const toDay = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 10)
 
 /** Records entitlements for past record dates and pays what is due. Repeated and concurrent runs are safe. */
 export async function payDividends({ database, broker, clock, log }: Paying): Promise<void> {
@@ -34,7 +34,7 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
     .selectFrom('dividend')
     .selectAll()
     .where('status', '=', 'announced')
-    .where('pay_date', '<=', dayOf(now))
+    .where('pay_date', '<=', toDay(now))
     .orderBy('pay_date')
     .limit(500)
     .execute()
@@ -46,7 +46,7 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
 
 async function entitleHolders({ database, broker, clock, log }: Paying): Promise<void> {
   const now = clock().getTime()
-  const range = { from: dayOf(now - PAST_DAYS * DAY), to: dayOf(now - DAY) }
+  const range = { from: toDay(now - PAST_DAYS * DAY), to: toDay(now - DAY) }
   const calendar = await broker.dividends(range.from, range.to)
   await entitle(
     database,
@@ -225,7 +225,7 @@ export async function showDividends(
     now,
   }: { accountId: string; positions: readonly { symbol: string; qty: bigint }[]; now: Date },
 ): Promise<readonly DividendSummary[]> {
-  const calendar = await broker.dividends(dayOf(now.getTime()), dayOf(now.getTime() + AHEAD_DAYS * DAY))
+  const calendar = await broker.dividends(toDay(now.getTime()), toDay(now.getTime() + AHEAD_DAYS * DAY))
   const expected = calendar.flatMap(({ symbol, perShare, payDate }) =>
     positions
       .filter((position) => position.symbol === symbol && position.qty > 0n)

@@ -1,6 +1,6 @@
 /** Outcome of an earlier order, for a repeated call. */
 import type { Connection } from '../../storage/database.ts'
-import { rejected } from './admit-order.ts'
+import { buildRejection } from './admit-order.ts'
 import type { Order } from './order.ts'
 import { rejectedOrder } from './place-order.ts'
 import { findOrder, type OrderOwner } from './store.ts'
@@ -24,6 +24,6 @@ export async function findRepeatedOrder(
     .select('status')
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (reservation?.status === 'released') throw rejected('never_placed', 'The order was never placed.')
+  if (reservation?.status === 'released') throw buildRejection('never_placed', 'The order was never placed.')
   return null
 }

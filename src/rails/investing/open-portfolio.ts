@@ -3,7 +3,7 @@
 import { available, external } from '../../books/ledger/accounts.ts'
 import { post } from '../../books/ledger/post.ts'
 import type { NewId } from '../../core/base/ids.ts'
-import { sharesOf, unitsForDown } from '../../core/money/shares.ts'
+import { toShares, unitsForDown } from '../../core/money/shares.ts'
 import type { Broker } from '../../providers/broker/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
@@ -45,7 +45,7 @@ export async function openPortfolio(
     postings: [{ source: external(BANK), destination: cash, money: dollars(deposit) }],
   })
   for (const { symbol, cents, units } of purchases) {
-    const shares = sharesOf(symbol, units)
+    const shares = toShares(symbol, units)
     await post(database, {
       id: newId('tx', now),
       kind: 'fill',

@@ -59,7 +59,7 @@ export function performanceTimes(history: History, timeframe: Timeframe, now: Da
 }
 
 /** Computes the series. @param prices nano-dollar prices of every symbol in the history, at all moments. */
-export function performanceOf(
+export function computePerformance(
   history: History,
   { shown, all }: PerformanceTimes,
   prices: ReadonlyMap<string, readonly bigint[]>,

@@ -3,9 +3,9 @@
 import { releaseSpend } from '../../books/spending/release.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { PlacementResult } from '../../providers/broker/port.ts'
-import { rejected } from './admit-order.ts'
+import { buildRejection } from './admit-order.ts'
 import { bookFirstReport } from './book-report.ts'
-import { brokerageAccountOf } from './brokerage-store.ts'
+import { findBrokerageAccountId } from './brokerage-store.ts'
 import { fundOrder } from './fund-order.ts'
 import type { InvestingDependencies, Order } from './order.ts'
 import { findOrder, type NewOrder } from './store.ts'
@@ -70,7 +70,7 @@ async function fundAndPlace(
 ): Promise<PlacementResult | null> {
   const { database, broker } = dependencies
   const { id, symbol, side, notional, qty, limitPrice } = order
-  const brokerageAccount = await brokerageAccountOf({ database, broker }, order.accountId)
+  const brokerageAccount = await findBrokerageAccountId({ database, broker }, order.accountId)
   if (brokerageAccount !== null && side === 'buy') {
     const funding = await fundOrder(dependencies, order, brokerageAccount)
     if (funding === 'refused')
@@ -91,7 +91,7 @@ export function endedUnfilled(
 
 /** Error for an order that the broker rejected, the same for every call. */
 export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
-  return rejected(
+  return buildRejection(
     rejectReason ?? 'rejected',
     `The broker rejected order ${id} for ${symbol}: ${rejectReason}.`,
   )

@@ -1,7 +1,7 @@
 /** Positions: the ledger holds the quantity of shares; this table holds their cost. */
 import { sql } from 'kysely'
 import { available, held } from '../../books/ledger/accounts.ts'
-import { nameOfValue, sharesOf } from '../../core/money/shares.ts'
+import { nameOfValue, toShares } from '../../core/money/shares.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { BROKER } from './order.ts'
 
@@ -49,7 +49,7 @@ export async function availableShares(
     .selectFrom('balance')
     .select('units')
     .where('account', '=', available(accountId, BROKER))
-    .where('asset', '=', sharesOf(symbol, 0n).asset)
+    .where('asset', '=', toShares(symbol, 0n).asset)
     .executeTakeFirst()
   return row?.units ?? 0n
 }
@@ -64,16 +64,16 @@ export async function readPositions(
   const { rows } = await sql<{ asset: `equity:${string}`; qty: bigint }>`
     select asset, sum(units)::bigint as qty from balance
     where account in (${sql.join(accounts)}) and asset like 'equity:%'
-      and (${symbol ?? null}::text is null or asset = ${sharesOf(symbol ?? '', 0n).asset})
+      and (${symbol ?? null}::text is null or asset = ${toShares(symbol ?? '', 0n).asset})
     group by asset order by asset`.execute(connection.kysely)
   const costs = await connection.kysely
     .selectFrom('position')
     .select(['symbol', 'cost'])
     .where('account_id', '=', accountId)
     .execute()
-  const costOf = new Map(costs.map((row) => [row.symbol, row.cost]))
+  const costBySymbol = new Map(costs.map((row) => [row.symbol, row.cost]))
   return rows
     .map(({ asset, qty }) => ({ symbol: nameOfValue({ asset }), qty }))
-    .map((row) => ({ ...row, cost: costOf.get(row.symbol) ?? 0n }))
+    .map((row) => ({ ...row, cost: costBySymbol.get(row.symbol) ?? 0n }))
     .filter(({ qty }) => qty > 0n || symbol !== undefined)
 }

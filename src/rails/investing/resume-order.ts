@@ -1,6 +1,6 @@
 /** Resumes an open order from its recorded state. */
 import { bookReport } from './book-report.ts'
-import { brokerageAccountOf } from './brokerage-store.ts'
+import { findBrokerageAccountId } from './brokerage-store.ts'
 import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { endedUnfilled, submitOrder } from './place-order.ts'
 
@@ -17,7 +17,7 @@ export async function resumeOrder(dependencies: InvestingDependencies, order: Or
   const { broker, clock, log } = dependencies
   const askedAt = clock()
   const { id } = order
-  const named = { id, brokerageAccount: await brokerageAccountOf(dependencies, order.accountId) }
+  const named = { id, brokerageAccount: await findBrokerageAccountId(dependencies, order.accountId) }
   const known = await broker.find(named)
   if (known !== undefined) {
     const isToEnd = order.cancelRequestedAt !== null && known.status !== 'unreadable' && isOpenOrder(known)

@@ -6,7 +6,7 @@ import type { Database } from '../../storage/database.ts'
 import { type DividendSummary, showDividends } from './dividends.ts'
 import { readHistory } from './history.ts'
 import { BANK } from './order.ts'
-import { type Performance, performanceOf, performanceTimes, type Timeframe } from './performance.ts'
+import { computePerformance, type Performance, performanceTimes, type Timeframe } from './performance.ts'
 import { readPositions } from './positions.ts'
 
 /** A position at the last price. Cents, billionths of a share, nano-dollars. */
@@ -60,6 +60,6 @@ export async function showPortfolio(
     equity: holdings.reduce((sum, { marketValue }) => sum + marketValue, cash),
     holdings,
     dividends,
-    performance: performanceOf(history, moments, prices),
+    performance: computePerformance(history, moments, prices),
   }
 }

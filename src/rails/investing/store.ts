@@ -1,7 +1,6 @@
 import type { Selectable } from 'kysely'
-import { orderText } from '../../books/spending/reserve-parameters.ts'
+import { orderText } from '../../books/spending/request-text.ts'
 import type { OrderRow } from '../../books/spending/spend-request.ts'
-import type { Json } from '../../core/base/json.ts'
 import type { Page } from '../../core/base/page.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { InvestingOrderTable } from '../../storage/schema.ts'
@@ -22,15 +21,16 @@ export async function insertOrder(
   database: Connection,
   { accountId, keyId, decisionId, row }: NewOrder,
 ): Promise<boolean> {
-  const [inserted] = await database.call<{ written: Json }>(
+  const inserted = await database.call<{ decision_id: string }>(
     {
       name: 'investing_insert_order',
-      text: `select order_insert($1, r.decision_id, $3, $4) as written
-        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
+      text: `select o.decision_id
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r
+          cross join lateral order_insert(array[$1::text], array[r.decision_id], array[$3::text], array[$4::jsonb]) o`,
     },
     [accountId, decisionId, keyId, orderText(row)],
   )
-  return (inserted?.written ?? null) !== null
+  return inserted.length > 0
 }
 
 /**
@@ -51,7 +51,7 @@ export async function findOrder(database: Connection, name: OrderName): Promise<
       .where('key_id', 'is not distinct from', name.keyId)
   if ('decisionId' in name) query = query.where('decision_id', '=', name.decisionId)
   const row = await query.executeTakeFirst()
-  return row === undefined ? undefined : orderOf(row)
+  return row === undefined ? undefined : parseOrder(row)
 }
 
 /** Locks an order. @returns `isStopped`: it has an open alarm. */
@@ -74,7 +74,7 @@ export async function lockOrder(
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirstOrThrow()
-  return { order: orderOf(row), isStopped: row.is_stopped === true }
+  return { order: parseOrder(row), isStopped: row.is_stopped === true }
 }
 
 /** Owner of orders: an account, optionally restricted to one of its keys. */
@@ -99,7 +99,7 @@ export async function listOrders(
   if (keyId !== null) query = query.where('key_id', '=', keyId)
   if (status === 'open') query = query.where('status', 'in', open)
   if (status === 'closed') query = query.where('status', 'not in', open)
-  return (await query.execute()).map(orderOf)
+  return (await query.execute()).map(parseOrder)
 }
 
 /** Records a cancel request for an open order. */
@@ -148,10 +148,10 @@ export async function claimOpenOrders(
     )
     .returningAll()
     .execute()
-  return rows.map(orderOf)
+  return rows.map(parseOrder)
 }
 
-function orderOf(row: Selectable<InvestingOrderTable>): Order {
+function parseOrder(row: Selectable<InvestingOrderTable>): Order {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -1,12 +1,12 @@
 /** Resolves the token pair of a swap. */
 import { Failure } from '../../core/failures/failure.ts'
 import {
+  findSwapToken,
   isSwapChain,
   type SwapChain,
   type SwapToken,
   swapChainNames,
   swapChains,
-  swapTokenOf,
   symbolsOn,
 } from '../../core/money/swap-tokens.ts'
 
@@ -22,14 +22,14 @@ export interface PairNames {
  * @throws Failure `invalid_request`, listing the supported names; `pair_not_supported` between a test chain and a
  * main chain.
  */
-export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
+export function parsePair({ fromToken, toToken, fromChain, toChain }: PairNames): {
   from: SwapToken
   to: SwapToken
 } {
-  const source = chainOf('fromChain', fromChain)
-  const target = toChain === undefined ? source : chainOf('toChain', toChain)
-  const from = tokenOf('fromToken', source, fromToken)
-  const to = tokenOf('toToken', target, toToken)
+  const source = parseChain('fromChain', fromChain)
+  const target = toChain === undefined ? source : parseChain('toChain', toChain)
+  const from = parseToken('fromToken', source, fromToken)
+  const to = parseToken('toToken', target, toToken)
   if (from.symbol === to.symbol && source === target)
     throw invalid(
       'toToken',
@@ -45,14 +45,14 @@ export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
   return { from, to }
 }
 
-function chainOf(path: string, name: string): SwapChain {
+function parseChain(path: string, name: string): SwapChain {
   const known = name.toLowerCase()
   if (isSwapChain(known)) return known
   throw invalid(path, 'is not a supported chain', `Chains: ${swapChainNames.join(', ')}.`)
 }
 
-function tokenOf(path: string, chain: SwapChain, symbol: string): SwapToken {
-  const token = swapTokenOf(chain, symbol)
+function parseToken(path: string, chain: SwapChain, symbol: string): SwapToken {
+  const token = findSwapToken(chain, symbol)
   if (token !== undefined) return token
   throw invalid(
     path,

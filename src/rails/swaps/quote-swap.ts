@@ -37,7 +37,7 @@ export async function quoteSwap(
 ): Promise<SwapQuote> {
   const outcomes = await Promise.all(aggregators.map((each) => quoteOne(each, request, deadlineMs)))
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
-  const all = ranked(offers, request)
+  const all = rankOffers(offers, request)
   const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
   const failed = [...outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : [])), ...eaten]
   const [best, ...alternatives] = all.filter((offer) => !leavesNothing(offer))
@@ -59,7 +59,7 @@ function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed'
     })
   const amount = decimalOfUnits(amountIn, from.decimals)
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
-  const detail = `No aggregator offers a route from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
+  const detail = `No aggregator offers a route from ${amount} ${nameToken(from)} to ${nameToken(to)} (${reasons}).`
   if (failed.every(({ reason }) => permanentReasons.has(reason)))
     return new Failure('no_route', detail, {
       retryAfter: 60,
@@ -98,11 +98,11 @@ async function quoteOne(
 }
 
 /** Ranks offers by output after fees and gas, valued at one common price; ties go to the faster one. */
-function ranked(
+function rankOffers(
   offers: readonly { tool: string; offer: SwapOffer }[],
   { to }: SwapRequest,
 ): readonly RankedOffer[] {
-  const price = priceOf(
+  const price = findPrice(
     offers.map(({ offer }) => offer),
     to,
   )
@@ -123,7 +123,7 @@ function ranked(
  * Price of one token in millionths of a USD: one dollar, or the median of the aggregators' stated prices, so that no
  * aggregator wins by its own price. Without stated prices, the reference price.
  */
-function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
+function findPrice(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
   if (to.isDollar) return 1_000_000n
   const stated = offers
     .flatMap(({ outUsdMicros, amountOut }) =>
@@ -139,6 +139,6 @@ function addedFees(fees: readonly SwapFee[]): bigint {
   return fees.reduce((sum, { included, usdMicros }) => (included ? sum : sum + usdMicros), 0n)
 }
 
-function nameOf({ symbol, chain }: SwapRequest['from']): string {
+function nameToken({ symbol, chain }: SwapRequest['from']): string {
   return `${symbol} on ${chain}`
 }

@@ -59,13 +59,13 @@ export async function showWallet(
   return {
     safeAddress: getAddress(wallet.address),
     modules,
-    balances: positionsOf(chains, booked).map(({ chain, token }) => {
+    balances: listPositions(chains, booked).map(({ chain, token }) => {
       const row = booked.find(({ place, asset }) => place === chain && asset === token)
       return {
         token,
         amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
         held: decimalOf({ asset: token, units: row?.held ?? 0n }),
-        usd: worthOf(table, { asset: token, units: (row?.available ?? 0n) + (row?.held ?? 0n) }),
+        usd: formatWorth(table, { asset: token, units: (row?.available ?? 0n) + (row?.held ?? 0n) }),
         ...(row === undefined || row.frozen === 0n
           ? {}
           : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
@@ -76,7 +76,7 @@ export async function showWallet(
       const rows = booked.filter((row) => row.asset === asset && row.place.startsWith(escrowPlace('')))
       const units = rows.reduce((sum, { available, held }) => sum + available + held, 0n)
       const money = { asset, units }
-      return units === 0n ? [] : [{ asset, amount: decimalOf(money), usd: worthOf(table, money) }]
+      return units === 0n ? [] : [{ asset, amount: decimalOf(money), usd: formatWorth(table, money) }]
     }),
   }
 }
@@ -85,7 +85,7 @@ export async function showWallet(
  * Lists every token of the chains that work, and after them the money on a chain that does not answer or that the
  * deployment has left: it is still the owner's.
  */
-function positionsOf(
+function listPositions(
   { all }: Chains,
   booked: Awaited<ReturnType<typeof balances>>,
 ): readonly { chain: string; token: Stablecoin }[] {
@@ -116,7 +116,7 @@ async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly Wa
 }
 
 /** Worth in USD; null without a rate. */
-export function worthOf(table: RateTable, money: Money): string | null {
+export function formatWorth(table: RateTable, money: Money): string | null {
   const micros = worthInMicros(table, money)
   return micros === null ? null : usdOfMicros(micros)
 }

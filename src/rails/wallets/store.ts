@@ -6,7 +6,7 @@
 
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import { transferText } from '../../books/spending/reserve-parameters.ts'
+import { transferText } from '../../books/spending/request-text.ts'
 import type { TransferRow } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
@@ -40,7 +40,7 @@ export interface Transfer {
 }
 
 /** Failure code of a failed transfer, repeated to later calls. */
-export type FailureCode = 'provider_unavailable' | 'signature_rejected'
+export type TransferFailureCode = 'provider_unavailable' | 'signature_rejected'
 
 /** The database, and the chain whose rows are read. */
 export interface OnChain {
@@ -58,7 +58,7 @@ export function operationOf(transfer: Transfer): AuthorizedOperation {
 }
 
 /** The escrow of an account, see {@link Wallet.isEscrow}. */
-export function escrowOf(accountId: string): Wallet {
+export function buildEscrow(accountId: string): Wallet {
   const gateway = { kind: 'gateway' } as const
   return { accountId, isEscrow: true, origin: gateway, owner: gateway }
 }
@@ -182,13 +182,14 @@ export async function insertTransfer(
   const [inserted] = await database.call<{ written: Json }>(
     {
       name: 'wallets_insert_transfer',
-      text: `select transfer_insert($1, r.decision_id, $3) as written
-        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r`,
+      text: `select t.written
+        from (select decision_id from reservation where decision_id = $2 and status = 'reserved' for update) r
+          cross join lateral transfer_insert(array[$1::text], array[r.decision_id], array[$3::jsonb]) t`,
     },
     [accountId, decisionId, transferText(row)],
   )
   const wallet = walletWritten(accountId, inserted?.written ?? null)
-  return wallet !== undefined && row.payer === 'escrow' ? escrowOf(accountId) : wallet
+  return wallet !== undefined && row.payer === 'escrow' ? buildEscrow(accountId) : wallet
 }
 
 const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_cover: z.string() })
@@ -204,7 +205,7 @@ export function walletWritten(accountId: string, written: Json | null): Wallet |
 export async function updateTransfer(
   database: Connection,
   id: string,
-  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: FailureCode },
+  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: TransferFailureCode },
   at: Date,
 ): Promise<void> {
   await database.call(
@@ -257,7 +258,7 @@ export async function openTransfers(
     .orderBy('updated_at')
     .limit(limit)
     .execute()
-  return rows.map(transferOf)
+  return rows.map(parseTransfer)
 }
 
 export async function transfersConfirmedSince(
@@ -270,11 +271,11 @@ export async function transfersConfirmedSince(
     .where('updated_at', '>=', since)
     .orderBy('transfer.id')
     .execute()
-  return rows.map(transferOf)
+  return rows.map(parseTransfer)
 }
 
 /** Finds open transfers from or to a wallet on a chain. */
-export async function openTransfersOf(
+export async function readOpenTransfers(
   { database, chain }: OnChain,
   { accountId, address }: { accountId: string; address: Address },
 ): Promise<Transfer[]> {
@@ -285,7 +286,7 @@ export async function openTransfersOf(
       or([eb('transfer.account_id', '=', accountId), eb('destination', '=', lowerCase(address))]),
     )
     .execute()
-  return rows.map(transferOf)
+  return rows.map(parseTransfer)
 }
 
 /** Finds transfers on a chain that may have made a payment: those with equal members that have not failed. */
@@ -316,7 +317,7 @@ export async function findMatchingTransfers(
         ]),
       )
   ).execute()
-  return rows.map(transferOf)
+  return rows.map(parseTransfer)
 }
 
 /** Records the new transaction of a confirmed transfer after a reorganization. */
@@ -335,17 +336,17 @@ export async function updateTransferTransaction(
 export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
-): Promise<(Transfer & { failure: string | null; failureCode: FailureCode | null }) | undefined> {
+): Promise<(Transfer & { failure: string | null; failureCode: TransferFailureCode | null }) | undefined> {
   const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
   return row === undefined
     ? undefined
-    : { ...transferOf(row), failure: row.failure, failureCode: row.failure_code }
+    : { ...parseTransfer(row), failure: row.failure, failureCode: row.failure_code }
 }
 
-function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
+function parseTransfer(row: Selectable<TransferTable> & WalletColumns): Transfer {
   return {
     id: row.id,
-    wallet: row.payer === 'escrow' ? escrowOf(row.account_id) : walletOf(row.account_id, row),
+    wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : walletOf(row.account_id, row),
     authorization: authorization.parse(row.authorized),
     signer: row.signer,
     validUntil: row.valid_until,
@@ -355,7 +356,7 @@ function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
     destination: addressOf(row.destination),
     chain: row.chain,
     state: row.state,
-    transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
+    transactionHash: row.transaction_hash === null ? null : toHex(row.transaction_hash),
     mac: row.mac,
   }
 }
@@ -371,12 +372,12 @@ export function walletOf(accountId: string, { origin, owner, card_cover: cardCov
   return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner), cardCover }
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 
 export function addressOf(text: string): Address {
-  return hexOf(text)
+  return toHex(text)
 }
 
 /** Parses a stored stablecoin symbol. @throws Error for an unknown symbol. */

@@ -295,15 +295,15 @@ export async function listActivity(
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const next = rows.length > limit && last !== undefined ? { at: last.at, id: last.id } : null
-  return { entries: shown.map((row) => entryOf(row, table)), next }
+  return { entries: shown.map((row) => toEntry(row, table)), next }
 }
 
 const asset = z.custom<Asset>((name) => typeof name === 'string' && name in assetDecimals)
 
-function entryOf(row: Row, table: RateTable): ActivityEntry {
+function toEntry(row: Row, table: RateTable): ActivityEntry {
   const { counterparty, units, asked_units: askedUnits } = row
   const symbol = asset.parse(row.asset)
-  const amountOf = (of: bigint) => decimalOf({ asset: symbol, units: of })
+  const formatAmount = (of: bigint) => decimalOf({ asset: symbol, units: of })
   const isVoid = voidStatuses.has(row.status)
   const moved = isVoid ? 0n : units
   const intended = askedUnits ?? units
@@ -312,17 +312,17 @@ function entryOf(row: Row, table: RateTable): ActivityEntry {
       ? row.asked
       : intended === null || intended === moved
         ? null
-        : amountOf(intended)
+        : formatAmount(intended)
   return activityEntry.parse({
     id: row.id,
     at: row.at.toISOString(),
     kind: row.kind,
     direction: row.direction,
     status: row.status,
-    amount: moved === null ? null : amountOf(moved),
+    amount: moved === null ? null : formatAmount(moved),
     requested,
     asset: symbol,
-    usd: moved === null ? null : usdOf(table, { asset: symbol, units: moved }, isVoid ? null : row.micros),
+    usd: moved === null ? null : toUsd(table, { asset: symbol, units: moved }, isVoid ? null : row.micros),
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
     agentId: row.key_id,
     decisionId: row.decision_id,
@@ -333,7 +333,7 @@ function entryOf(row: Row, table: RateTable): ActivityEntry {
 }
 
 /** @param micros value that the decision counted; null: none. */
-function usdOf(table: RateTable, money: Money, micros: bigint | null): string | null {
+function toUsd(table: RateTable, money: Money, micros: bigint | null): string | null {
   if (money.asset === 'USD') return decimalOf(money)
   const worth = micros ?? worthInMicros(table, money)
   return worth === null ? null : usdOfMicros(worth)

@@ -26,7 +26,7 @@ type Name = keyof typeof remedies
 
 /** Returns a sentence with a remedy for each mismatch. Read-only. */
 export async function deploymentFaults(database: Connection, deployment: Deployment): Promise<string[]> {
-  const values = valuesOf(deployment)
+  const values = listValues(deployment)
   const rows = await database.kysely.selectFrom('deployment').select(['name', 'value']).execute()
   return rows.flatMap(({ name, value }) =>
     name !== 'root_key' && values.has(name) && values.get(name) !== value ? [remedies[name]] : [],
@@ -35,7 +35,7 @@ export async function deploymentFaults(database: Connection, deployment: Deploym
 
 /** Binds a new database to this deployment. @throws Error with a remedy when it belongs to another. */
 export async function claimDeployment(database: Connection, deployment: Deployment, at: Date): Promise<void> {
-  const values = [...valuesOf(deployment)].map(([name, value]) => ({ name, value, written_at: at }))
+  const values = [...listValues(deployment)].map(([name, value]) => ({ name, value, written_at: at }))
   if (values.length > 0)
     await database.kysely
       .insertInto('deployment')
@@ -46,7 +46,7 @@ export async function claimDeployment(database: Connection, deployment: Deployme
   if (faults.length > 0) throw new Error(faults.join(' '))
 }
 
-function valuesOf({ dataKey, chainId, chainOwner }: Deployment): ReadonlyMap<Name, string> {
+function listValues({ dataKey, chainId, chainOwner }: Deployment): ReadonlyMap<Name, string> {
   const values: Readonly<Record<Name, string | null>> = {
     data_key: dataKey === null ? null : deploymentMark(dataKey),
     chain_id: chainId === null ? null : String(chainId),

@@ -38,7 +38,14 @@ export function headerLine(header: z.output<typeof exportHeader>): string {
 }
 
 /** @throws Error when the decision has been deleted. */
-export function lineOf({ sequence, decisionId, previous, hash, receipt, content }: SealedDecision): string {
+export function formatLine({
+  sequence,
+  decisionId,
+  previous,
+  hash,
+  receipt,
+  content,
+}: SealedDecision): string {
   if (content === null)
     throw new Error(
       `The decision ${decisionId} (sequence ${sequence}) is in the chain but has been deleted. Run "bursar audit verify".`,
@@ -48,7 +55,7 @@ export function lineOf({ sequence, decisionId, previous, hash, receipt, content 
 
 /** Returns null for invalid lines. */
 export function parseLine(text: string): SealedDecision | null {
-  const { success, data } = exportLine.safeParse(parsed(text))
+  const { success, data } = exportLine.safeParse(parseJsonText(text))
   if (!success) return null
   const { sequence, decision, ...seal } = data
   return { ...seal, sequence: BigInt(sequence), decisionId: decision.decisionId, content: decision }
@@ -56,10 +63,10 @@ export function parseLine(text: string): SealedDecision | null {
 
 /** Returns null for invalid headers. */
 export function parseHeader(text: string): z.output<typeof exportHeader> | null {
-  return exportHeader.safeParse(parsed(text)).data ?? null
+  return exportHeader.safeParse(parseJsonText(text)).data ?? null
 }
 
-function parsed(text: string): unknown {
+function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

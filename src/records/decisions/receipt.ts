@@ -28,7 +28,7 @@ export async function signReceipt(
 }
 
 /** Verifies that a receipt has a signature of this gateway and says what the decision says. */
-export async function isReceiptOf(
+export async function isReceiptValid(
   { keySet }: Pick<SigningKey, 'keySet'>,
   content: DecisionContent,
   receipt: string,

@@ -81,7 +81,7 @@ export async function reseal(database: Database, dataKey: DataKey, place: Sealed
     for (const { id, owner, value } of page) {
       const of: Seal = { purpose: place.purpose, owner }
       if (opens(current, of, value)) continue
-      const text = opened(dataKey, of, value)
+      const text = tryUnseal(dataKey, of, value)
       if (text === null) unreadable.push(id)
       else if (await replace(database, place, { id, value, by: seal(dataKey, of, text) })) changed += 1
     }
@@ -104,7 +104,7 @@ async function readPage({ kysely }: Connection, place: SealedColumn, after: stri
     select ${sql.ref(place.id)} as id, ${owner} as owner, ${value} as value from ${sql.table(place.table)}
     where ${sql.ref(place.id)} > ${after} and ${value} is not null
     order by ${sql.ref(place.id)} limit ${PAGE}`.execute(kysely)
-  return rows.map((row) => ({ ...row, value: bytesOf(row.value) }))
+  return rows.map((row) => ({ ...row, value: toBytes(row.value) }))
 }
 
 async function replace(
@@ -112,7 +112,7 @@ async function replace(
   { table, column, id: key, member }: SealedColumn,
   { id, value, by }: { id: string; value: Uint8Array; by: Uint8Array },
 ): Promise<boolean> {
-  const [old, fresh] = [value, by].map((bytes) => (member === undefined ? bytes : textOf(bytes)))
+  const [old, fresh] = [value, by].map((bytes) => (member === undefined ? bytes : toText(bytes)))
   const { numAffectedRows } =
     member === undefined
       ? await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${fresh}
@@ -123,15 +123,15 @@ async function replace(
   return numAffectedRows === 1n
 }
 
-const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
-const bytesOf = (value: Uint8Array | string) =>
+const toText = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
+const toBytes = (value: Uint8Array | string) =>
   typeof value === 'string' ? Buffer.from(value, 'base64url') : value
 
 function opens(key: DataKey, of: Seal, sealed: Uint8Array): boolean {
-  return opened(key, of, sealed) !== null
+  return tryUnseal(key, of, sealed) !== null
 }
 
-function opened(key: DataKey, of: Seal, sealed: Uint8Array): string | null {
+function tryUnseal(key: DataKey, of: Seal, sealed: Uint8Array): string | null {
   try {
     return unseal(key, of, sealed)
   } catch {

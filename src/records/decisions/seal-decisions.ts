@@ -12,7 +12,7 @@ import type { Connection, Database } from '../../storage/database.ts'
 import { chainHash } from './chain.ts'
 import { judgeDecision } from './judge-decision.ts'
 import { signReceipt } from './receipt.ts'
-import { type SigningKey, signingKeyOf } from './signing-key.ts'
+import { deriveSigningKey, type SigningKey } from './signing-key.ts'
 import {
   appendSeals,
   beforeFirstDecision,
@@ -67,7 +67,7 @@ export function createSealRound({
   let trusted: string | undefined
   let key: Promise<SigningKey> | undefined
   const signAll = async (contents: readonly DecisionContent[]): Promise<Signed[]> => {
-    key ??= signingKeyOf(settings.dataKey)
+    key ??= deriveSigningKey(settings.dataKey)
     const signingKey = await key
     return Promise.all(
       contents.map(async (content) => ({
@@ -77,7 +77,7 @@ export function createSealRound({
     )
   }
   /** Selects the authentic decisions. Others raise an alarm, or are retried in the next round. */
-  const authenticOf = async (unsealed: readonly UnsealedDecision[], missed: string[]) => {
+  const filterAuthentic = async (unsealed: readonly UnsealedDecision[], missed: string[]) => {
     const contents: DecisionContent[] = []
     for (const decision of unsealed) {
       const { content, mac } = decision
@@ -103,7 +103,7 @@ export function createSealRound({
     const { sequence, hash } = await readHead(database)
     if (hash === trusted) return
     trusted = hash
-    key ??= signingKeyOf(settings.dataKey)
+    key ??= deriveSigningKey(settings.dataKey)
     const fault = await verifyNewest(database, (await key).keySet)
     if (fault === null) return
     const { kind, detail, decisionId } = fault
@@ -123,7 +123,7 @@ export function createSealRound({
     const missed: string[] = []
     const sealAll = async (ids: readonly string[]): Promise<boolean> => {
       const unsealed = ids.length === 0 ? [] : await readUnsealed(database, ids)
-      const contents = await authenticOf(unsealed, missed)
+      const contents = await filterAuthentic(unsealed, missed)
       for (let from = 0; from < contents.length; from += BATCH) {
         if (signal.aborted) return false
         const batch = await signAll(contents.slice(from, from + BATCH))
@@ -141,7 +141,7 @@ export function createSealRound({
       const page = await readPositions(database, { after, limit: PAGE, isWhole })
       // The first horizon is the safe one: all transactions below it are covered by the scan.
       horizon ??= page[0]?.horizon
-      if (!(await sealAll(idsOf(page)))) return sealed
+      if (!(await sealAll(listIds(page)))) return sealed
       const last = page.at(-1)
       if (last === undefined || page.length < PAGE) break
       after = last
@@ -159,7 +159,7 @@ export function createSealRound({
     })
 }
 
-function idsOf(page: readonly Position[]): string[] {
+function listIds(page: readonly Position[]): string[] {
   return page.map(({ id }) => id)
 }
 

@@ -7,8 +7,8 @@ import { type ContentRow, contentColumns, contentOf } from '../../books/spending
 import { cutPage, type Page } from '../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
-import { isReceiptOf, signReceipt } from './receipt.ts'
-import { signingKeyOf } from './signing-key.ts'
+import { isReceiptValid, signReceipt } from './receipt.ts'
+import { deriveSigningKey } from './signing-key.ts'
 
 export const decisionView = z.strictObject({
   decisionId: z.string().describe('`dec_…`.'),
@@ -96,16 +96,16 @@ export async function showDecisions(
     object,
   ])
   const { rows, nextCursor } = cutPage(found, page)
-  const key = await signingKeyOf(settings.dataKey)
+  const key = await deriveSigningKey(settings.dataKey)
   const decisions = rows.map(async (row) => {
     const content = contentOf(row)
     const isOurs = isAuthentic(settings.dataKey, content, row.mac)
     const receipt =
       row.receipt ?? (isOurs ? await signReceipt(key, { issuer: settings.origin, content }) : null)
     return {
-      ...viewOf(content),
+      ...viewDecision(content),
       receipt,
-      verified: isOurs && receipt !== null && (await isReceiptOf(key, content, receipt)),
+      verified: isOurs && receipt !== null && (await isReceiptValid(key, content, receipt)),
       sequence: row.sequence === null ? null : Number(row.sequence),
       hash: row.hash,
     }
@@ -114,7 +114,7 @@ export async function showDecisions(
 }
 
 /** True if the key belongs or belonged to the account. */
-export async function isKeyOf(
+export async function ownsKey(
   database: Connection,
   { accountId, keyId }: { accountId: string; keyId: string },
 ): Promise<boolean> {
@@ -151,7 +151,7 @@ const shownFacts = z
   })
 const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])
 
-function viewOf(content: ReturnType<typeof contentOf>) {
+function viewDecision(content: ReturnType<typeof contentOf>) {
   const { usdMicros, counterparty, found, ...facts } = shownFacts.parse(content.facts)
   return {
     decisionId: content.decisionId,

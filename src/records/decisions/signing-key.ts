@@ -25,7 +25,7 @@ export interface SigningKey {
   readonly keySet: KeySet
 }
 
-export async function signingKeyOf(dataKey: Uint8Array): Promise<SigningKey> {
+export async function deriveSigningKey(dataKey: Uint8Array): Promise<SigningKey> {
   const privateKey = derivedSigningKey(dataKey, 'decision receipts')
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' })
   const jwk = { kty: 'OKP', crv: 'Ed25519', x } as const

@@ -65,7 +65,7 @@ const withoutSeal = `(
       where s.found is null
     )`
 
-const unsealedOf: Statement = {
+const unsealedByIds: Statement = {
   name: 'audit_unsealed',
   text: `select ${contentColumns}, d.mac
     from ${withoutSeal} unsealed
@@ -98,7 +98,7 @@ export async function readUnsealed(
   database: Connection,
   ids: readonly string[],
 ): Promise<UnsealedDecision[]> {
-  const rows = await database.call<ContentRow & { mac: string | null }>(unsealedOf, [ids])
+  const rows = await database.call<ContentRow & { mac: string | null }>(unsealedByIds, [ids])
   return rows.map((row) => ({ content: contentOf(row), mac: row.mac }))
 }
 

@@ -90,14 +90,15 @@ function checkRow(
       kind: 'row missing',
       detail: `the next row is ${sequence} (${decisionId})`,
     }
-  const faultOf = (kind: ChainFault['kind'], detail: string) => ({ sequence, decisionId, kind, detail })
-  if (sequence < due) return faultOf('link broken', `it is at the position of ${due}`)
-  if (content === null) return faultOf('row missing', 'it is in the chain, but the decision has been deleted')
+  const buildFault = (kind: ChainFault['kind'], detail: string) => ({ sequence, decisionId, kind, detail })
+  if (sequence < due) return buildFault('link broken', `it is at the position of ${due}`)
+  if (content === null)
+    return buildFault('row missing', 'it is in the chain, but the decision has been deleted')
   if (row.previous !== head.hash)
-    return faultOf('link broken', 'its previous hash is not the hash of the row before it')
+    return buildFault('link broken', 'its previous hash is not the hash of the row before it')
   if (chainHash(row.previous, content) !== row.hash)
-    return faultOf('content changed', 'its content does not match its hash in the chain')
-  return receiptFault === null ? null : faultOf(receiptFault.kind, receiptFault.detail)
+    return buildFault('content changed', 'its content does not match its hash in the chain')
+  return receiptFault === null ? null : buildFault(receiptFault.kind, receiptFault.detail)
 }
 
 async function checkReceipt(

@@ -103,7 +103,7 @@ export const queueNames = [
   'mails',
 ] as const
 
-const railOf: Readonly<Record<string, RailId>> = {
+const railByKind: Readonly<Record<string, RailId>> = {
   transfer: 'wallet-transfer',
   gasless: 'wallet-gasless',
   sold: 'x402-fx',
@@ -157,7 +157,7 @@ export async function readFigures(
   const rows = [...spent, ...moved]
   return {
     volume: railIds.map((rail) => {
-      const own = rows.filter(({ category }) => category !== null && railOf[category] === rail)
+      const own = rows.filter(({ category }) => category !== null && railByKind[category] === rail)
       return {
         rail,
         day: sumUp(
@@ -179,7 +179,7 @@ export async function readFigures(
 function sumUp(rows: readonly MovementRow[], table: RateTable): Volume {
   return rows.reduce(
     (sum, { asset, units, count }) => ({
-      micros: sum.micros + worthOf(table, asset, BigInt(units)),
+      micros: sum.micros + toMicros(table, asset, BigInt(units)),
       count: sum.count + count,
     }),
     { micros: 0n, count: 0 },
@@ -187,7 +187,7 @@ function sumUp(rows: readonly MovementRow[], table: RateTable): Volume {
 }
 
 /** @param asset null: the units are millionths of a USD already. */
-function worthOf(table: RateTable, asset: string | null, units: bigint): bigint {
+function toMicros(table: RateTable, asset: string | null, units: bigint): bigint {
   if (asset === null) return units
   if (!isAsset(asset)) return 0n
   return worthInMicros(table, { asset, units }) ?? 0n

@@ -57,8 +57,8 @@ const READ_TIMEOUT_MS = 2_000
 /** Reads all gauges. A source that fails reports `up` 0, and its gauges are omitted. Never throws. */
 export async function readGauges({ database, chains, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
   const [stored, ...lags] = await Promise.all([
-    settled(readStored({ database, chains }, clock())),
-    ...chains.all.map((chain) => settled(readLag(chain, clock))),
+    readInTime(readStored({ database, chains }, clock())),
+    ...chains.all.map((chain) => readInTime(readLag(chain, clock))),
   ])
   return [
     up('database', stored !== null),
@@ -66,7 +66,7 @@ export async function readGauges({ database, chains, clock }: GaugeDependencies)
     ...chains.absent.map((name) => up(`chain_${name}`, false)),
     ...(stored ?? []),
     ...lags.flatMap((lag) => lag ?? []),
-    ...connectionsOf(database),
+    ...gaugeConnections(database),
   ]
 }
 
@@ -81,11 +81,11 @@ async function readStored(
     database.call<{ domain: string; count: bigint }>(alarms, []),
     readCardFloat(database),
   ])
-  const nameOf = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
-  const missing = new Map(shortfalls.map((row) => [nameOf(row), BigInt(row.units)]))
+  const namePosition = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
+  const missing = new Map(shortfalls.map((row) => [namePosition(row), BigInt(row.units)]))
   const open = new Map(raised.map(({ domain, count }) => [domain, Number(count)]))
-  const units = new Map(drifts.map((row) => [nameOf(row), BigInt(row.units)]))
-  const wallets = new Map(drifts.map((row) => [nameOf(row), Number(row.wallets)]))
+  const units = new Map(drifts.map((row) => [namePosition(row), BigInt(row.units)]))
+  const wallets = new Map(drifts.map((row) => [namePosition(row), Number(row.wallets)]))
   return [
     ...Object.entries(depths ?? {}).map(([kind, count]) => ({
       name: 'open',
@@ -113,19 +113,21 @@ async function readStored(
           help: 'Total difference between ledger and chain over all wallets, in whole coins.',
           labels: { asset, chain },
           // For display and alerts only, so a float is acceptable.
-          value: Number(decimalOf({ asset, units: units.get(nameOf({ chain, token: asset })) ?? 0n })),
+          value: Number(decimalOf({ asset, units: units.get(namePosition({ chain, token: asset })) ?? 0n })),
         },
         {
           name: 'ledger_drift_wallets',
           help: 'Wallets whose ledger and chain differ.',
           labels: { asset, chain },
-          value: wallets.get(nameOf({ chain, token: asset })) ?? 0,
+          value: wallets.get(namePosition({ chain, token: asset })) ?? 0,
         },
         {
           name: 'wallet_shortfall',
           help: 'Total booked money that the chain no longer holds, in whole coins. Alert above zero.',
           labels: { asset, chain },
-          value: Number(decimalOf({ asset, units: missing.get(nameOf({ chain, token: asset })) ?? 0n })),
+          value: Number(
+            decimalOf({ asset, units: missing.get(namePosition({ chain, token: asset })) ?? 0n }),
+          ),
         },
       ]),
   ]
@@ -143,7 +145,7 @@ async function readLag(chain: Pick<Chain, 'name' | 'latestBlockAt'>, clock: Cloc
   ]
 }
 
-function connectionsOf({ connections }: Pick<Database, 'connections'>): Gauge[] {
+function gaugeConnections({ connections }: Pick<Database, 'connections'>): Gauge[] {
   return Object.entries(connections()).map(([state, value]) => ({
     name: 'database_connections',
     help: 'Database connections of this process, and calls waiting for one.',
@@ -162,7 +164,7 @@ function up(part: string, isUp: boolean): Gauge {
 }
 
 /** Returns null on failure or timeout. */
-async function settled<Value>(reading: Promise<Value>): Promise<Value | null> {
+async function readInTime<Value>(reading: Promise<Value>): Promise<Value | null> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), READ_TIMEOUT_MS)

@@ -18,13 +18,13 @@ export function isJournalLine(text: string): boolean {
 
 /** Returns null for invalid lines. */
 export function parseJournalLine(text: string): ChainedEntry | null {
-  const { success, data } = line.safeParse(jsonOf(text))
+  const { success, data } = line.safeParse(parseJsonLine(text))
   if (!success) return null
   const { sequence, entry, ...chained } = data.journal
   return { ...chained, sequence: BigInt(sequence), mac: null, content: entry }
 }
 
-function jsonOf(text: string): unknown {
+function parseJsonLine(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

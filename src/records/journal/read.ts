@@ -7,7 +7,7 @@ import { type ChainedEntry, FIRST_PREVIOUS } from './entry.ts'
 
 const PAGE = 500
 
-function entryOf(row: Selectable<JournalEntryTable>): ChainedEntry {
+function parseEntry(row: Selectable<JournalEntryTable>): ChainedEntry {
   const { sequence, previous, hash, mac } = row
   const content = {
     id: row.id,
@@ -50,7 +50,7 @@ export async function listJournal(
     .limit(page.limit + 1)
     .execute()
   const { rows, nextCursor } = cutPage(found, page)
-  return { entries: rows.map(entryOf), nextCursor }
+  return { entries: rows.map(parseEntry), nextCursor }
 }
 
 export async function readJournalHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
@@ -76,7 +76,7 @@ export async function* journalPages(database: Connection, until?: bigint): Async
       .execute()
     const last = rows.at(-1)
     if (last === undefined) return
-    const page = rows.map(entryOf)
+    const page = rows.map(parseEntry)
     yield until === undefined ? page : page.filter(({ sequence }) => sequence <= until)
     if (until !== undefined && last.sequence >= until) return
     after = last.sequence

@@ -24,21 +24,21 @@ export interface KeptStates extends States {
 
 /** Keeps small states whole; of others the difference and the hashes. */
 export function shorten(states: States): KeptStates {
-  if (bytesOf(states.before) + bytesOf(states.after) <= WHOLE_BYTES) return states
+  if (countBytes(states.before) + countBytes(states.after) <= WHOLE_BYTES) return states
   const { before, after } = difference(states)
-  return { before: cutTo(before, STATE_BYTES), after: cutTo(after, STATE_BYTES), ...hashesOf(states) }
+  return { before: cutTo(before, STATE_BYTES), after: cutTo(after, STATE_BYTES), ...hashStates(states) }
 }
 
 /** Keeps hashes only. */
 export function withoutDetails(states: States): KeptStates {
-  return { before: null, after: null, ...hashesOf(states) }
+  return { before: null, after: null, ...hashStates(states) }
 }
 
-export function bytesOf(value: Json): number {
+export function countBytes(value: Json): number {
   return value === null ? 0 : Buffer.byteLength(JSON.stringify(value))
 }
 
-function hashesOf({ before, after }: States): Pick<KeptStates, 'beforeHash' | 'afterHash'> {
+function hashStates({ before, after }: States): Pick<KeptStates, 'beforeHash' | 'afterHash'> {
   return {
     ...(before === null ? {} : { beforeHash: stateHash(before) }),
     ...(after === null ? {} : { afterHash: stateHash(after) }),
@@ -77,7 +77,7 @@ function difference({ before, after }: States): States {
 
 /** Cuts a value to a size: the smallest members of an object and the first of a list stay whole. */
 function cutTo(value: Json, bytes: number): Json {
-  if (bytesOf(value) <= bytes) return value
+  if (countBytes(value) <= bytes) return value
   if (typeof value === 'string') return `${cut(value, bytes - '"…"'.length - 2)}…`
   if (Array.isArray(value)) return cutList(value, bytes)
   return isObject(value) ? cutObject(value, bytes) : null
@@ -89,7 +89,7 @@ function cutList(list: readonly Json[], bytes: number): Json {
   let left = bytes - OMITTED_BYTES
   const kept: Json[] = []
   for (const entry of list) {
-    left -= bytesOf(entry) + ','.length
+    left -= countBytes(entry) + ','.length
     if (left < 0) break
     kept.push(entry)
   }
@@ -97,15 +97,15 @@ function cutList(list: readonly Json[], bytes: number): Json {
 }
 
 function cutObject(value: Readonly<Record<string, Json>>, bytes: number): Json {
-  const members = Object.entries(value).toSorted(([, one], [, other]) => bytesOf(one) - bytesOf(other))
+  const members = Object.entries(value).toSorted(([, one], [, other]) => countBytes(one) - countBytes(other))
   let left = bytes - OMITTED_BYTES
   const kept: [string, Json][] = []
   for (const [at, [name, member]] of members.entries()) {
-    const share = Math.floor(left / (members.length - at)) - bytesOf(name) - ':,'.length
-    if (share < OMITTED_BYTES && bytesOf(member) > share) continue
+    const share = Math.floor(left / (members.length - at)) - countBytes(name) - ':,'.length
+    if (share < OMITTED_BYTES && countBytes(member) > share) continue
     const fitted = cutTo(member, share)
     kept.push([name, fitted])
-    left -= bytesOf(name) + bytesOf(fitted) + ':,'.length
+    left -= countBytes(name) + countBytes(fitted) + ':,'.length
   }
   const omitted = members.length - kept.length
   return Object.fromEntries(omitted === 0 ? kept : [...kept, ['…', `${omitted} more`]])
@@ -116,7 +116,7 @@ function cut(text: string, bytes: number): string {
   let left = bytes
   let kept = ''
   for (const character of text) {
-    left -= bytesOf(character) - '""'.length
+    left -= countBytes(character) - '""'.length
     if (left < 0) break
     kept += character
   }

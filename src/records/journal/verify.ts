@@ -34,7 +34,7 @@ export async function verifyJournal(
   let holdsKnown = through === undefined || through === FIRST_PREVIOUS
   for await (const page of pages)
     for (const entry of page) {
-      const detail = faultOf(entry, head, dataKey)
+      const detail = findFault(entry, head, dataKey)
       if (detail !== null) return { head, fault: { sequence: head.sequence + 1n, detail } }
       if (entry !== null) head = { sequence: entry.sequence, hash: entry.hash }
       holdsKnown ||= entry?.hash === through
@@ -49,7 +49,7 @@ export async function verifyJournal(
   return { head, fault: { sequence: head.sequence + 1n, detail: `it must end with ${expected.sequence}` } }
 }
 
-function faultOf(entry: ChainedEntry | null, head: JournalHead, dataKey: Uint8Array | null): string | null {
+function findFault(entry: ChainedEntry | null, head: JournalHead, dataKey: Uint8Array | null): string | null {
   if (entry === null) return 'it cannot be parsed'
   if (entry.sequence !== head.sequence + 1n) return `an entry is missing: the next one is ${entry.sequence}`
   if (entry.previous !== head.hash) return 'its previous hash is not the hash of the entry before it'

@@ -4,7 +4,7 @@ import type { Json } from '../../core/base/json.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { type EntryContent, entryHash, entryMac, FIRST_PREVIOUS } from './entry.ts'
-import { bytesOf, type KeptStates, shorten, withoutDetails } from './shorten.ts'
+import { countBytes, type KeptStates, shorten, withoutDetails } from './shorten.ts'
 
 export interface Change extends Omit<EntryContent, 'id' | 'at' | keyof KeptStates> {
   readonly before?: Json
@@ -90,7 +90,7 @@ export function createJournal({
       kept.beforeHash ?? null,
       kept.afterHash ?? null,
       day,
-      ENTRY_BYTES + bytesOf(kept.before) + bytesOf(kept.after),
+      ENTRY_BYTES + countBytes(kept.before) + countBytes(kept.after),
     ])
   }
 }

@@ -45,7 +45,7 @@ const facts = z.looseObject({
 
 /**
  * Writes the mail about all requests of an account that are open, the told ones too, with one link.
- * @param asked ids of the requests that cause the mail. @param pageOf page of a request; null: of all requests.
+ * @param asked ids of the requests that cause the mail. @param buildPageUrl page of a request; null: of all requests.
  * @returns null if none of the requests that cause it is open any more.
  */
 export async function writeApprovalMail(
@@ -54,12 +54,12 @@ export async function writeApprovalMail(
     accountId,
     asked,
     now,
-    pageOf,
+    buildPageUrl,
   }: {
     accountId: string
     asked: ReadonlySet<string>
     now: Date
-    pageOf: (approvalId: string | null) => string
+    buildPageUrl: (approvalId: string | null) => string
   },
 ): Promise<MailText | null> {
   const open = await database.kysely
@@ -98,12 +98,12 @@ export async function writeApprovalMail(
   if (total === 1)
     return {
       subject: 'An agent asks for your approval',
-      text: `${described.join('')}\n\nApprove or reject it: ${pageOf(first.id)}\n`,
+      text: `${described.join('')}\n\nApprove or reject it: ${buildPageUrl(first.id)}\n`,
     }
   const more = total > open.length ? `\n\n… and ${total - open.length} more.` : ''
   return {
     subject: `${total} requests wait for your approval`,
-    text: `${described.map((text, index) => `${index + 1}. ${text}`).join('\n\n')}${more}\n\nApprove or reject them: ${pageOf(null)}\n`,
+    text: `${described.map((text, index) => `${index + 1}. ${text}`).join('\n\n')}${more}\n\nApprove or reject them: ${buildPageUrl(null)}\n`,
   }
 }
 

@@ -53,12 +53,12 @@ export async function claimMails(
 
 type Claimed = readonly [ClaimedMail, ...ClaimedMail[]]
 
-function rowsOf(events: Claimed) {
+function toRows(events: Claimed) {
   return { hash: events[0].destination_hash, sequences: events.map(({ sequence }) => sequence) }
 }
 
 export async function markSent({ kysely }: Connection, events: Claimed, at: Date): Promise<void> {
-  const { hash, sequences } = rowsOf(events)
+  const { hash, sequences } = toRows(events)
   await kysely
     .updateTable('owner_mail')
     .set({ sent_at: at })
@@ -69,7 +69,7 @@ export async function markSent({ kysely }: Connection, events: Claimed, at: Date
 
 /** Schedules the next attempt, later each time. Events whose last attempt this was are given up. */
 export async function scheduleRetry({ kysely }: Connection, events: Claimed, at: Date): Promise<void> {
-  const { hash, sequences } = rowsOf(events)
+  const { hash, sequences } = toRows(events)
   const tries = Math.max(...events.map((event) => event.tries)) + 1
   const pause = Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries - 1, 20), LONGEST_RETRY_MS)
   await kysely
@@ -88,7 +88,7 @@ export async function scheduleRetry({ kysely }: Connection, events: Claimed, at:
 
 /** Removes events that need no mail any more. */
 export async function dropMails({ kysely }: Connection, events: Claimed): Promise<void> {
-  const { hash, sequences } = rowsOf(events)
+  const { hash, sequences } = toRows(events)
   await kysely
     .deleteFrom('owner_mail')
     .where('destination_hash', '=', hash)

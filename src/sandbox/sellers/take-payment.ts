@@ -24,7 +24,7 @@ const abi = parseAbi([
 
 const RECEIPT_MS = 10_000
 
-type PaymentChain = Pick<Chain, 'signer' | 'authorizationState' | 'transaction' | 'balanceOf'>
+type PaymentChain = Pick<Chain, 'signer' | 'authorizationState' | 'transaction' | 'readBalance'>
 
 /**
  * Settles a payment on the chain, unless it is settled already. Keeps no state: the chain tells what was paid, so every
@@ -52,13 +52,19 @@ export async function takePayment(
   } catch (error) {
     if (!isRefusedCall(error)) throw error
     // Another presentation may have been settled in between.
-    return (await findSettled(chain, due, payment)) ?? { refused: await reasonOf(chain, payment, error) }
+    return (
+      (await findSettled(chain, due, payment)) ?? { refused: await explainRefusal(chain, payment, error) }
+    )
   }
   return (await findSettled(chain, due, payment)) ?? { refused: 'the transaction was reverted' }
 }
 
-async function reasonOf(chain: PaymentChain, { from, units }: SignedTransfer, error: Error): Promise<string> {
-  const balance = await chain.balanceOf('USDC', from)
+async function explainRefusal(
+  chain: PaymentChain,
+  { from, units }: SignedTransfer,
+  error: Error,
+): Promise<string> {
+  const balance = await chain.readBalance('USDC', from)
   if (balance >= units) return error.message
   const [has, due] = [balance, units].map((amount) => decimalOf({ asset: 'USDC', units: amount }))
   return `the payer ${from} has ${has} USDC, and ${due} are due`

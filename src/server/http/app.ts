@@ -13,12 +13,12 @@ import type { AuthenticatedRequest } from '../../kernel/authenticated-request.ts
 import type { CatalogueEntry } from '../../kernel/catalogue.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
-import { authenticate, callerOf } from './authenticate.ts'
+import { authenticate, requireCaller } from './authenticate.ts'
 import {
   AUTHORIZATION_METADATA,
   createAuthorizationServer,
 } from './authorization-server/authorization-server.ts'
-import { clientAddressOf, trustedProxyList } from './client-address.ts'
+import { findClientAddress, trustedProxyList } from './client-address.ts'
 import { sendPublic } from './compressed.ts'
 import { READINESS, routeHealth, routeReadiness } from './health.ts'
 import { limitAddress, limitCaller, limitStop, refundCounted } from './limits.ts'
@@ -33,14 +33,14 @@ import {
   type Env,
   type HttpContext,
   mutatingMethods,
-  rawTargetOf,
   readBody,
+  readRawTarget,
   requirePlainRequest,
 } from './request.ts'
 import { routeTool, toolRoute } from './route.ts'
 import { routeSandboxSellers } from './sandbox-sellers/routes.ts'
 import { setSecurityHeaders } from './security-headers.ts'
-import { pathsOf } from './tool-paths.ts'
+import { listPaths } from './tool-paths.ts'
 import { isUnsignedWebhook, routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 import { isPaid } from './x402.ts'
@@ -78,7 +78,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>()
   const stopRoutes = new Set(
     catalogue.flatMap(({ tool }) =>
-      tool.stops === true ? pathsOf(tool, services).map(({ at }) => toolRoute(tool, at).join(' ')) : [],
+      tool.stops === true ? listPaths(tool, services).map(({ at }) => toolRoute(tool, at).join(' ')) : [],
     ),
   )
   const isStopRoute = (c: HttpContext) =>
@@ -90,10 +90,10 @@ export function createApp(parts: AppParts): Hono<Env> {
   if (services.settings.mode === 'sandbox') routeSandboxSellers(app, services, requireOwnHost)
   app.use(async (c, next) => {
     await nextTurn()
-    refuseQueryCredentials(rawTargetOf(c))
+    refuseQueryCredentials(readRawTarget(c))
     requirePlainRequest(c)
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
-    c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
+    c.set('clientAddress', findClientAddress(peer, c.req.header('x-forwarded-for'), trusted))
     const isWebhook = c.req.path.startsWith(WEBHOOKS)
     const isLimited = mutatingMethods.has(c.req.method) && (!isWebhook || isUnsignedWebhook(c))
     // Counted once its caller is known, because an address is shared with strangers.
@@ -132,7 +132,7 @@ export function createApp(parts: AppParts): Hono<Env> {
       handle({
         request: c.req.raw,
         body: c.get('body'),
-        principal: callerOf(c),
+        principal: requireCaller(c),
         requestId: c.get('requestId'),
         now: c.get('now'),
         clientAddress: c.get('clientAddress'),
@@ -202,8 +202,8 @@ async function instrumentRequest(
     await next()
     finish(c, settings.origin)
     const ms = performance.now() - startedAt
-    const status = statusOf(c)
-    metrics.request({ method, route: routeOf(c) ?? 'none', status, seconds: ms / 1_000 })
+    const status = readStatus(c)
+    metrics.request({ method, route: findRoute(c) ?? 'none', status, seconds: ms / 1_000 })
     const [traceId, decisionId] = [tracing.traceId(), c.get('decisionId')]
     const about = { ...(decisionId ? { decisionId } : {}), ...(traceId === null ? {} : { traceId }) }
     log[isQuiet && status < 500 ? 'debug' : 'info'](
@@ -211,16 +211,16 @@ async function instrumentRequest(
       'request',
     )
   }
-  await tracing.request(request, work, () => ({ route: routeOf(c), status: statusOf(c) }))
+  await tracing.request(request, work, () => ({ route: findRoute(c), status: readStatus(c) }))
 }
 
 /** Reads the status from Node's response when a handler wrote to it directly; Hono's response is empty then. */
-function statusOf(c: HttpContext): number {
+function readStatus(c: HttpContext): number {
   return c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
 }
 
 /** The declared route pattern, or null for unmatched paths: a raw path would create unbounded metric labels. */
-function routeOf(c: HttpContext): string | null {
+function findRoute(c: HttpContext): string | null {
   const own = routePath(c)
   if (own !== '/*') return own
   return matchedRoutes(c).find(({ path }) => path !== '/*')?.path ?? null

@@ -16,7 +16,7 @@ import {
   issueRenewal,
   renewGuestSession,
 } from '../../people/identity/sessions/sessions.ts'
-import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
+import { type Caller, type HttpContext, mutatingMethods, readRawRequest } from './request.ts'
 
 /** The session's cookie by its documented name. The `__Host-` prefix requires https. */
 export function sessionCookieName(origin: string): string {
@@ -79,7 +79,7 @@ export async function setSessionCookies(
   setSessionCookie(c, origin, session)
   const isLasting = isLastingGuest(account, settings)
   // The renewal of an earlier guest would bring that guest back after this session.
-  if (!isLasting && renewalsOf(c, origin).length === 0) return
+  if (!isLasting && listRenewals(c, origin).length === 0) return
   const renewal = isLasting ? await issueRenewal(settings, { sessionToken: session.sessionToken, at }) : null
   c.header('Set-Cookie', renewalCookie(origin, renewal, at), { append: true })
 }
@@ -95,7 +95,7 @@ export async function renewSessionCookies(settings: Settings, c: HttpContext): P
 export function clearSessionCookies({ origin }: Pick<Settings, 'origin'>, c: HttpContext): void {
   const at = c.get('now')
   setSessionCookie(c, origin, null)
-  if (renewalsOf(c, origin).length > 0)
+  if (listRenewals(c, origin).length > 0)
     c.header('Set-Cookie', renewalCookie(origin, null, at), { append: true })
 }
 
@@ -108,7 +108,7 @@ export function browserCookie(
   c: HttpContext,
   accountId: string,
 ): string {
-  const token = browserToken({ dataKey }, accountId, knownBrowserOf({ origin, dataKey }, c))
+  const token = browserToken({ dataKey }, accountId, readKnownBrowser({ origin, dataKey }, c))
   return serializeCookie(cookieName(origin, 'bursar_browser'), token, {
     path: '/',
     httpOnly: true,
@@ -119,7 +119,7 @@ export function browserCookie(
 }
 
 /** Reads the browser that an account signed in with before; null for others. */
-export function knownBrowserOf(
+export function readKnownBrowser(
   { origin, dataKey }: Pick<Settings, 'origin' | 'dataKey'>,
   c: HttpContext,
 ): KnownBrowser | null {
@@ -143,7 +143,7 @@ export async function authenticate(
   c: HttpContext,
 ): Promise<Caller> {
   try {
-    const credential = credentialOf(c, services.settings.origin)
+    const credential = readCredential(c, services.settings.origin)
     if (credential === undefined) return { principal: { kind: 'public' }, renewed: null, refusal: null }
     return { ...(await verify(services, c, credential)), refusal: null }
   } catch (error) {
@@ -155,7 +155,7 @@ export async function authenticate(
 /**
  * Returns the authenticated principal of a non-public route. @throws Failure with which the credential was rejected.
  */
-export function callerOf(c: HttpContext): Principal {
+export function requireCaller(c: HttpContext): Principal {
   const { principal, refusal } = c.get('caller')
   if (refusal !== null) throw refusal
   return principal
@@ -173,7 +173,7 @@ async function verify(
       return { principal: await authenticateApiKey(database, credential.value, now), renewed: null }
     case 'signature':
       return {
-        principal: await authenticateSignature({ database, origin }, rawRequestOf(c), now),
+        principal: await authenticateSignature({ database, origin }, readRawRequest(c), now),
         renewed: null,
       }
     case 'bearer':
@@ -199,7 +199,7 @@ async function verify(
         now,
       ).catch((error: unknown) => {
         const isExpired = error instanceof Failure && error.code === 'unauthenticated'
-        const renewal = isExpired ? renewalOf(c, origin) : undefined
+        const renewal = isExpired ? readRenewal(c, origin) : undefined
         if (renewal === undefined) throw error
         return renewGuestSession({ database, settings }, renewal, now)
       })
@@ -209,10 +209,10 @@ async function verify(
   }
 }
 
-function credentialOf(c: HttpContext, origin: string): Credential | undefined {
+function readCredential(c: HttpContext, origin: string): Credential | undefined {
   const credentials: Credential[] = [
-    ...sessionTokensOf(c, origin).map((value) => ({ kind: 'cookie' as const, value })),
-    ...bearerOf(c.req.header('authorization')),
+    ...readSessionTokens(c, origin).map((value) => ({ kind: 'cookie' as const, value })),
+    ...parseBearer(c.req.header('authorization')),
     ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined
       ? []
       : [{ kind: 'signature' as const }]),
@@ -226,13 +226,13 @@ function credentialOf(c: HttpContext, origin: string): Credential | undefined {
       },
     )
   if (credentials[0] !== undefined) return credentials[0]
-  const renewal = renewalOf(c, origin)
+  const renewal = readRenewal(c, origin)
   return renewal === undefined ? undefined : { kind: 'renewal', value: renewal }
 }
 
 /** Finds the renewal of a guest's browser. It counts only without a credential. @throws Failure `ambiguous_credentials`. */
-function renewalOf(c: HttpContext, origin: string): string | undefined {
-  const [value, second] = renewalsOf(c, origin)
+function readRenewal(c: HttpContext, origin: string): string | undefined {
+  const [value, second] = listRenewals(c, origin)
   if (second !== undefined)
     throw new Failure('ambiguous_credentials', 'The request carries two renewal cookies.', {
       hint: 'Clear the cookies of this site.',
@@ -240,12 +240,12 @@ function renewalOf(c: HttpContext, origin: string): string | undefined {
   return value
 }
 
-function renewalsOf(c: HttpContext, origin: string): string[] {
+function listRenewals(c: HttpContext, origin: string): string[] {
   return cookieValues(c.req.header('cookie') ?? '', cookieName(origin, 'bursar_renewal'))
 }
 
 /** Collects the session's tokens in cookies: those of this gateway's own name, else those of the documented one. */
-function sessionTokensOf(c: HttpContext, origin: string): string[] {
+function readSessionTokens(c: HttpContext, origin: string): string[] {
   const header = c.req.header('cookie') ?? ''
   const tokens = sessionCookieNames(origin).map((name) => cookieValues(header, name))
   return tokens.findLast((values) => values.length > 0) ?? []
@@ -259,7 +259,7 @@ function cookieValues(header: string, name: string): string[] {
     .filter((value) => value !== '')
 }
 
-function bearerOf(authorization: string | undefined): Credential[] {
+function parseBearer(authorization: string | undefined): Credential[] {
   if (authorization === undefined) return []
   const token = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
   if (token === undefined || token.includes(','))

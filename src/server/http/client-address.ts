@@ -16,7 +16,11 @@ export function trustedProxyList(entries: readonly string[]): BlockList {
 }
 
 /** The client address for rate limits: the full IPv4 address, or the /64 prefix of IPv6. */
-export function clientAddressOf(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
+export function findClientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: BlockList,
+): string {
   let client = plain(peer)
   const forwarded = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
   const hops = forwardedFor === undefined ? [] : [...forwarded.filter((hop) => hop !== ''), client]

@@ -1,7 +1,7 @@
 /** Renders lists as text/csv for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
 import { accepts } from 'hono/accepts'
 import type { CatalogueEntry } from '../../kernel/catalogue.ts'
-import { type HttpContext, rawTargetOf } from './request.ts'
+import { type HttpContext, readRawTarget } from './request.ts'
 
 /** Prefixes that spreadsheets evaluate as a formula, full-width ones included. @see https://owasp.org/www-community/attacks/CSV_Injection */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
@@ -18,47 +18,47 @@ export function csvAnswer(
   if (accepts(c, { header: 'Accept', supports, default: 'application/json' }) !== 'text/csv') return undefined
   const { nextCursor } = body
   if (typeof nextCursor === 'string') c.header('Link', `<${pageTarget(c, nextCursor)}>; rel="next"`)
-  return c.body(csvOf(columnsOf(output, tool.csv), body[tool.csv]), 200, {
+  return c.body(formatCsv(listColumns(output, tool.csv), body[tool.csv]), 200, {
     'Content-Type': 'text/csv; charset=utf-8; header=present',
   })
 }
 
 /** Formats rows as CSV with a header line. Cells that look like formulas are neutralized. */
-export function csvOf(columns: readonly string[], rows: unknown): string {
-  const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => valueAt(row, name)))]
-  return lines.map((line) => `${line.map(cellOf).join(',')}\r\n`).join('')
+export function formatCsv(columns: readonly string[], rows: unknown): string {
+  const lines = [columns, ...toItems(rows).map((row) => columns.map((name) => valueAt(row, name)))]
+  return lines.map((line) => `${line.map(formatCell).join(',')}\r\n`).join('')
 }
 
-function cellOf(value: unknown): string {
+function formatCell(value: unknown): string {
   const text = value === null || value === undefined ? '' : String(value)
   const inert = FORMULA.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
 /** Column names: the members of a row in the tool's output schema; members of an object as `object.id`. */
-function columnsOf(output: unknown, list: string): string[] {
-  const rows = memberOf(memberOf(memberOf(output, 'properties'), list), 'items')
-  return Object.entries(Object(memberOf(rows, 'properties'))).flatMap(([name, schema]) => {
-    const members = Object.keys(Object(memberOf(schema, 'properties')))
+function listColumns(output: unknown, list: string): string[] {
+  const rows = readMember(readMember(readMember(output, 'properties'), list), 'items')
+  return Object.entries(Object(readMember(rows, 'properties'))).flatMap(([name, schema]) => {
+    const members = Object.keys(Object(readMember(schema, 'properties')))
     return members.length === 0 ? [name] : members.map((member) => `${name}.${member}`)
   })
 }
 
 function valueAt(row: unknown, column: string): unknown {
-  return column.split('.').reduce(memberOf, row)
+  return column.split('.').reduce(readMember, row)
 }
 
 function pageTarget(c: HttpContext, cursor: string): string {
-  const target = new URL(rawTargetOf(c), 'http://page')
+  const target = new URL(readRawTarget(c), 'http://page')
   target.searchParams.set('cursor', cursor)
   return target.pathname + target.search
 }
 
-function itemsOf(value: unknown): readonly unknown[] {
+function toItems(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null
     ? Object.getOwnPropertyDescriptor(value, name)?.value
     : undefined

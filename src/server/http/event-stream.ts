@@ -5,7 +5,7 @@
 import { accepts } from 'hono/accepts'
 import type { AccountPrincipal, Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { callerOf, type Services } from '../../kernel/context.ts'
+import { requireCaller, type Services } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
 import { findKey, findSession } from '../../people/identity/store.ts'
 import { type EventView, viewEvent } from '../../records/events/catalogue.ts'
@@ -54,7 +54,7 @@ export async function openEventStream(
   }: { principal: Principal; tool: Tool; raw: unknown; ending: AbortSignal; isHead: boolean },
 ): Promise<Response> {
   const { database, eventWatches, log } = services
-  const principal = callerOf({ principal: given })
+  const principal = requireCaller({ principal: given })
   const { type: types = null, after } = eventQuery.parse(raw)
   const reader = {
     accountId: principal.account.id,
@@ -92,7 +92,7 @@ export async function openEventStream(
         // The credential is checked after the read, so that nothing is sent that happened after its end.
         if (!(await isStillAllowed(services, principal, tool))) return null
         sequence = page.at(-1)?.sequence ?? sequence
-        return page.map((event) => blockOf(viewEvent(event))).join('')
+        return page.map((event) => formatBlock(viewEvent(event))).join('')
       }
       if (head > sequence) sequence = head
       // Events that this reader does not see wake it, and are no sign of life to it.
@@ -140,7 +140,7 @@ async function findStart(
   return (await findLastEvent(database, reader)) ?? { id: '0', sequence: 0n }
 }
 
-function blockOf(event: EventView): string {
+function formatBlock(event: EventView): string {
   return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }
 

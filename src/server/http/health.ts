@@ -9,7 +9,7 @@ import type { Services } from '../../kernel/context.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import { readGauges } from '../../records/gauges/read-gauges.ts'
 import { refuseQueryCredentials } from './query-credentials.ts'
-import { type Env, type HttpContext, rawTargetOf } from './request.ts'
+import { type Env, type HttpContext, readRawTarget } from './request.ts'
 
 /** Gauges are cached for this long: several scrapers must not multiply the database load. */
 const GAUGE_CACHE_MS = 5_000
@@ -42,11 +42,11 @@ export function routeHealth(
   const { metrics, settings, clock } = services
   const gauges = atMostEvery(GAUGE_CACHE_MS, clock, () => readGauges(services))
   app.get('/healthz', (c) => {
-    refuseQueryCredentials(rawTargetOf(c))
+    refuseQueryCredentials(readRawTarget(c))
     return c.json({ status: 'ok' })
   })
   app.get('/metrics', async (c) => {
-    refuseQueryCredentials(rawTargetOf(c))
+    refuseQueryCredentials(readRawTarget(c))
     // A scraper on this machine connects by address, whatever name clients use.
     if (settings.metricsToken === null && !isByLoopbackName(c)) requireOwnHost(c)
     requireMetricsAccess(c, settings)

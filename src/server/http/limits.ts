@@ -2,7 +2,7 @@
  * Rate limits of requests. Clients are counted by address, keys and people each in windows of their own. What a request
  * was counted in before a limit refuses it is refunded, so that a refused request counts nowhere else.
  */
-import { networkOf } from '../../core/base/address-range.ts'
+import { findNetwork } from '../../core/base/address-range.ts'
 import type { Principal } from '../../core/base/principal.ts'
 import type { Services } from '../../kernel/context.ts'
 import {
@@ -12,7 +12,7 @@ import {
   refundRequests,
   requireWithinLimit,
 } from '../../kernel/gates/rate.ts'
-import { knownBrowserOf } from './authenticate.ts'
+import { readKnownBrowser } from './authenticate.ts'
 import type { HttpContext } from './request.ts'
 
 /**
@@ -29,7 +29,7 @@ const NETWORK_SHARE = 16
 
 /** Windows of an address in a class: its own, and that of its IPv6 /48. */
 function addressWindows(rateClass: string, address: string, suffix = ''): RateWindow[] {
-  const network = networkOf(address)
+  const network = findNetwork(address)
   return [
     { rateClass, client: `${address}${suffix}` },
     ...(network === null ? [] : [{ rateClass, client: `${network}${suffix}`, share: NETWORK_SHARE }]),
@@ -100,7 +100,7 @@ function stopClient({ settings }: Services, c: HttpContext): string | null {
   const { principal } = c.get('caller')
   if (principal.kind === 'session') return principal.session.id
   if (principal.kind === 'key') return principal.key.id
-  return knownBrowserOf(settings, c)?.id ?? null
+  return readKnownBrowser(settings, c)?.id ?? null
 }
 
 /** Refunds all counts of a request that a limit refused. */

@@ -20,11 +20,11 @@ export function listen(server: Server, { host, port }: Pick<Config, 'host' | 'po
 export function ownOrigin(server: Server, { host, port }: Pick<Config, 'host' | 'port'>): string {
   const address = server.address()
   const bound = isAddressInfo(address) ? address.port : port
-  return new URL(`http://${nameOf(host)}:${bound}`).origin
+  return new URL(`http://${toUrlHost(host)}:${bound}`).origin
 }
 
 /** How clients on this machine name a host that is listened on: every address is none to connect to. */
-function nameOf(host: string): string {
+function toUrlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
 }

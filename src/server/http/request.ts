@@ -43,7 +43,7 @@ export type HttpContext = HonoContext<Env>
 export const mutatingMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Path and query exactly as on the request line; Hono's URL is normalized and built from Host. */
-export function rawTargetOf(c: HttpContext): string {
+export function readRawTarget(c: HttpContext): string {
   const target = c.env.incoming?.url
   if (target !== undefined) return target
   const { pathname, search } = new URL(c.req.url)
@@ -51,13 +51,13 @@ export function rawTargetOf(c: HttpContext): string {
 }
 
 /** The raw request for signature verification. */
-export function rawRequestOf(c: HttpContext): RawRequest {
+export function readRawRequest(c: HttpContext): RawRequest {
   const lines = c.env.incoming?.rawHeaders
   const fields =
     lines === undefined
       ? [...c.req.raw.headers].map(([name, value]) => ({ name, value }))
       : lines.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: lines[at + 1] ?? '' }] : []))
-  return { method: c.req.method, target: rawTargetOf(c), fields, body: c.get('body') }
+  return { method: c.req.method, target: readRawTarget(c), fields, body: c.get('body') }
 }
 
 /** Reads the whole body. @throws Failure `body_too_large` before more than the limit is buffered. */
@@ -69,7 +69,7 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
   const parts: Uint8Array[] = []
   let length = 0
-  for await (const part of wholeOf(body)) {
+  for await (const part of readWhole(body)) {
     length += part.byteLength
     if (length > MAX_BODY_BYTES) throw bodyTooLarge()
     parts.push(part)
@@ -78,7 +78,7 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
 }
 
 /** @throws Failure `invalid_request` when the connection closes within the body. */
-async function* wholeOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* readWhole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body
   } catch (cause) {
@@ -100,7 +100,7 @@ export function requirePlainRequest(c: HttpContext): void {
   const lines = c.env.incoming?.rawHeaders ?? []
   const hosts = lines.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
   if (hosts.length > 1) throw new Failure('invalid_request', 'The request has more than one Host header.')
-  const [path = ''] = rawTargetOf(c).split(/[?#]/, 1)
+  const [path = ''] = readRawTarget(c).split(/[?#]/, 1)
   if (/(?:^|\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|$)/i.test(path))
     throw new Failure('invalid_request', 'The path has dot segments.', {
       hint: 'Send the resolved path, without "." and "..".',
@@ -108,7 +108,7 @@ export function requirePlainRequest(c: HttpContext): void {
 }
 
 /** Parses the body as JSON. @throws Failure `unsupported_media_type`, `invalid_request`. */
-export function jsonBodyOf(c: HttpContext): unknown {
+export function parseJsonBody(c: HttpContext): unknown {
   const encoding = c.req.header('content-encoding') ?? 'identity'
   if (encoding !== 'identity')
     throw new Failure('unsupported_media_type', 'The body has a Content-Encoding.', {

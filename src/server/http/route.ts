@@ -13,10 +13,10 @@ import type { Tool } from '../../kernel/tool.ts'
 import type { Seller } from '../../rails/selling/x402/sale.ts'
 import {
   browserCookie,
-  callerOf,
   clearSessionCookies,
-  knownBrowserOf,
+  readKnownBrowser,
   renewSessionCookies,
+  requireCaller,
   requireSameSitePage,
   setSessionCookies,
 } from './authenticate.ts'
@@ -24,9 +24,9 @@ import { csvAnswer } from './csv.ts'
 import { openEventStream, wantsStream, withLastEventId } from './event-stream.ts'
 import { limitAddress, unlimitAddress } from './limits.ts'
 import { withoutCredentials } from './query-credentials.ts'
-import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
-import { pathsOf, type ToolPath } from './tool-paths.ts'
-import { isPaid, PAYMENT_HEADERS, saleResponse, sentPaymentOf } from './x402.ts'
+import { type Env, type HttpContext, mutatingMethods, parseJsonBody } from './request.ts'
+import { listPaths, type ToolPath } from './tool-paths.ts'
+import { isPaid, PAYMENT_HEADERS, readSentPayment, saleResponse } from './x402.ts'
 
 /** Unpaid requests for what is sold that are answered at once, in a process. */
 const MAX_CHALLENGES = 500
@@ -46,7 +46,7 @@ export function toolRoute({ route }: Pick<Tool, 'route'>, at: string): [method: 
 
 /** Adds a tool at each of its paths. */
 export function routeTool(app: Hono<Env>, entry: CatalogueEntry, parts: RouteParts): void {
-  for (const path of pathsOf(entry.tool, parts.services)) routePath(app, entry, path, parts)
+  for (const path of listPaths(entry.tool, parts.services)) routePath(app, entry, path, parts)
 }
 
 /** Challenges in progress. They are not counted, so that a payer always learns the price; too many at once are shed. */
@@ -87,9 +87,9 @@ function routePath(
     if (tool.isSold) return sell(tool, c, { services, seller })
     if (tool.opensSession === true || tool.closesSession === true)
       requireSameSitePage(c, services.settings.origin)
-    const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
+    const principal = tool.who === 'public' ? c.get('caller').principal : requireCaller(c)
     const isStream = wantsStream(c, tool)
-    const raw = isStream ? withLastEventId(c, rawInputOf(c, fixed)) : rawInputOf(c, fixed)
+    const raw = isStream ? withLastEventId(c, readRawInput(c, fixed)) : readRawInput(c, fixed)
     const { body, replayed, decisionId } = await run(tool, callFacts(services, c, principal), raw)
     const isHead = c.req.method === 'HEAD'
     if (isStream) return openEventStream(services, { principal, tool, raw, ending, isHead })
@@ -135,13 +135,13 @@ async function sell(
     c.set('allow', 'GET')
     throw new Failure('method_not_allowed', 'HEAD is not supported for paid resources; use GET.')
   }
-  const call = tool.decode(rawInputOf(c))
+  const call = tool.decode(readRawInput(c))
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
   await requireRail(tool, services)
   const { principal } = c.get('caller')
   const { sell: make, input } = call
   const deliver = () => make({ ...callFacts(services, c, principal), afterCommit: () => {} })
-  const payment = sentPaymentOf(c)
+  const payment = readSentPayment(c)
   const route = `${c.req.method} ${c.req.path}`
   return saleResponse(await seller.sell({ route, input, payment, paymentPlace: PAYMENT_HEADERS, deliver }))
 }
@@ -152,15 +152,15 @@ function callFacts(services: Services, c: HttpContext, principal: Principal) {
     principal,
     requestId: c.get('requestId'),
     clientAddress: c.get('clientAddress'),
-    knownBrowser: knownBrowserOf(services.settings, c),
+    knownBrowser: readKnownBrowser(services.settings, c),
     now: c.get('now'),
-    idempotencyKey: idempotencyKeyOf(c),
+    idempotencyKey: readIdempotencyKey(c),
     refusal: c.get('caller').refusal,
     ...services,
   }
 }
 
-function idempotencyKeyOf(c: HttpContext): string | null {
+function readIdempotencyKey(c: HttpContext): string | null {
   const key = c.req.header('idempotency-key')
   if (key === undefined || !mutatingMethods.has(c.req.method)) return null
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
@@ -174,12 +174,12 @@ function idempotencyKeyOf(c: HttpContext): string | null {
  * Merges query, path and body into one raw input. A repeated query parameter stays a list, which every schema
  * rejects.
  */
-function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
+function readRawInput(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   const parameters = { ...c.req.param(), ...fixed }
   for (const [name, value] of Object.entries(parameters)) requireText(name, value)
   if (mutatingMethods.has(c.req.method)) {
     for (const name of Object.keys(c.req.queries())) refuseQueryMember(name)
-    const body = jsonBodyOf(c)
+    const body = parseJsonBody(c)
     for (const name of Object.keys(parameters)) requireAbsent(body, name)
     return typeof body === 'object' && body !== null && !Array.isArray(body)
       ? { ...body, ...parameters }
@@ -220,7 +220,7 @@ const issuedSession = tokenHolder.extend({
 })
 
 /** @returns the session that a value holds with its token; null if it holds none. */
-function issuedIn(value: unknown): z.output<typeof issuedSession> | null {
+function findIssuedSession(value: unknown): z.output<typeof issuedSession> | null {
   return tokenHolder.safeParse(value).success ? issuedSession.parse(value) : null
 }
 
@@ -234,12 +234,12 @@ async function deliverSession(
   { tool, body }: { tool: Tool; body: Record<string, unknown> },
 ): Promise<Record<string, unknown>> {
   const isBrowser = c.req.header('sec-fetch-site') !== undefined
-  const own = issuedIn(body)
+  const own = findIssuedSession(body)
   if (own !== null && (isBrowser || tool.opensSession === true)) await openCookies(services, c, own)
   if (!isBrowser) return body
   if (own !== null) return withoutToken(own)
   // A program's session is a member of the outcome of its sign-in.
-  const held = issuedIn(body.session)
+  const held = findIssuedSession(body.session)
   if (held === null) return body
   await openCookies(services, c, held)
   return { ...body, session: withoutToken(held) }

@@ -43,7 +43,7 @@ export function createGatewayServer(newRequestId: () => string, given: Partial<C
     const pendingResponse = pendingResponses.get(socket)
     const isResponding = pendingResponse?.headersSent === true && !pendingResponse.writableFinished
     if (error.code === 'ECONNRESET' || !socket.writable || isResponding) socket.destroy()
-    else socket.end(serializeResponse(refusalOf(error.code), newRequestId()), () => socket.destroy())
+    else socket.end(serializeResponse(toFailure(error.code), newRequestId()), () => socket.destroy())
   })
   server.on('connect', (_request, socket: Duplex) => {
     const refusal = new Failure('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.')
@@ -59,12 +59,12 @@ export function createGatewayServer(newRequestId: () => string, given: Partial<C
 export function unreadableRequest(newRequestId: () => string): () => Response {
   return () => {
     const refusal = new Failure('invalid_request', 'The request target or Host header is not a valid URL.')
-    const { body, headers } = problemOf(refusal, newRequestId())
+    const { body, headers } = buildProblem(refusal, newRequestId())
     return new Response(body, { status: refusal.status, headers })
   }
 }
 
-function refusalOf(code: string | undefined): Failure {
+function toFailure(code: string | undefined): Failure {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new Failure('headers_too_large', 'The headers are over 16 KiB.', {
@@ -79,7 +79,7 @@ function refusalOf(code: string | undefined): Failure {
   }
 }
 
-function problemOf(refusal: Failure, requestId: string) {
+function buildProblem(refusal: Failure, requestId: string) {
   return {
     body: JSON.stringify({ ...refusal.toProblem(), instance: '*', requestId }),
     headers: {
@@ -93,7 +93,7 @@ function problemOf(refusal: Failure, requestId: string) {
 
 /** Serializes a response for a socket that Node's parser has abandoned. */
 function serializeResponse(refusal: Failure, requestId: string): string {
-  const { body, headers } = problemOf(refusal, requestId)
+  const { body, headers } = buildProblem(refusal, requestId)
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? 'Refused'}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),

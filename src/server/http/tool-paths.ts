@@ -14,7 +14,7 @@ export interface ToolPath {
  * Uses one literal path per value: unknown values stay 404, and a parameter cannot shadow other routes
  * (`/api/auth/google` beside `/api/auth/logout`).
  */
-export function pathsOf(tool: Tool, services: Pick<Services, 'identityProviders'>): ToolPath[] {
+export function listPaths(tool: Tool, services: Pick<Services, 'identityProviders'>): ToolPath[] {
   const [, path = ''] = tool.route.split(' ')
   const [[parameter, values] = []] = Object.entries(tool.pathValues ?? {})
   if (parameter === undefined || values === undefined) return [{ name: tool.name, at: path, fixed: {} }]

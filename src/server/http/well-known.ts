@@ -3,9 +3,9 @@ import type { Hono } from 'hono'
 import { matchOriginName } from '../../core/base/origins.ts'
 import type { Services } from '../../kernel/context.ts'
 import { scopes } from '../../people/identity/keys/grantable.ts'
-import { issuerOf, resourceOf } from '../../people/identity/oauth/oauth-tokens.ts'
+import { buildIssuer, buildResource } from '../../people/identity/oauth/oauth-tokens.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
-import { type KeySet, signingKeyOf } from '../../records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet } from '../../records/decisions/signing-key.ts'
 import type { Env } from './request.ts'
 
 /** Path of the protected-resource metadata of `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
@@ -20,8 +20,8 @@ export function routeWellKnown(
   const { origin } = settings
   // Clients accept the metadata only if it names the resource as they do.
   const resourceFor = (host: string | undefined) => ({
-    resource: resourceOf(matchOriginName(origin, host)),
-    authorization_servers: [issuerOf(origin)],
+    resource: buildResource(matchOriginName(origin, host)),
+    authorization_servers: [buildIssuer(origin)],
     scopes_supported: Object.keys(scopes),
     bearer_methods_supported: ['header'],
     resource_name: 'Bursar',
@@ -35,7 +35,7 @@ export function routeWellKnown(
     )
   let keys: Promise<KeySet> | undefined
   app.get('/.well-known/jwks.json', async (c) => {
-    keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
+    keys ??= deriveSigningKey(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
   app.get('/.well-known/x402', (c) => c.json(seller.discovery))

@@ -23,11 +23,11 @@ export function isPaid(c: HeaderReader): boolean {
 }
 
 /** The payment of a request, or null. @throws Failure `ambiguous_credentials` when the headers of both generations are present. */
-export function sentPaymentOf(c: HeaderReader): SentPayment | null {
+export function readSentPayment(c: HeaderReader): SentPayment | null {
   const sent = headers.flatMap(([generation, place]): SentPayment[] => {
     const encoded = c.req.header(place)
     if (encoded === undefined) return []
-    return [{ generation, place, payload: decoded(encoded), form: 'base64 of the JSON of a payment' }]
+    return [{ generation, place, payload: decodePayload(encoded), form: 'base64 of the JSON of a payment' }]
   })
   const [payment = null, other] = sent
   if (other === undefined) return payment
@@ -52,7 +52,7 @@ export function saleResponse(outcome: PaidOutcome | ChallengeOutcome): Response 
   })
 }
 
-function decoded(encoded: string): unknown {
+function decodePayload(encoded: string): unknown {
   try {
     return BASE64.test(encoded) ? JSON.parse(Buffer.from(encoded, 'base64').toString('utf8')) : undefined
   } catch {

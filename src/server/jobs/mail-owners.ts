@@ -51,6 +51,6 @@ function writeMail({ database, settings, clock }: MailerParts, events: Events): 
     accountId,
     asked: new Set(events.map(({ object_id: id }) => id)),
     now: clock(),
-    pageOf: (id) => (id === null ? `${site}/approvals` : approvalUrl(settings, id)),
+    buildPageUrl: (id) => (id === null ? `${site}/approvals` : approvalUrl(settings, id)),
   })
 }

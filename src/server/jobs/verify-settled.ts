@@ -8,7 +8,7 @@
 import { operationOutcome } from '../../books/evidence/operation-outcome.ts'
 import { purchasesSettledSince, verifyPurchase } from '../../rails/buying/reverse-purchase.ts'
 import { reopenSettlement } from '../../rails/cards/settlements.ts'
-import { outcomeOf } from '../../rails/selling/payments/resolve-payment.ts'
+import { readOutcome } from '../../rails/selling/payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../../rails/selling/payments/store.ts'
 import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome.ts'
 import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/relay-outcome.ts'
@@ -139,7 +139,7 @@ async function reverseLost(
   parts: VerifyingParts,
   payment: Awaited<ReturnType<typeof paymentsSettledSince>>[number],
 ): Promise<boolean> {
-  const { status } = await outcomeOf(parts, payment)
+  const { status } = await readOutcome(parts, payment)
   if (status === 'paid') return true
   await parts.requireSameChain()
   const { database, clock, log } = parts

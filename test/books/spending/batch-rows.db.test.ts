@@ -1,7 +1,6 @@
 /** Spends decided as a batch leave exactly the rows that they leave when decided one by one. */
 import { expect, it } from 'vitest'
-import { reserveSpend } from '../../../src/books/spending/reserve.ts'
-import { reserveSpends } from '../../../src/books/spending/reserve-batch.ts'
+import { reserveSpend, reserveSpends } from '../../../src/books/spending/reserve.ts'
 import type { SpendRequest, TransferRow } from '../../../src/books/spending/spend-request.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import type { Connection } from '../../../src/storage/database.ts'

@@ -28,7 +28,7 @@ import { payee, walletScene } from '../../tools/wallets/scene.ts'
 
 const lost = { code: 'rates_unavailable', members: { reason: 'peg_lost' } }
 const lostOf = (...tokens: Stablecoin[]): Rates =>
-  withPegs(createSnapshotRates(), { lost: async () => new Set(tokens), setPrice: null })
+  withPegs(createSnapshotRates(), { findLost: async () => new Set(tokens), setPrice: null })
 
 it('is valued at nothing, and others are at par', async () => {
   const rates = lostOf('USDC')
@@ -43,7 +43,7 @@ it('is valued at nothing, and others are at par', async () => {
 
 it('counts as lost while its price cannot be read; cash does not', async () => {
   const unreadable = {
-    lost: () => Promise.reject(new Failure('rates_unavailable', 'gone')),
+    findLost: () => Promise.reject(new Failure('rates_unavailable', 'gone')),
     setPrice: null,
   }
   const rates = withPegs(createSnapshotRates(), unreadable)

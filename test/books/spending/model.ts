@@ -7,7 +7,7 @@ import {
   ownerViolations,
   type PeriodUsage,
 } from '../../../policies/budget.ts'
-import { type Violation, violationOf } from '../../../policies/decision.ts'
+import { buildViolation, type Violation } from '../../../policies/decision.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { utcDay } from '../../../src/core/base/clock.ts'
 
@@ -138,7 +138,7 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
           ...budgetViolations(key.policy, usdMicros, usageNow(model, ask.key), model.now),
           ...ownerViolations(model.caps, usdMicros, microsOf(usageNow(model)), model.now),
           ...[cooldownViolation(key.policy, ask.payee, seen(model, ask, key.policy), model.now) ?? []].flat(),
-          ...(key.isPaused ? [violationOf('paused', {})] : []),
+          ...(key.isPaused ? [buildViolation('paused', {})] : []),
         ]
   if (violations.length > 0) return { verdict: 'deny', decisionId, replayed: false, violations }
   const units = fundsOf(model)

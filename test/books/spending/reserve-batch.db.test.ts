@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
-import { reserveSpends } from '../../../src/books/spending/reserve-batch.ts'
+import { reserveSpends } from '../../../src/books/spending/reserve.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
 

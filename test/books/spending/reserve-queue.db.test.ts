@@ -11,16 +11,16 @@ onBothEngines('the queue of spends', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   /** A database wrapper that records the batch size of each call. */
-  const watched = (fail: (name: string) => Error | undefined = () => undefined) => {
+  const watched = (fail: (size: number) => Error | undefined = () => undefined) => {
     const sizes: number[] = []
     const connection: Connection & Pick<Database, 'engine'> = {
       engine: database().engine,
       kysely: database().kysely,
       gather: database().gather,
       call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
-        const size = statement.name === 'spend_reserve_batch' ? JSON.parse(String(parameters[0])).length : 1
+        const size = JSON.parse(String(parameters[0])).length
         sizes.push(size)
-        const error = fail(statement.name)
+        const error = fail(size)
         if (error !== undefined) throw error
         return database().call<Row>(statement, parameters)
       },
@@ -92,7 +92,7 @@ onBothEngines('the queue of spends', (database) => {
   it('rejects the whole batch when the database is lost, and continues with the next', async () => {
     const scene = await open()
     const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
-    const { reserve, sizes } = watched((name) => (name === 'spend_reserve_batch' ? lost : undefined))
+    const { reserve, sizes } = watched((size) => (size > 1 ? lost : undefined))
     const first = reserve(spendOf(scene, 1n))
     await nextTurn()
     const results = await Promise.allSettled([first, ...[2, 3].map(() => reserve(spendOf(scene, 1n)))])

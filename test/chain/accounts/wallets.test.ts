@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createWallets } from '../../../src/chain/accounts/wallets.ts'
-import { addressesOf, canonicalContracts, sandboxTokensOn } from '../../../src/chain/rpc/networks.ts'
+import { canonicalContracts, mapAddresses, sandboxTokensOn } from '../../../src/chain/rpc/networks.ts'
 import { chainFacts, chainNames } from '../../../src/core/money/chains.ts'
 import type { TokenAddresses, WalletOwner } from '../../../src/providers/chain/port.ts'
 
@@ -19,21 +19,21 @@ function addressOn(tokens: TokenAddresses, origin: WalletOwner): string {
     starterMicros: 0n,
     cardsMicros: 0n,
   })
-  return wallets.safeOf({ accountId: 'acct_01h455vb4pex5vsknk084sn02q', origin }).address
+  return wallets.findSafe({ accountId: 'acct_01h455vb4pex5vsknk084sn02q', origin }).address
 }
 
 describe('the address of a wallet', () => {
   it.each(owners)('is the same on every chain for the owner $kind', (origin) => {
     const tokens = chainNames.flatMap((name) => [
-      addressesOf(chainFacts(name).tokens),
-      addressesOf(sandboxTokensOn(name)),
+      mapAddresses(chainFacts(name).tokens),
+      mapAddresses(sandboxTokensOn(name)),
     ])
     expect(new Set(tokens.map((on) => addressOn(on, origin))).size).toBe(1)
   })
 
   // Money sent to an address that the gateway no longer computes is out of its reach.
   it('does not change from version to version', () => {
-    const tokens = addressesOf(chainFacts('base').tokens)
+    const tokens = mapAddresses(chainFacts('base').tokens)
     expect(owners.map((origin) => addressOn(tokens, origin))).toMatchInlineSnapshot(`
       [
         "0xb2c41aAe1aF04A7885Ed68628a07BADed90d8A21",

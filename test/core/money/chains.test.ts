@@ -3,7 +3,7 @@ import * as viemChains from 'viem/chains'
 import { describe, expect, it } from 'vitest'
 import { policyChains } from '../../../policies/policy.ts'
 import { nameOfChain } from '../../../src/console/words/names.ts'
-import { caip2Of, chainFacts, chainNames, rpcVariableOf } from '../../../src/core/money/chains.ts'
+import { chainFacts, chainNames, nameRpcVariable, toCaip2 } from '../../../src/core/money/chains.ts'
 
 /** The same chains in an independent list. */
 const known = {
@@ -43,7 +43,7 @@ describe('the table of chains', () => {
   })
 
   it('names networks and variables', () => {
-    expect(caip2Of(chainFacts('base'))).toBe('eip155:8453')
-    expect(rpcVariableOf('arbitrum-sepolia')).toBe('CHAIN_RPC_URL_ARBITRUM_SEPOLIA')
+    expect(toCaip2(chainFacts('base'))).toBe('eip155:8453')
+    expect(nameRpcVariable('arbitrum-sepolia')).toBe('CHAIN_RPC_URL_ARBITRUM_SEPOLIA')
   })
 })

@@ -6,7 +6,7 @@ import type { Account, Principal } from '../../../src/core/base/principal.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { createAccount } from '../../../src/people/identity/accounts.ts'
-import { destinationOf, sealAddress } from '../../../src/people/identity/codes/destinations.ts'
+import { parseDestination, sealAddress } from '../../../src/people/identity/codes/destinations.ts'
 import { claimDestination } from '../../../src/people/identity/codes/login-destinations.ts'
 import type { Message } from '../../../src/providers/messages/port.ts'
 import type { RateLimit } from '../../../src/providers/rate-limiter/port.ts'
@@ -101,7 +101,10 @@ export async function codeScene(
     },
     person: async (mailbox: string, displayName = 'Ada'): Promise<Account> => {
       const account = await createAccount({ database, newId }, { displayName, guest: false, at: noon })
-      const destination = await destinationOf(services.settings, { channel: 'email', destination: mailbox })
+      const destination = await parseDestination(services.settings, {
+        channel: 'email',
+        destination: mailbox,
+      })
       const sealedAddress = sealAddress(services.settings, destination)
       await claimDestination(database, { ...destination, sealedAddress, accountId: account.id, at: noon })
       return account

@@ -4,8 +4,8 @@ import { newId } from '../../../src/core/base/ids.ts'
 import type { AccessKey, Principal } from '../../../src/core/base/principal.ts'
 import { run } from '../../../src/kernel/run.ts'
 import {
+  hashPolicy,
   isEd25519PublicKey,
-  policyHashOf,
   registerAgentKey,
 } from '../../../src/people/identity/keys/agent-keys.ts'
 import { authenticateApiKey, hashApiKey, newApiKey } from '../../../src/people/identity/keys/api-keys.ts'
@@ -65,13 +65,13 @@ describe('an Ed25519 public key', () => {
 describe('the hash of a policy', () => {
   it('is equal for the same policy in any order, and differs for another', () => {
     const { currency, ...rest } = policy
-    expect(policyHashOf({ ...rest, currency, categories: { allow: ['transfer'] } })).toBe(
-      policyHashOf({ currency, ...rest, categories: { allow: ['transfer'] } }),
+    expect(hashPolicy({ ...rest, currency, categories: { allow: ['transfer'] } })).toBe(
+      hashPolicy({ currency, ...rest, categories: { allow: ['transfer'] } }),
     )
-    expect(policyHashOf({ ...policy, categories: { allow: [] } })).not.toBe(
-      policyHashOf({ ...policy, categories: { allow: ['transfer'] } }),
+    expect(hashPolicy({ ...policy, categories: { allow: [] } })).not.toBe(
+      hashPolicy({ ...policy, categories: { allow: ['transfer'] } }),
     )
-    expect(policyHashOf(null)).toBeNull()
+    expect(hashPolicy(null)).toBeNull()
   })
 })
 

@@ -47,26 +47,26 @@ describe.skipIf(!hasAnvil())('prices from the chain', () => {
     [101_000_000n, []],
   ])('at %i hundred-millionths of a dollar lose the pegs of %j', async (price, lost) => {
     await publish(price)
-    expect([...(await pegs().lost(now))]).toEqual(lost)
+    expect([...(await pegs().findLost(now))]).toEqual(lost)
   })
 
   it('are read again when they are no longer fresh, and not before', async () => {
     await publish(100_000_000n)
     const watched = pegs()
-    expect((await watched.lost(now)).size).toBe(0)
+    expect((await watched.findLost(now)).size).toBe(0)
     await publish(90_000_000n)
-    expect((await watched.lost(new Date(now.getTime() + 10_000))).size).toBe(0)
-    expect((await watched.lost(new Date(now.getTime() + 20_000))).size).toBe(1)
+    expect((await watched.findLost(new Date(now.getTime() + 10_000))).size).toBe(0)
+    expect((await watched.findLost(new Date(now.getTime() + 20_000))).size).toBe(1)
   })
 
   it('count as none when they are old, not positive, or not there', async () => {
     const unavailable = { code: 'rates_unavailable' }
     await publish(100_000_000n, new Date(now.getTime() - 27 * 3_600_000))
-    await expect(pegs().lost(now)).rejects.toMatchObject(unavailable)
+    await expect(pegs().findLost(now)).rejects.toMatchObject(unavailable)
     for (const price of [0n, -1n]) {
       await publish(price)
-      await expect(pegs().lost(now)).rejects.toMatchObject(unavailable)
+      await expect(pegs().findLost(now)).rejects.toMatchObject(unavailable)
     }
-    await expect(pegs(`0x${'e'.repeat(40)}`).lost(now)).rejects.toMatchObject(unavailable)
+    await expect(pegs(`0x${'e'.repeat(40)}`).findLost(now)).rejects.toMatchObject(unavailable)
   })
 })

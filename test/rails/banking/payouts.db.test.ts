@@ -391,7 +391,7 @@ onBothEngines('payouts', (database) => {
     await repayMints({ ...services, clock: () => new Date(clock().getTime() + 60_000) }, quiet)
     const wallet = await findWallet(database(), owner.accountId)
     if (wallet === undefined) throw new Error('a guest has a wallet')
-    expect(await services.chain.balanceOf('USDC', wallet)).toBe(1_000_000_000n)
+    expect(await services.chain.readBalance('USDC', wallet)).toBe(1_000_000_000n)
     await expectSoundBooks()
   })
 

@@ -136,7 +136,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     const sent = await call(create, signed, { idempotencyKey })
     expect(sent).toMatchObject({ id: kept.client_reference_id, status: 'pending', recipientAmount: '100' })
     const { to_address: to } = kept.source_deposit_instructions
-    expect(await services.chain.balanceOf('USDC', to)).toBe(100_000_000n)
+    expect(await services.chain.readBalance('USDC', to)).toBe(100_000_000n)
     expect(await books()).toEqual({ available: 900_000_000n, held: 0n })
     // Again under its key: the same payout. Under another: the intent was used.
     expect(await call(create, signed, { idempotencyKey })).toMatchObject({ id: sent.id })
@@ -166,7 +166,7 @@ onBothEngines('payouts that their owner signs', (database) => {
         expect(['signature_rejected', 'conflict', 'payout_rejected']).toContain(outcome.reason.code)
     expect(await books()).toEqual({ available: 900_000_000n, held: 0n })
     const { to_address: to } = atBank(intent).source_deposit_instructions
-    expect(await services.chain.balanceOf('USDC', to)).toBe(100_000_000n)
+    expect(await services.chain.readBalance('USDC', to)).toBe(100_000_000n)
   })
 
   it('are the very payout that was signed: no other recipient, amount, reference, person or purpose', async () => {
@@ -312,7 +312,7 @@ onBothEngines('payouts that their owner signs', (database) => {
       expect(atBank(intent).state).toBe('canceled')
       await expect(pay(intent)).rejects.toMatchObject(rejected)
       expect(
-        await services.chain.balanceOf('USDC', atBank(intent).source_deposit_instructions.to_address),
+        await services.chain.readBalance('USDC', atBank(intent).source_deposit_instructions.to_address),
       ).toBe(0n)
     }
     expect(await trialBalance(database())).toMatchObject({ balanced: true })

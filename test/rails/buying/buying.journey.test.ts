@@ -67,7 +67,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
   }
 
   it('pays a stock seller once and returns what it delivers', async () => {
-    const before = await sellers.chain.balanceOf('USDC', SELLER)
+    const before = await sellers.chain.readBalance('USDC', SELLER)
     const { status, body } = await buy({ url: `${sellers.origin}/v2/report` }, 'first')
     expect(body).toMatchObject({
       status: 'delivered',
@@ -81,7 +81,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
     expect(status).toBe(200)
     const again = await buy({ url: `${sellers.origin}/v2/report` }, 'first')
     expect(again.body).toEqual({ ...body, replayed: true })
-    expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(PRICE)
+    expect((await sellers.chain.readBalance('USDC', SELLER)) - before).toBe(PRICE)
   })
 
   it('pays a stock seller of the first generation', async () => {
@@ -90,7 +90,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
   })
 
   it('pays an unmodified MPP server, whose challenge prescribes the nonce', async () => {
-    const before = await sellers.chain.balanceOf('USDC', SELLER)
+    const before = await sellers.chain.readBalance('USDC', SELLER)
     const { body } = await buy({ url: `${sellers.origin}/mpp/report` }, 'mpp')
     expect(body).toMatchObject({ status: 'delivered', charged: '0.001', protocol: 'mpp' })
     const repeats = await buy({ url: `${sellers.origin}/mpp/repeats` }, 'mpp-1')
@@ -100,17 +100,17 @@ describe.skipIf(!hasAnvil())('buying', () => {
       status: 502,
       body: { code: 'seller_failed', reason: 'challenge_repeated' },
     })
-    expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(2n * PRICE)
+    expect((await sellers.chain.readBalance('USDC', SELLER)) - before).toBe(2n * PRICE)
   })
 
   it('settles once for concurrent calls with one idempotency key, and all of them find it', async () => {
-    const [before, delivered] = [await sellers.chain.balanceOf('USDC', SELLER), sellers.delivered()]
+    const [before, delivered] = [await sellers.chain.readBalance('USDC', SELLER), sellers.delivered()]
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => buy({ url: `${sellers.origin}/v2/report` }, 'together')),
     )
     expect(new Set(answers.map(({ body }) => body.transaction)).size).toBe(1)
     expect(answers.map(({ body }) => body.status)).toEqual(Array(8).fill('delivered'))
-    expect((await sellers.chain.balanceOf('USDC', SELLER)) - before).toBe(PRICE)
+    expect((await sellers.chain.readBalance('USDC', SELLER)) - before).toBe(PRICE)
     expect(sellers.delivered() - delivered).toBe(1)
   })
 
@@ -149,7 +149,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
   })
 
   it('refuses what it cannot or may not buy, and pays nothing', async () => {
-    const before = await sellers.chain.balanceOf('USDC', SELLER)
+    const before = await sellers.chain.readBalance('USDC', SELLER)
     const url = `${sellers.origin}/v2/report`
     const codes = async (input: object) => {
       const { status, body } = await buy({ url, ...input })
@@ -165,7 +165,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
     expect(await codes({ headers: { 'X-Payment': 'x' } })).toEqual([400, 'invalid_request'])
     expect(await codes({ headers: { Cookie: 'a=b' } })).toEqual([400, 'invalid_request'])
     expect(await codes({ body: 'x' })).toEqual([400, 'invalid_request'])
-    expect(await sellers.chain.balanceOf('USDC', SELLER)).toBe(before)
+    expect(await sellers.chain.readBalance('USDC', SELLER)).toBe(before)
   })
 
   it('signs the evidence, which anybody can verify offline and on the chain', async () => {

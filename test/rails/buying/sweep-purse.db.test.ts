@@ -82,15 +82,15 @@ onBothEngines('the purse of a revoked key', (database) => {
     await Promise.all([sweepPurses(services, running), sweepPurses(services, running)])
     await sweepPurses(services, running)
     expect([await booked(pursePlace(key.id)), await booked('base-sepolia')]).toEqual([0n, 600n])
-    expect(await services.chain.balanceOf('USDC', home)).toBe(600n)
-    expect(await services.chain.balanceOf('USDC', address)).toBe(100n)
+    expect(await services.chain.readBalance('USDC', home)).toBe(600n)
+    expect(await services.chain.readBalance('USDC', address)).toBe(100n)
   })
 
   it('goes back from a key that has bought nothing', async () => {
     const { services, key, home, booked } = await open()
     await sweepPurses(services, running)
     expect([await booked(pursePlace(key.id)), await booked('base-sepolia')]).toEqual([0n, 700n])
-    expect(await services.chain.balanceOf('USDC', home)).toBe(700n)
+    expect(await services.chain.readBalance('USDC', home)).toBe(700n)
   })
 
   it('goes back although others never can', async () => {
@@ -102,7 +102,7 @@ onBothEngines('the purse of a revoked key', (database) => {
     const last = await open()
     const later = { ...last.services, clock: () => new Date(noon.getTime() + 1_000) }
     for (let round = 0; round < 3; round += 1) await sweepPurses(later, running)
-    expect(await last.services.chain.balanceOf('USDC', last.home)).toBe(700n)
+    expect(await last.services.chain.readBalance('USDC', last.home)).toBe(700n)
   })
 
   it('goes nowhere else', async () => {
@@ -111,7 +111,7 @@ onBothEngines('the purse of a revoked key', (database) => {
     const thief = `0x${'9'.repeat(40)}` as const
     await database().kysely.updateTable('purse').set({ home: thief }).where('id', '=', key.id).execute()
     await sweepPurses(services, running)
-    expect(await services.chain.balanceOf('USDC', thief)).toBe(0n)
-    expect(await services.chain.balanceOf('USDC', address)).toBe(700n)
+    expect(await services.chain.readBalance('USDC', thief)).toBe(0n)
+    expect(await services.chain.readBalance('USDC', address)).toBe(700n)
   })
 })

@@ -89,7 +89,9 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
       () => new Promise<never>(() => {}),
       async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
     ])
-      expect(await readCoverage({ ...parts, chain: { ...chain, allowanceOf } }, owner)).toBeNull()
+      expect(
+        await readCoverage({ ...parts, chain: { ...chain, readAllowance: allowanceOf } }, owner),
+      ).toBeNull()
   })
 
   it('is not handed over while purchases hold money in it, in any order of purchase, clearing and change of owner', async () => {

@@ -18,7 +18,7 @@ import {
   type Stablecoin,
   stablecoins,
 } from '../../../src/core/money/money.ts'
-import { policyOf } from '../../../src/kernel/gates/policy.ts'
+import { parsePolicy } from '../../../src/kernel/gates/policy.ts'
 import type { CardAuthorization, CardTransaction } from '../../../src/providers/card-processor/port.ts'
 import { createDatabaseRailControls } from '../../../src/providers/rail-controls/database.ts'
 import { createSnapshotRates } from '../../../src/providers/rates/sandbox.ts'
@@ -64,7 +64,7 @@ export function cardDependencies(
     chain,
     rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
-    policyOf,
+    parsePolicy,
     newId,
     clock: () => noon,
     log: silentLog,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { History } from '../../../src/rails/investing/history.ts'
-import { performanceOf, performanceTimes } from '../../../src/rails/investing/performance.ts'
+import { computePerformance, performanceTimes } from '../../../src/rails/investing/performance.ts'
 
 const day = 86_400_000
 const now = new Date('2026-11-20T12:00:00.000Z')
@@ -13,7 +13,7 @@ const flow = (days: number, cents: bigint) => ({ at: ago(days), cents, isFlow: t
 function seriesOf(history: History, priceAt: (at: Date) => number, timeframe: '1M' | 'all' = '1M') {
   const moments = performanceTimes(history, timeframe, now)
   const prices = moments.all.map((at) => BigInt(Math.round(priceAt(at) * 1e9)))
-  const series = performanceOf(history, moments, new Map([['VTI', prices]]))
+  const series = computePerformance(history, moments, new Map([['VTI', prices]]))
   return { ...series, last: series.profitLossPct.at(-1), gain: series.profitLoss.at(-1) }
 }
 

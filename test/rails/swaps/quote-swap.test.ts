@@ -11,15 +11,15 @@ import { guardAggregator } from '../../../src/providers/swap-aggregator/guarded.
 import { createLifi } from '../../../src/providers/swap-aggregator/lifi.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from '../../../src/providers/swap-aggregator/port.ts'
 import { createSandboxAggregators } from '../../../src/providers/swap-aggregator/sandbox.ts'
-import { pairOf } from '../../../src/rails/swaps/pair.ts'
+import { parsePair } from '../../../src/rails/swaps/pair.ts'
 import { quoteSwap } from '../../../src/rails/swaps/quote-swap.ts'
 import { movedClock } from '../investing/scene.ts'
 
 const requestFor = (
-  changes: Partial<Parameters<typeof pairOf>[0]> = {},
+  changes: Partial<Parameters<typeof parsePair>[0]> = {},
   amountIn = 100_000_000n,
 ): SwapRequest => ({
-  ...pairOf({ fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', ...changes }),
+  ...parsePair({ fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', ...changes }),
   amountIn,
   slippageBps: 50,
   sender: `0x${'1'.repeat(40)}`,

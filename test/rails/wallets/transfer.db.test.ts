@@ -40,7 +40,7 @@ onBothEngines('a transfer', (database) => {
     const sent = await sendTransfer(sending, order)
     expect(sent.status).toBe('confirmed')
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
-    expect(await chain.balanceOf('USDC', address)).toBe(full - 7n)
+    expect(await chain.readBalance('USDC', address)).toBe(full - 7n)
     expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
   })
 
@@ -53,7 +53,7 @@ onBothEngines('a transfer', (database) => {
     })
     await sendTransfer(sending, order)
     expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
-    expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
+    expect(await chain.readBalance('USDC', payee.address)).toBe(full + 9n)
   })
 
   it('releases the money when the chain refuses, and returns the same error again', async () => {
@@ -62,7 +62,7 @@ onBothEngines('a transfer', (database) => {
     await releaseSpend(database(), { decisionId: drain.decisionId, at: systemClock() })
     // The chain has less than the books: a drift that must not cost any owner money.
     await chain.submit(transferOf(accountId, outsideAddress, full))
-    expect(await chain.balanceOf('USDC', address)).toBe(0n)
+    expect(await chain.readBalance('USDC', address)).toBe(0n)
     const order = await orderOf(sending, { accountId, units: 5n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'provider_unavailable' })
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
@@ -90,7 +90,7 @@ onBothEngines('a transfer', (database) => {
     const transfer = await onlyTransferOf(order.decisionId)
     await Promise.all([resumeTransfer(sending, transfer), resumeTransfer(sending, transfer)])
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 11n, held: 0n })
-    expect(await chain.balanceOf('USDC', address)).toBe(full - 11n)
+    expect(await chain.readBalance('USDC', address)).toBe(full - 11n)
     expect(await findRepeatedTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
   })
 
@@ -106,13 +106,13 @@ onBothEngines('a transfer', (database) => {
     })
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 13n, held: 0n })
-    expect(await chain.balanceOf('USDC', address)).toBe(full - 13n)
+    expect(await chain.readBalance('USDC', address)).toBe(full - 13n)
   })
 
   it('returns settlement_pending on a slow chain, and confirmed once it is mined', async () => {
     const { accountId } = await open()
     const order = await orderOf(sending, { accountId, units: 17n })
-    const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
+    const slow: Chain = { ...chain, awaitExecution: async () => ({ status: 'pending' }) }
     const sent = await sendTransfer({ ...sending, chain: slow }, order)
     expect(sent.status).toBe('settlement_pending')
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 17n, held: 17n })
@@ -153,7 +153,7 @@ onBothEngines('a transfer', (database) => {
     await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       code: 'provider_unavailable',
     })
-    expect(await chain.balanceOf('USDC', address)).toBe(full)
+    expect(await chain.readBalance('USDC', address)).toBe(full)
   })
 
   it('leaves balanced books', async () => {

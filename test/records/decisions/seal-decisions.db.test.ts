@@ -2,7 +2,7 @@ import { compactVerify, createLocalJWKSet } from 'jose'
 import { beforeAll, expect, it } from 'vitest'
 import { newId } from '../../../src/core/base/ids.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
-import { signingKeyOf } from '../../../src/records/decisions/signing-key.ts'
+import { deriveSigningKey } from '../../../src/records/decisions/signing-key.ts'
 import { sealedPages } from '../../../src/records/decisions/store.ts'
 import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Database } from '../../../src/storage/database.ts'
@@ -20,7 +20,7 @@ onBothEngines('sealing', (database) => {
   })
   const sealedIds = async () => (await chainOf(database())).map(({ decision_id }) => decision_id)
   const intact = async () => {
-    const { keySet } = await signingKeyOf(settings.dataKey)
+    const { keySet } = await deriveSigningKey(settings.dataKey)
     return (await verifyChain(sealedPages(database()), { keySet })).fault
   }
 
@@ -57,7 +57,7 @@ onBothEngines('sealing', (database) => {
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
     const receipt = (await chainOf(database())).find(({ decision_id }) => decision_id === id)?.receipt ?? ''
-    const { keySet, keyId } = await signingKeyOf(settings.dataKey)
+    const { keySet, keyId } = await deriveSigningKey(settings.dataKey)
     const { payload, protectedHeader } = await compactVerify(
       receipt,
       createLocalJWKSet({ keys: [...keySet.keys] }),

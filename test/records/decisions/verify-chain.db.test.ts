@@ -1,10 +1,15 @@
 import { beforeAll, expect, it } from 'vitest'
 import { chainHash } from '../../../src/records/decisions/chain.ts'
-import { headerLine, lineOf, parseHeader, parseLine } from '../../../src/records/decisions/export-lines.ts'
+import {
+  formatLine,
+  headerLine,
+  parseHeader,
+  parseLine,
+} from '../../../src/records/decisions/export-lines.ts'
 import { auditUnsealed } from '../../../src/records/decisions/judge-decision.ts'
 import { signReceipt } from '../../../src/records/decisions/receipt.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
-import { type KeySet, type SigningKey, signingKeyOf } from '../../../src/records/decisions/signing-key.ts'
+import { deriveSigningKey, type KeySet, type SigningKey } from '../../../src/records/decisions/signing-key.ts'
 import { readHead, type SealedDecision, sealedPages } from '../../../src/records/decisions/store.ts'
 import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Connection } from '../../../src/storage/database.ts'
@@ -19,7 +24,7 @@ onBothEngines('a chain', (database) => {
   let keySet: KeySet
   let ids: string[]
   beforeAll(async () => {
-    key = await signingKeyOf(settings.dataKey)
+    key = await deriveSigningKey(settings.dataKey)
     keySet = key.keySet
     const spender = await newSpender(database())
     for (let made = 0; made < ROWS; made += 1) await spender.decide()
@@ -103,7 +108,7 @@ onBothEngines('a chain', (database) => {
       fifth(),
     )
     expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'signature invalid' })
-    const other = await signingKeyOf(Buffer.from('another data key of many letters'))
+    const other = await deriveSigningKey(Buffer.from('another data key of many letters'))
     expect((await verifyAfter(async () => {}, other.keySet))?.fault).toMatchObject({
       sequence: 1n,
       decisionId: ids[0],
@@ -170,7 +175,7 @@ onBothEngines('a chain', (database) => {
     const head = await readHead(database())
     const rows: SealedDecision[] = []
     for await (const page of sealedPages(database())) rows.push(...page)
-    const parsed = rows.map((row) => parseLine(lineOf(row)))
+    const parsed = rows.map((row) => parseLine(formatLine(row)))
     expect(parsed).toEqual(rows)
     const header = {
       format: 'bursar-decisions/1' as const,

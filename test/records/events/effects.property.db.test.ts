@@ -1,7 +1,7 @@
 /** No event without its effect, and no effect without its event, after any course of spends, some of them rolled back. */
 import fc from 'fast-check'
 import { beforeAll, expect, it } from 'vitest'
-import { reserveSpends } from '../../../src/books/spending/reserve-batch.ts'
+import { reserveSpends } from '../../../src/books/spending/reserve.ts'
 import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../src/core/base/clock.ts'

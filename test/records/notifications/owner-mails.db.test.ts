@@ -5,7 +5,7 @@ import { newId } from '../../../src/core/base/ids.ts'
 import { createAskOwner } from '../../../src/kernel/ask-owner.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
-import { destinationOf, sealAddress } from '../../../src/people/identity/codes/destinations.ts'
+import { parseDestination, sealAddress } from '../../../src/people/identity/codes/destinations.ts'
 import { claimDestination } from '../../../src/people/identity/codes/login-destinations.ts'
 import { readOutbox } from '../../../src/people/identity/codes/outbox.ts'
 import { lockAccount } from '../../../src/people/identity/locks.ts'
@@ -63,7 +63,7 @@ onBothEngines('a mail to an owner', (database) => {
     owner = await signInAgain(services, account.id)
     people += 1
     address = `ada${people}@example.com`
-    const given = await destinationOf(services.settings, { channel: 'email', destination: address })
+    const given = await parseDestination(services.settings, { channel: 'email', destination: address })
     const sealedAddress = sealAddress(services.settings, given)
     await claimDestination(database(), { ...given, sealedAddress, accountId: account.id, at: noon })
   })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { csvOf } from '../../../src/server/http/csv.ts'
+import { formatCsv } from '../../../src/server/http/csv.ts'
 
 it('writes a header, CRLF, and quotes cells that need it', () => {
   const rows = [
@@ -7,13 +7,13 @@ it('writes a header, CRLF, and quotes cells that need it', () => {
     { id: 'b', note: 'a "word", two\nlines' },
     { id: 'c', note: null },
   ]
-  expect(csvOf(['id', 'note'], rows)).toBe('id,note\r\na,plain\r\nb,"a ""word"", two\nlines"\r\nc,\r\n')
-  expect(csvOf(['id', 'note'], [])).toBe('id,note\r\n')
+  expect(formatCsv(['id', 'note'], rows)).toBe('id,note\r\na,plain\r\nb,"a ""word"", two\nlines"\r\nc,\r\n')
+  expect(formatCsv(['id', 'note'], [])).toBe('id,note\r\n')
 })
 
 it('neutralizes cells that could run as formulas', () => {
   const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '\uFF1D1', '=HYPERLINK("x","y")']
-  const cells = texts.map((text) => csvOf(['a'], [{ a: text }]).split('a\r\n')[1])
+  const cells = texts.map((text) => formatCsv(['a'], [{ a: text }]).split('a\r\n')[1])
   expect(cells).toEqual([
     "'=1+1\r\n",
     "'+1\r\n",
@@ -28,7 +28,7 @@ it('neutralizes cells that could run as formulas', () => {
 })
 
 it('writes a member of an object as a column', () => {
-  expect(csvOf(['object.id', 'object.no'], [{ object: { id: 'a' } }, {}])).toBe(
+  expect(formatCsv(['object.id', 'object.no'], [{ object: { id: 'a' } }, {}])).toBe(
     'object.id,object.no\r\na,\r\n,\r\n',
   )
 })

@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure, failureCodes, failures } from '../../../src/core/failures/failure.ts'
 import { failureGuide } from '../../../src/core/failures/failure-guide.ts'
-import { catalogueOf } from '../../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../../src/kernel/catalogue.ts'
+import { buildExample, responseExample } from '../../../src/server/http/openapi/build-example.ts'
 import { openApiDocument } from '../../../src/server/http/openapi/document.ts'
-import { exampleOf, responseExample } from '../../../src/server/http/openapi/example-of.ts'
 import { problemExample, problemSchema } from '../../../src/server/http/openapi/problem.ts'
 import { readReference } from '../../../src/server/http/pages/docs/operations.ts'
 import { tools } from '../../../tools/index.ts'
 import { dereferenced } from '../../dereferenced.ts'
 import { origin } from '../../kernel/scene.ts'
 
-const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const provider = {
   authorizationUrl: async () => '',
   identify: async () => Promise.reject(new Error('never asked')),
@@ -92,7 +92,7 @@ describe('the examples', () => {
         back: { $ref: '#/properties/many' },
       },
     }
-    expect(exampleOf(schema)).toEqual({
+    expect(buildExample(schema)).toEqual({
       kind: 'b',
       fixed: 7,
       id: 'acct_01kag5x0n0e8tr7v3m2c4q6w8y',

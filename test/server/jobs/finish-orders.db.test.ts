@@ -181,7 +181,7 @@ onBothEngines('a wallet’s missing tokens on the chain', (database) => {
         .select('address')
         .where('account_id', '=', id)
         .executeTakeFirstOrThrow()
-      return () => chain.balanceOf('USDC', `0x${address.slice(2)}`)
+      return () => chain.readBalance('USDC', `0x${address.slice(2)}`)
     }
     const poor = await guest({ chain: failing })
     const rich = await guest({

@@ -55,7 +55,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
       .where('decision_id', '=', decisionId)
       .execute()
     await settlePending({ ...sending, clock: later }, running)
-    expect(await chain.balanceOf('USDC', forgedDestination)).toBe(0n)
+    expect(await chain.readBalance('USDC', forgedDestination)).toBe(0n)
   })
 
   it('finishes the others when one cannot be finished, and releases orphaned reservations', async () => {
@@ -66,10 +66,10 @@ onBothEngines('the job that settles pending transfers', (database) => {
     await orderOf(sending, { accountId, units: 9n })
     const poison: Chain = {
       ...chain,
-      executionOf: (transfer, waitMs) =>
+      awaitExecution: (transfer, waitMs) =>
         transfer.wallet.accountId === poisoned.accountId
           ? Promise.reject(new Error('unreadable'))
-          : chain.executionOf(transfer, waitMs),
+          : chain.awaitExecution(transfer, waitMs),
     }
     await settlePending({ ...sending, chain: poison, clock: later }, running)
     expect(await stateOf(healthy.decisionId)).toBe('confirmed')
@@ -94,11 +94,11 @@ onBothEngines('the job that settles pending transfers', (database) => {
   it('keeps the money of a broadcast transfer held when the chain refuses it now', async () => {
     const { accountId } = await openFundedAccount(sending)
     const order = await orderOf(sending, { accountId, units: 15n })
-    const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
+    const slow: Chain = { ...chain, awaitExecution: async () => ({ status: 'pending' }) }
     await sendTransfer({ ...sending, chain: slow }, order)
     const refusing: Chain = {
       ...chain,
-      executionOf: async () => ({ status: 'absent' }),
+      awaitExecution: async () => ({ status: 'absent' }),
       submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
     }
     await settlePending({ ...sending, chain: refusing, clock: later }, running)

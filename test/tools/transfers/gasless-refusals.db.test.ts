@@ -183,7 +183,7 @@ onBothEngines('payments that a token rejects', (database) => {
           throw refusedCall('ERC20: transfer amount exceeds balance')
         },
       },
-      { balanceOf: async (token, address) => (isGone ? 0n : services.chain.balanceOf(token, address)) },
+      { readBalance: async (token, address) => (isGone ? 0n : services.chain.readBalance(token, address)) },
     )
     const call = () =>
       relay({ permit, to: newKey().address }, { idempotencyKey: permit.signature.slice(0, 200), chain })

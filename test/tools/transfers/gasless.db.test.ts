@@ -41,7 +41,7 @@ onBothEngines('a gasless transfer', (database) => {
     signAuthorization(services.chain, payer, { to, value: 5_000_000n, ...changes })
   const permit = (changes: Parameters<typeof signPermit>[2] = {}) =>
     signPermit(services.chain, payer, { value: 3_000_000n, ...changes })
-  const received = (address = to) => services.chain.balanceOf('USDC', address)
+  const received = (address = to) => services.chain.readBalance('USDC', address)
   const usedOf = async (as: Principal) => {
     const keyId = as.kind === 'key' ? as.key.id : ''
     const row = await database()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findAccounts, foundAccount } from '../../../src/people/identity/find-accounts.ts'
 
@@ -29,5 +29,5 @@ export default defineTool({
   }),
   failures: [],
   example: { search: 'Ada' },
-  run: ({ database }, { search = null, ...input }) => findAccounts(database, { search, page: pageOf(input) }),
+  run: ({ database }, { search = null, ...input }) => findAccounts(database, { search, page: toPage(input) }),
 })

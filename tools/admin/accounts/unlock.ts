@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { lockForRecovery, unlockAccount } from '../../../src/people/identity/locks.ts'
@@ -27,7 +27,7 @@ export default defineTool({
     await lockForRecovery(database, id)
     if (!(await unlockAccount(database, { accountId: id, at })))
       throw new Failure('not_found', 'There is no such account.')
-    const decidedBy = personOf(context).account.id
+    const decidedBy = requirePerson(context).account.id
     await releaseWaiting(database, { accountId: id, decidedBy, reason: 'The account was unlocked.', at })
     await recordChange(context, {
       accountId: id,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { alarmDomains, resolveAlarm } from '../../../src/books/alarms/alarms.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -37,7 +37,7 @@ export default defineTool({
   },
   run: async (context, { note, ...name }) => {
     const at = context.now
-    const by = personOf(context).account.id
+    const by = requirePerson(context).account.id
     if (!(await resolveAlarm(context.database, { ...name, by, note, at })))
       throw new Failure('not_found', `There is no open alarm ${name.reason} of ${name.objectId}.`, {
         hint: 'GET /api/admin/alarms lists the open ones.',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decideHit } from '../../../src/people/compliance/decide-kyc.ts'
@@ -34,7 +34,7 @@ export default defineTool({
     reason: 'Born forty years later than the one on the list.',
   },
   run: async (context, { id, decision: verdict, reason }) => {
-    const decidedBy = personOf(context).account.id
+    const decidedBy = requirePerson(context).account.id
     const decision = { id, decidedBy, verdict, reason, at: context.now }
     const action = verdict === 'approve' ? 'kyc.hit_cleared' : 'kyc.rejected'
     // The reason is omitted: it may contain personal data, and the journal is never erased.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedText, untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { manuallyReviewedReasons } from '../../../src/people/compliance/kyc.ts'
@@ -45,7 +45,7 @@ export default defineTool({
   failures: ['screening_unavailable'],
   example: {},
   run: async ({ database, settings: { dataKey }, sanctions }, input) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const found = await undecidedApplications(
       { database, dataKey },
       { labels: manuallyReviewedReasons, page },

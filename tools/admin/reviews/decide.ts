@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decideReview, REVIEW_RELEASE_MS } from '../../../src/books/spending/reviews.ts'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decideRecoveryReview } from '../../../src/people/identity/recovery-reviews.ts'
@@ -50,7 +50,7 @@ export default defineTool({
   },
   run: async (context, { id, decision, reason }) => {
     const at = context.now
-    const decidedBy = personOf(context).account.id
+    const decidedBy = requirePerson(context).account.id
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
     const decided = { id, decidedBy, status, reason, at }
     const table = await latestOrDollars(context.rates, at)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/books/spending/reviews.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { decimalOf } from '../../../src/core/money/money.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -93,7 +93,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, { status = 'open', ...input }) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const spends = await listReviews(context.database, { status, page })
     const deposits = [
       ...(await listDepositReviews(context, { status, page })).map((review) => ({ ...review, chain: null })),

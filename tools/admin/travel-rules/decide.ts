@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { adminNote } from '../../../src/kernel/admin-note.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decideListedData } from '../../../src/people/compliance/listed-parties.ts'
@@ -31,7 +31,7 @@ export default defineTool({
     reason: 'A shop of the same name, in another country.',
   },
   run: async (context, { id, decision, reason }) => {
-    const decidedBy = personOf(context).account.id
+    const decidedBy = requirePerson(context).account.id
     await decideListedData(context, { id, decidedBy, verdict: decision, reason, at: context.now })
     await recordChange(context, {
       as: 'admin',

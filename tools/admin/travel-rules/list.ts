@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { undecidedData } from '../../../src/people/compliance/listed-parties.ts'
@@ -38,7 +38,7 @@ export default defineTool({
   failures: ['screening_unavailable'],
   example: {},
   run: async ({ database, settings: { dataKey }, sanctions }, input) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const { rows, nextCursor } = cutPage(await undecidedData({ database, dataKey }, page), page)
     const { names: listed } = await sanctions.latest()
     const records = rows.map(({ names, ...row }) => ({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { keyChallenge } from '../../../src/people/identity/keys/key-proof.ts'
 
@@ -23,7 +23,7 @@ export default defineTool({
   run: async (context) => {
     const { challenge, expiresAt } = keyChallenge(
       context.settings.sessionKey,
-      callerOf(context).account.id,
+      requireCaller(context).account.id,
       context.now,
     )
     return { challenge, expiresAt: expiresAt.toISOString() }

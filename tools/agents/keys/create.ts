@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { registerAgentKey } from '../../../src/people/identity/keys/agent-keys.ts'
@@ -57,7 +57,7 @@ export default defineTool({
     policy: { perTransaction: { max: '5' }, dailyBudget: { max: '12' }, categories: { allow: ['transfer'] } },
   },
   run: async (context, input) => {
-    const { account } = callerOf(context)
+    const { account } = requireCaller(context)
     const expiresAt = keyExpiry(input, context.now)
     const { publicKey, proof, registration: code } = input
     if (code === undefined) requireProof(context, { accountId: account.id, publicKey, proof })

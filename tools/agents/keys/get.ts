@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findAnyKey, ownedKinds } from '../../../src/people/identity/keys/owned-keys.ts'
 
@@ -18,7 +18,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds }
     const key = await findAnyKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     return viewAgent(context.database, key, context.now)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   agentKinds,
@@ -36,9 +36,9 @@ export default defineTool({
   example: {},
   run: async (context, { status, include, ...input }) => {
     const { database, now } = context
-    const page = pageOf(input)
+    const page = toPage(input)
     const owned = {
-      accountId: personOf(context).account.id,
+      accountId: requirePerson(context).account.id,
       kinds: include === undefined ? agentKinds : ownedKinds,
     }
     const { rows, nextCursor } = cutPage(await listKeys(database, { ...owned, status, page }), page)

@@ -3,7 +3,7 @@ import { storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { keyState } from '../../../src/people/identity/keys/key-state.ts'
@@ -27,7 +27,7 @@ export default defineTool({
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const { database, now } = context
-    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds, isLocked: true }
+    const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds, isLocked: true }
     const key = await findOwnKey(database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     const paused = await changeKey(database, key, {

@@ -7,7 +7,7 @@ import { agentView, viewAgent } from '../../../src/books/spending/agent-view.ts'
 import type { AccessKey } from '../../../src/core/base/principal.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../../src/core/money/money.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -103,7 +103,7 @@ export default defineTool({
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
   run: async (context, input) => {
     const { database, now } = context
-    const owned = { accountId: personOf(context).account.id, kinds: ownedKinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds }
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     requireVersion(key, input.expectedVersion)
@@ -113,14 +113,14 @@ export default defineTool({
       await revokeKey(database, { ...owned, id: key.id })
       const revoked = { ...key, status: 'revoked' as const }
       await sendSecurityNotice(context, { accountId: owned.accountId, notice: 'agent_revoked', at: now })
-      await recordChange(context, changeOf('key.revoked', key, revoked))
+      await recordChange(context, toChange('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }
-    const next = changed(key, input, now)
+    const next = applyChange(key, input, now)
     const { purse } = input
     const before = (await findPurse(database, key.id))?.chunk ?? DEFAULT_CHUNK
     const chunk = purse === undefined ? before : purse.chunk === '0' ? 0n : moneyOf('USDC', purse.chunk).units
-    requireProofToLoosen(context, loosened(key, next, { before, after: chunk }))
+    requireProofToLoosen(context, findLoosened(key, next, { before, after: chunk }))
     if (purse !== undefined) {
       const { address } = purseKey(context.settings.dataKey, key.id)
       const home = await findWallet(database, owned.accountId)
@@ -129,7 +129,7 @@ export default defineTool({
       await setChunk({ database, dataKey: context.settings.dataKey }, opened)
     }
     const after = await changeKey(database, key, next)
-    const change = changeOf('key.updated', key, after)
+    const change = toChange('key.updated', key, after)
     await recordChange(
       context,
       purse === undefined ? change : { ...change, after: { key: keyState(after), purse } },
@@ -148,12 +148,12 @@ function requireVersion({ policyVersion }: AccessKey, expected: number | undefin
   )
 }
 
-function changeOf(action: string, before: AccessKey, after: AccessKey) {
+function toChange(action: string, before: AccessKey, after: AccessKey) {
   return { action, object: { kind: 'key', id: before.id }, before: keyState(before), after: keyState(after) }
 }
 
 /** Builds the changed key. @throws Failure `invalid_request` when it could spend without a policy. */
-function changed(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
+function applyChange(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
   const next = {
     name: input.name ?? key.name,
     status:
@@ -173,24 +173,24 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
 }
 
 /** Lists the members that the change loosens. @param chunks of the purse before and after it, in smallest units. */
-function loosened(
+function findLoosened(
   key: AccessKey,
   next: KeyChange,
   chunks: { readonly before: bigint; readonly after: bigint },
 ): readonly string[] {
-  const purseOf = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
+  const viewPurse = (units: bigint) => ({ chunk: decimalOf({ asset: 'USDC', units }) })
   const before = {
     status: key.status,
     scopes: key.scopes.filter(isScope),
     policy: storedPolicy.nullable().parse(key.policy ?? null),
     expiresAt: key.expiresAt?.toISOString() ?? null,
-    purse: purseOf(chunks.before),
+    purse: viewPurse(chunks.before),
   }
   const after = {
     ...next,
     scopes: [...next.scopes],
     expiresAt: next.expiresAt?.toISOString() ?? null,
-    purse: purseOf(chunks.after),
+    purse: viewPurse(chunks.after),
   }
   return looserMembers(directions, before, after)
 }

@@ -8,7 +8,7 @@ import {
   usageView,
 } from '../../../src/books/spending/usage.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentKinds, developerKinds, findAnyKey } from '../../../src/people/identity/keys/owned-keys.ts'
 
@@ -42,7 +42,7 @@ export default defineTool({
   run: async (context, { id }) => {
     const { database, now } = context
     const kinds = [...agentKinds, ...developerKinds]
-    const owned = { accountId: personOf(context).account.id, kinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds }
     const key = await findAnyKey(database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     const policy = storedPolicy.nullable().parse(key.policy ?? null)

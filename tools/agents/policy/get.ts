@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -17,7 +17,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     return viewOwnerCap(
       await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now }),
     )

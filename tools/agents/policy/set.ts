@@ -4,7 +4,7 @@ import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { policyAmount, usdMicrosOf, usdOfMicros } from '../../../policies/usd.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -44,21 +44,21 @@ export default defineTool({
   example: { dailyBudget: { max: '100' } },
   run: async (context, { dailyBudget, weeklyBudget, monthlyBudget }) => {
     const { database, now } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
     const next = {
-      day: microsOf(dailyBudget),
-      week: weeklyBudget === undefined ? before.week.maxMicros : microsOf(weeklyBudget),
-      month: monthlyBudget === undefined ? before.month.maxMicros : microsOf(monthlyBudget),
+      day: toMicros(dailyBudget),
+      week: weeklyBudget === undefined ? before.week.maxMicros : toMicros(weeklyBudget),
+      month: monthlyBudget === undefined ? before.month.maxMicros : toMicros(monthlyBudget),
     }
     const present = { day: before.day.maxMicros, week: before.week.maxMicros, month: before.month.maxMicros }
-    requireProofToLoosen(context, looserMembers(directions, membersOf(present), membersOf(next)))
+    requireProofToLoosen(context, looserMembers(directions, viewCaps(present), viewCaps(next)))
     await setOwnerCap(database, { accountId, caps: next })
     await recordChange(context, {
       action: 'policy.owner_cap_set',
       object: { kind: 'account', id: accountId },
-      before: recorded(present),
-      after: recorded(next),
+      before: toRecord(present),
+      after: toRecord(next),
     })
     return viewOwnerCap({
       day: { ...before.day, maxMicros: next.day },
@@ -68,17 +68,17 @@ export default defineTool({
   },
 })
 
-function microsOf(cap: { readonly max: string } | null): bigint | null {
+function toMicros(cap: { readonly max: string } | null): bigint | null {
   return cap === null ? null : usdMicrosOf(cap.max)
 }
 
 /** Caps as the request names them. */
-function membersOf({ day, week, month }: Caps): z.output<typeof caps> {
-  const capOf = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
-  return { dailyBudget: capOf(day), weeklyBudget: capOf(week), monthlyBudget: capOf(month) }
+function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
+  const toCap = (micros: bigint | null) => (micros === null ? null : { max: usdOfMicros(micros) })
+  return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }
 
-function recorded({ day, week, month }: Caps) {
+function toRecord({ day, week, month }: Caps) {
   return {
     dailyMaxMicros: day?.toString() ?? null,
     weeklyMaxMicros: week?.toString() ?? null,

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readRegistration } from '../../../src/people/identity/keys/registrations.ts'
-import { thumbprintOf } from '../../../src/people/identity/keys/thumbprint.ts'
-import { userCodeOf } from '../../../src/people/identity/user-code.ts'
+import { computeThumbprint } from '../../../src/people/identity/keys/thumbprint.ts'
+import { toUserCode } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'agents.registrations.get',
@@ -33,10 +33,10 @@ export default defineTool({
     const registration = await readRegistration(database, { code, now })
     return {
       status: registration.status,
-      userCode: userCodeOf(code),
+      userCode: toUserCode(code),
       name: registration.name,
       publicKey: registration.publicKey,
-      keyId: thumbprintOf(registration.publicKey),
+      keyId: computeThumbprint(registration.publicKey),
       createdAt: registration.createdAt.toISOString(),
       expiresAt: registration.expiresAt.toISOString(),
     }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readRegistration } from '../../../src/people/identity/keys/registrations.ts'
-import { thumbprintOf } from '../../../src/people/identity/keys/thumbprint.ts'
+import { computeThumbprint } from '../../../src/people/identity/keys/thumbprint.ts'
 import { findKey } from '../../../src/people/identity/store.ts'
 
 export default defineTool({
@@ -35,7 +35,7 @@ export default defineTool({
   run: async ({ database, now }, { code, secret }) => {
     const { status, publicKey } = await readRegistration(database, { code, secret, now })
     if (status !== 'approved') return { status, key: null }
-    const found = await findKey(database, { thumbprint: thumbprintOf(publicKey) })
+    const found = await findKey(database, { thumbprint: computeThumbprint(publicKey) })
     if (found === undefined) return { status, key: null }
     const { account, key } = found
     return { status, key: { agentId: key.id, accountId: account.id, scopes: [...key.scopes] } }

@@ -6,7 +6,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentPublicKey, grantMembers, keySignature } from '../../../src/people/identity/keys/key-grant.ts'
 import { isRegistrationProof } from '../../../src/people/identity/keys/registration-proof.ts'
 import { openRegistration } from '../../../src/people/identity/keys/registrations.ts'
-import { userCodeOf } from '../../../src/people/identity/user-code.ts'
+import { toUserCode } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'agents.registrations.start',
@@ -61,7 +61,7 @@ export default defineTool({
     const { code, secret, expiresAt } = await openRegistration(database, { name, publicKey, at })
     return {
       code,
-      userCode: userCodeOf(code),
+      userCode: toUserCode(code),
       connectUrl: `${site}/agents/connect/${code}`,
       secret,
       intervalSeconds: 5,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decideDeviceSignIn, readDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
@@ -27,7 +27,7 @@ export default defineTool({
   example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A' },
   run: async (context, { code }) => {
     const { database, now } = context
-    const { account, session } = personOf(context)
+    const { account, session } = requirePerson(context)
     // A stolen token of a program must not live on in sessions that it makes.
     if (session.isDevice)
       throw new Failure('conflict', 'A program’s session cannot sign in other programs.', {

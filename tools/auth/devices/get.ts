@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
-import { userCodeOf } from '../../../src/people/identity/user-code.ts'
+import { toUserCode } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'auth.devices.get',
@@ -33,7 +33,7 @@ export default defineTool({
     const { status, name, address, createdAt, expiresAt } = await readDeviceSignIn(database, { code, now })
     return {
       status,
-      userCode: userCodeOf(code),
+      userCode: toUserCode(code),
       name,
       address,
       createdAt: createdAt.toISOString(),

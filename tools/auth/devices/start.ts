@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { visibleText } from '../../../src/core/base/untrusted-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { openDeviceSignIn } from '../../../src/people/identity/devices/device-sign-ins.ts'
-import { userCodeOf } from '../../../src/people/identity/user-code.ts'
+import { toUserCode } from '../../../src/people/identity/user-code.ts'
 
 export default defineTool({
   name: 'auth.devices.start',
@@ -41,7 +41,7 @@ export default defineTool({
     const { code, secret, expiresAt } = await openDeviceSignIn(database, { name, address, at })
     return {
       code,
-      userCode: userCodeOf(code),
+      userCode: toUserCode(code),
       deviceUrl: `${site}/devices/${code}`,
       secret,
       intervalSeconds: 2,

@@ -4,7 +4,7 @@ import { findAsker } from '../../../src/people/identity/codes/asker.ts'
 import { codeBudgets, repeatBudgets, resendBudgets } from '../../../src/people/identity/codes/code-budgets.ts'
 import { codeRequest, codeSent, requireChannel } from '../../../src/people/identity/codes/code-fields.ts'
 import { codeMessage } from '../../../src/people/identity/codes/code-message.ts'
-import { destinationOf } from '../../../src/people/identity/codes/destinations.ts'
+import { parseDestination } from '../../../src/people/identity/codes/destinations.ts'
 import { findOpenCode, openCode } from '../../../src/people/identity/codes/one-time-codes.ts'
 
 export default defineTool({
@@ -26,7 +26,7 @@ export default defineTool({
   run: async (context, input) => {
     const { database, messages, settings, now: at } = context
     requireChannel(messages, input.channel)
-    const destination = await destinationOf(settings, input)
+    const destination = await parseDestination(settings, input)
     const asker = await findAsker(context, destination)
     const asked = { kind: 'otp' as const, destination, asker, at }
     const open = await findOpenCode(context, asked)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findPerson, personOf } from '../../../src/kernel/context.ts'
+import { findPerson, requirePerson } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -37,7 +37,7 @@ export default defineTool({
       return signInByCode({ ...context, furnish }, shown)
     }
     findPerson(context)
-    const { account, session } = personOf(context)
+    const { account, session } = requirePerson(context)
     requireRecentProof(context)
     const recordAdded = (channel: string) =>
       // The address is personal data and is not recorded.

@@ -3,7 +3,7 @@ import type { Context } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { codeVerification } from '../../../src/people/identity/codes/code-fields.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { listAllKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 import { authenticationResponse } from '../../../src/people/identity/passkeys/passkey-response.ts'
 import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
@@ -81,7 +81,7 @@ export default defineTool({
 })
 
 async function finish(context: Context, recovery: Recovery) {
-  if (recovery.status === 'recovered') return recovered(context, recovery.session)
+  if (recovery.status === 'recovered') return finishRecovery(context, recovery.session)
   const { accountId, isNew } = recovery
   if (isNew) {
     await sendSecurityNotice(context, { accountId, notice: 'recovery_waits', at: context.now })
@@ -94,7 +94,7 @@ async function finish(context: Context, recovery: Recovery) {
   return { status: 'review' as const }
 }
 
-async function recovered(context: Context, session: SignedInAnswer) {
+async function finishRecovery(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
   context.afterCommit(() => cancelStoppedOrders(context, accountId))
   await disableEndpoints(context.database, accountId)
@@ -114,7 +114,7 @@ async function accessTo(database: Connection, accountId: string) {
   ]
   return {
     keys: keys.map((key) => {
-      const { policy: _, ...shown } = developerKeyOf(key)
+      const { policy: _, ...shown } = viewDeveloperKey(key)
       return { ...shown, kind: key.kind }
     }),
     signers: signers.map(viewEoa),

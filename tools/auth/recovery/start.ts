@@ -11,7 +11,7 @@ import {
 } from '../../../src/people/identity/codes/code-budgets.ts'
 import { codeRequest, codeSent, requireChannel } from '../../../src/people/identity/codes/code-fields.ts'
 import { codeMessage } from '../../../src/people/identity/codes/code-message.ts'
-import { destinationOf } from '../../../src/people/identity/codes/destinations.ts'
+import { parseDestination } from '../../../src/people/identity/codes/destinations.ts'
 import { findOpenCode } from '../../../src/people/identity/codes/one-time-codes.ts'
 import { loginOptions } from '../../../src/people/identity/passkeys/passkeys.ts'
 import { startGuestRecovery, startRecovery } from '../../../src/people/identity/recovery.ts'
@@ -98,7 +98,7 @@ async function showGuestCode({ database, now: at, ...context }: Context, guestId
 async function sendCode(context: Context, input: z.output<typeof codeRequest>) {
   const { database, messages, settings, now: at } = context
   requireChannel(messages, input.channel)
-  const destination = await destinationOf(settings, input)
+  const destination = await parseDestination(settings, input)
   const asker = await findAsker(context, destination)
   const asked = { kind: 'recovery' as const, destination, asker, at }
   const open = await findOpenCode(context, asked)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listSessions } from '../../../src/people/identity/store.ts'
 
@@ -36,8 +36,8 @@ export default defineTool({
   failures: [],
   example: {},
   run: async ({ database, principal, now }, input) => {
-    const { account, session } = personOf({ principal })
-    const page = pageOf(input)
+    const { account, session } = requirePerson({ principal })
+    const page = toPage(input)
     const { rows, nextCursor } = cutPage(
       await listSessions(database, { accountId: account.id, page, now }),
       page,

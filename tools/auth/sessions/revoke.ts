@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
 import { revokeSessions } from '../../../src/people/identity/store.ts'
@@ -28,7 +28,7 @@ export default defineTool({
   example: { id: 'sess_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id: sessionId }) => {
     const { database, now: at } = context
-    const { account, session } = personOf(context)
+    const { account, session } = requirePerson(context)
     const accountId = account.id
     if (sessionId === OTHERS) {
       const ended = await revokeSessions(database, { accountId, exceptId: session.id, at })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   bankCustomerView,
@@ -22,7 +22,7 @@ export default defineTool({
   failures: ['provider_unavailable'],
   example: {},
   run: async (context) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const { customers } = context.bankingProvider
     if (customers === null) return customersOfTheGateway
     return viewBankCustomer(await readBankCustomer({ ...context, customers }, { accountId, at: context.now }))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { verifiedApplicant } from '../../../src/people/compliance/verified-person.ts'
@@ -31,7 +31,7 @@ export default defineTool({
   failures: ['kyc_required', 'conflict', 'provider_unavailable'],
   example: {},
   run: async (context) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const { customers } = context.bankingProvider
     if (customers === null) return customersOfTheGateway
     const parts = { ...context, customers }

@@ -5,7 +5,7 @@ import { BANK } from '../../../src/books/spending/sources.ts'
 import { noteMembers, noteOf } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { moneyOf } from '../../../src/core/money/money.ts'
-import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
 import { readCountry } from '../../../src/people/compliance/store.ts'
@@ -33,7 +33,7 @@ import {
   type SignablePayout,
   unsignedPayouts,
 } from '../../../src/rails/banking/prepared-payout.ts'
-import { numberOf, type Recipient, requireRecipient } from '../../../src/rails/banking/recipients.ts'
+import { type Recipient, readAccountNumber, requireRecipient } from '../../../src/rails/banking/recipients.ts'
 import {
   endPayout,
   findRepeatedPayout,
@@ -140,7 +140,7 @@ export default defineTool({
   facts: payoutFacts,
   spend: async (context, input) => {
     const { recipientId } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     await requireNoDebt(context.database, accountId)
@@ -191,7 +191,7 @@ export default defineTool({
   },
   run: async (context, input, { decisionId, facts, money, place }) => {
     const { reference, signature, quoteId = null } = input
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const accountId = caller.account.id
     const { signed } = facts
     if (place === null) throw new Error('a payout has no place')
@@ -219,7 +219,7 @@ export default defineTool({
     const parts = { ...context, oweMint: recordMint(context) }
     const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
     if (place !== BANK && sent.payout.providerId !== null)
-      await fund(context, sent, await authorizationOf(context, { signed, signature }))
+      await fund(context, sent, await authorizePayout(context, { signed, signature }))
     return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, noteOf(input).memo)
   },
   recall: async (context, input, { decisionId }) => {
@@ -246,7 +246,7 @@ async function readSignedPayout(
     recipient: { currency },
   }: z.output<typeof payoutRequest> & { place: string; agreed: PayoutQuote | null; recipient: Recipient },
 ): Promise<{ prepared: SignablePayout; authorized: AuthorizedTransfer } | null> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   const wallet = await findOwnedWallet(context.database, accountId)
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
@@ -307,11 +307,11 @@ async function readSignedPayout(
 }
 
 /** Builds the authorization of the transfer that funds a payout: the owner's signature, or the gateway's. */
-async function authorizationOf(
+async function authorizePayout(
   context: Context,
   { signed, signature }: { signed: z.output<typeof payoutFacts>['signed']; signature: string | undefined },
 ): Promise<TransferAuthorization> {
-  const caller = callerOf(context)
+  const caller = requireCaller(context)
   const accountId = caller.account.id
   if (signed === null) {
     const wallet = await findOwnedWallet(context.database, accountId)
@@ -339,7 +339,7 @@ async function writePayout(
 ): Promise<void> {
   const { accountId, recipientId, decisionId, money, place } = payout
   const release = () => releaseSpend(context.database, { decisionId, at: context.now })
-  const payload = await partiesOf(context, payout).catch(async (error: unknown) => {
+  const payload = await readParties(context, payout).catch(async (error: unknown) => {
     await release()
     throw error
   })
@@ -373,8 +373,8 @@ function notWritten(decisionId: string): Failure {
   )
 }
 
-async function partiesOf(context: Context, { accountId, recipientId }: NewPayout) {
-  const { account } = callerOf(context)
+async function readParties(context: Context, { accountId, recipientId }: NewPayout) {
+  const { account } = requireCaller(context)
   const recipient: Recipient = await requireRecipient(context, { id: recipientId, accountId })
   if (recipient.details === null) throw new Error(`the data of ${recipientId} was erased`)
   const { name, isCompany, account: number } = recipient.details
@@ -391,7 +391,7 @@ async function partiesOf(context: Context, { accountId, recipientId }: NewPayout
       isLegal: isCompany,
       country: recipient.country,
       identification: recipientId,
-      account: numberOf(number),
+      account: readAccountNumber(number),
     },
   })
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findPayout, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
 
@@ -20,7 +20,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'out_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const payout = await findPayout(context, { accountId: caller.account.id, keyId, id })
     if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')

@@ -3,7 +3,7 @@ import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { decimalOf, type Money } from '../../../src/core/money/money.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { denyUnscreened } from '../../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readCountry } from '../../../src/people/compliance/store.ts'
@@ -58,7 +58,7 @@ export default defineTool({
   ],
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', amount: '25', asset: 'USDC' },
   run: async (context, { recipientId, reference = null, ...payout }) => {
-    const { account } = personOf(context)
+    const { account } = requirePerson(context)
     const { chain, database, now: at } = context
     const accountId = account.id
     await requireNoDebt(database, accountId)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listPayouts, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
 
@@ -23,8 +23,8 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const caller = callerOf(context)
-    const page = pageOf(input)
+    const caller = requireCaller(context)
+    const page = toPage(input)
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const found = await listPayouts(context, { accountId: caller.account.id, keyId, page })
     const { rows, nextCursor } = cutPage(found, page)

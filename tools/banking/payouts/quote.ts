@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decimalOf } from '../../../src/core/money/money.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
 import { agreeTerms, insertQuote } from '../../../src/rails/banking/payout-quote.ts'
@@ -47,7 +47,7 @@ export default defineTool({
   failures: ['payout_rejected', 'rates_unavailable', 'provider_unavailable', 'not_found'],
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', recipientAmount: '5' },
   run: async (context, { recipientId, asset, ...said }) => {
-    const accountId = callerOf(context).account.id
+    const accountId = requireCaller(context).account.id
     const recipient = await requireRecipient(context, { id: recipientId, accountId })
     const terms = await agreeTerms(context, { accountId, recipient, said: { ...said, asset } })
     const { money, fee, rate, recipientUnits, eta, firmUntil } = terms

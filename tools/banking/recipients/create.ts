@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { countryCode, isPlainLine, personName } from '../../../src/people/compliance/identity-fields.ts'
 import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
-import { accountIssues, accountNumberOf, accountRequest } from '../../../src/rails/banking/account-request.ts'
+import { accountIssues, accountRequest, toAccountNumber } from '../../../src/rails/banking/account-request.ts'
 import {
   insertRecipient,
   recipientView,
@@ -66,7 +66,7 @@ export default defineTool({
     account: { routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
   },
   run: async (context, { currency, name, isCompany, country, account, address }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const at = context.now
     const added = await context.database.transaction(async (database) => {
       await lockOrders(database, accountId)
@@ -80,7 +80,7 @@ export default defineTool({
           details: {
             name,
             isCompany,
-            account: accountNumberOf(currency, account),
+            account: toAccountNumber(currency, account),
             address:
               address === undefined
                 ? null

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { recipientView, requireRecipient, viewRecipient } from '../../../src/rails/banking/recipients.ts'
 
@@ -17,5 +17,5 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'rcp_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) =>
-    viewRecipient(await requireRecipient(context, { id, accountId: personOf(context).account.id })),
+    viewRecipient(await requireRecipient(context, { id, accountId: requirePerson(context).account.id })),
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listRecipients, recipientView, viewRecipient } from '../../../src/rails/banking/recipients.ts'
 
@@ -22,8 +22,8 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const page = pageOf(input)
-    const accountId = callerOf(context).account.id
+    const page = toPage(input)
+    const accountId = requireCaller(context).account.id
     const { rows, nextCursor } = cutPage(await listRecipients(context, { accountId, page }), page)
     return { recipients: rows.map(viewRecipient), nextCursor }
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { removeRecipient, requireRecipient } from '../../../src/rails/banking/recipients.ts'
@@ -19,7 +19,7 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'rcp_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     await requireRecipient(context, { id, accountId })
     await removeRecipient(context.database, { id, accountId })
     await recordChange(context, { action: 'recipient.removed', object: { kind: 'recipient', id } })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readBlockedAddresses } from '../../../src/people/compliance/blocked-addresses.ts'
 
@@ -19,7 +19,7 @@ export default defineTool({
   example: {},
   run: async (context) => ({
     addresses: await readBlockedAddresses(context.database, {
-      accountId: personOf(context).account.id,
+      accountId: requirePerson(context).account.id,
       isLocked: false,
     }),
   }),

@@ -1,7 +1,7 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -47,7 +47,7 @@ export default defineTool({
   example: { addresses: ['0x000000000000000000000000000000000000dEaD'] },
   run: async (context, { addresses }) => {
     const { database, now: at } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const before = await readBlockedAddresses(database, { accountId, isLocked: true })
     const added = addresses.filter((address) => !before.includes(address))
     const removed = before.filter((address) => !addresses.includes(address))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eraseNotes } from '../../../src/books/spending/spend-note.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { lockAccountRow } from '../../../src/people/compliance/kyc.ts'
 import { eraseApplications } from '../../../src/people/compliance/kyc-store.ts'
@@ -26,7 +26,7 @@ export default defineTool({
   example: {},
   run: async (context) => {
     const { database, now } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     // Data that is being stored is stored before, not after.
     await lockAccountRow(database, accountId)
     await eraseApplications(database, accountId)

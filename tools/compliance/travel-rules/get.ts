@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { untrustedTextOrNull } from '../../../src/core/base/untrusted-text.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findTravelRule } from '../../../src/people/compliance/store.ts'
 
@@ -30,7 +30,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'tr_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const found = await findTravelRule(context.database, { id, accountId: callerOf(context).account.id })
+    const found = await findTravelRule(context.database, { id, accountId: requireCaller(context).account.id })
     if (found === undefined) throw new Failure('not_found', 'The account has no such Travel Rule data.')
     const { status, answer, sentAt } = found
     return { id, status, answer, sentAt: sentAt?.toISOString() ?? null }

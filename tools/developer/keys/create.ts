@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { createApiKey } from '../../../src/people/identity/keys/api-keys.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { grantMembers, keyExpiry, refineGrant } from '../../../src/people/identity/keys/key-grant.ts'
 import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 
@@ -32,7 +32,7 @@ export default defineTool({
     const { key, secret } = await createApiKey(
       { database, newId, mode: settings.mode },
       {
-        accountId: personOf(context).account.id,
+        accountId: requirePerson(context).account.id,
         name: input.name,
         scopes: input.scopes,
         policy: input.policy ?? null,
@@ -45,6 +45,6 @@ export default defineTool({
       object: { kind: 'key', id: key.id },
       after: keyState(key),
     })
-    return { ...developerKeyOf(key), key: secret }
+    return { ...viewDeveloperKey(key), key: secret }
   },
 })

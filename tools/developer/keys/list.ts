@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { developerKinds, keyStatusFilter, listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 
 export default defineTool({
@@ -26,9 +26,9 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, { status, ...input }) => {
-    const page = pageOf(input)
-    const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
+    const page = toPage(input)
+    const owned = { accountId: requirePerson(context).account.id, kinds: developerKinds }
     const { rows, nextCursor } = cutPage(await listKeys(context.database, { ...owned, status, page }), page)
-    return { keys: rows.map(developerKeyOf), nextCursor }
+    return { keys: rows.map(viewDeveloperKey), nextCursor }
   },
 })

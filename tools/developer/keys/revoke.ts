@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { developerKinds, revokeKey } from '../../../src/people/identity/keys/owned-keys.ts'
@@ -22,7 +22,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
+    const owned = { accountId: requirePerson(context).account.id, kinds: developerKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'You have no such API key.', {
         hint: 'GET /api/developer/keys lists the unrevoked keys.',

@@ -3,11 +3,11 @@ import { type Directions, looserMembers } from '../../../policies/directions.ts'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { developerKeyOf, developerKeyView } from '../../../src/people/identity/keys/developer-key-view.ts'
+import { developerKeyView, viewDeveloperKey } from '../../../src/people/identity/keys/developer-key-view.ts'
 import { keyState } from '../../../src/people/identity/keys/key-state.ts'
 import { changeKey, developerKinds, findOwnKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
@@ -38,7 +38,7 @@ export default defineTool({
   failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
   run: async (context, { id, status }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: developerKinds, isLocked: true }
+    const owned = { accountId: requirePerson(context).account.id, kinds: developerKinds, isLocked: true }
     const key = await findOwnKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such API key.')
     const before = { status: key.status === 'paused' ? ('paused' as const) : ('active' as const) }
@@ -58,6 +58,6 @@ export default defineTool({
       before: keyState(key),
       after: keyState(changed),
     })
-    return developerKeyOf(changed)
+    return viewDeveloperKey(changed)
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { verifiedApplicant } from '../../../src/people/compliance/verified-person.ts'
 import { brokerageView, viewBrokerage } from '../../../src/rails/investing/brokerage-request.ts'
@@ -19,7 +19,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     if (context.broker.accounts === null) return viewBrokerage(null, null)
     const kept = await findBrokerageAccount(context.database, accountId)
     return viewBrokerage(kept, await verifiedApplicant(context, accountId))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { countryCode } from '../../../src/people/compliance/identity-fields.ts'
@@ -8,8 +8,8 @@ import { verifiedApplicant } from '../../../src/people/compliance/verified-perso
 import { fundingSources } from '../../../src/providers/broker/accounts.ts'
 import { openBrokerageAccount } from '../../../src/rails/investing/brokerage-account.ts'
 import {
-  applicationOf,
   brokerageView,
+  buildApplication,
   disclosures,
   missingFor,
   viewBrokerage,
@@ -64,12 +64,12 @@ export default defineTool({
     acceptsAgreements: true,
   },
   run: async (context, { acceptsAgreements: _accepted, ...input }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     if (context.broker.accounts === null) return viewBrokerage(null, null)
     const person = await verifiedApplicant(context, accountId)
     // An IPv6 address is known by its network.
     const agreedFrom = (context.clientAddress ?? '127.0.0.1').replace(/\/\d+$/, '')
-    const said = applicationOf(person, { ...input, agreedFrom, at: context.now })
+    const said = buildApplication(person, { ...input, agreedFrom, at: context.now })
     if (said === null) throw notVerified(missingFor(person))
     const kept = await openBrokerageAccount(context, {
       accountId,

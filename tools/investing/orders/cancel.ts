@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { cancelOrder } from '../../../src/rails/investing/cancel-order.ts'
 import { orderView, viewOrder } from '../../../src/rails/investing/order-view.ts'
@@ -24,7 +24,7 @@ export default defineTool({
   failures: ['not_found', 'conflict', 'provider_unavailable'],
   example: { id: 'ord_00000000000000000000000000' },
   run: async (context, { id }) => {
-    const caller = callerOf(context)
+    const caller = requireCaller(context)
     const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     return viewOrder(await cancelOrder(context, { ...owner, id, at: context.now }))
   },

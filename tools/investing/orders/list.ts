@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { orderView, viewOrder } from '../../../src/rails/investing/order-view.ts'
 import { listOrders } from '../../../src/rails/investing/store.ts'
@@ -26,8 +26,8 @@ export default defineTool({
   failures: [],
   example: { status: 'open' },
   run: async (context, { status, ...input }) => {
-    const page = pageOf(input)
-    const caller = callerOf(context)
+    const page = toPage(input)
+    const caller = requireCaller(context)
     const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const { rows, nextCursor } = cutPage(await listOrders(context.database, { ...owner, status, page }), page)
     return { orders: rows.map(viewOrder), nextCursor }

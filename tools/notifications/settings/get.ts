@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   notificationSettings,
@@ -18,5 +18,5 @@ export default defineTool({
   output: notificationSettings,
   failures: [],
   example: {},
-  run: (context) => readNotificationSettings(context.database, personOf(context).account.id),
+  run: (context) => readNotificationSettings(context.database, requirePerson(context).account.id),
 })

@@ -1,5 +1,5 @@
 import { looserMembers } from '../../../policies/directions.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -29,7 +29,7 @@ export default defineTool({
   example: { approvals: 'daily' },
   run: async (context, { approvals }) => {
     const { database } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const before = await readNotificationSettings(database, accountId)
     if (looserMembers(settingDirections, before, { approvals }).length > 0) {
       requireRecentProof(context)

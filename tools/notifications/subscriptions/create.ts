@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -31,7 +31,7 @@ export default defineTool({
     },
   },
   run: async (context, subscription) => {
-    const { account, session } = personOf(context)
+    const { account, session } = requirePerson(context)
     const { view: made, isNew } = await createSubscription(context, {
       accountId: account.id,
       sessionId: session.id,

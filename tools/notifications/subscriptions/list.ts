@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listSubscriptions, subscriptionView } from '../../../src/records/notifications/subscriptions.ts'
 
@@ -26,7 +26,7 @@ export default defineTool({
   run: async (context) => ({
     publicKey: context.push.publicKey,
     subscriptions: await listSubscriptions(context.database, {
-      accountId: personOf(context).account.id,
+      accountId: requirePerson(context).account.id,
       now: context.now,
     }),
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
@@ -20,7 +20,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'push_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     await deleteSubscription(context.database, { accountId, id })
     await sendSecurityNotice(context, { accountId, notice: 'browser_removed', at: context.now })
     await recordChange(context, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { entryContent } from '../../../src/records/journal/entry.ts'
 import { listJournal } from '../../../src/records/journal/read.ts'
@@ -46,9 +46,9 @@ export default defineTool({
   failures: [],
   example: {},
   run: async (context, input) => {
-    const page = pageOf(input)
+    const page = toPage(input)
     const { entries, nextCursor } = await listJournal(context.database, {
-      accountId: personOf(context).account.id,
+      accountId: requirePerson(context).account.id,
       page,
     })
     return {

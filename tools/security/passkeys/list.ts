@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
 import { passkeyView, viewPasskey } from '../../../src/people/identity/passkeys/passkey-view.ts'
@@ -22,8 +22,8 @@ export default defineTool({
   failures: [],
   example: { limit: 50 },
   run: async (context, input) => {
-    const page = pageOf(input)
-    const accountId = personOf(context).account.id
+    const page = toPage(input)
+    const accountId = requirePerson(context).account.id
     const { rows, nextCursor } = cutPage(await findPasskeys(context.database, { accountId, page }), page)
     return { passkeys: rows.map(viewPasskey), nextCursor }
   },

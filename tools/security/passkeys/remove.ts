@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findPasskeyPoint } from '../../../src/people/identity/passkeys/passkey-signature.ts'
@@ -24,7 +24,7 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'pk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const own = { accountId: personOf(context).account.id, id }
+    const own = { accountId: requirePerson(context).account.id, id }
     await requireNotOwner(context, own)
     await removePasskey(context.database, own)
     await sendSecurityNotice(context, {

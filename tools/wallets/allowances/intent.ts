@@ -4,7 +4,7 @@ import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { chainInput } from '../../../src/core/money/chains.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { onChain } from '../../../src/providers/chain/chains.ts'
@@ -41,17 +41,19 @@ export default defineTool({
   output: intentView,
   failures: ['not_found', 'wallet_busy', 'conflict', 'chain_not_supported'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
-  run: async (given, { agentId, dailyMax: requested, chain }) => {
-    const context = onChain(given, chain)
-    if (agentId === CARDS_AGENT && context.chain.name !== given.chain.name)
+  chain: (context, { chain }) => onChain(context, chain),
+  run: async (context, { agentId, dailyMax: requested }) => {
+    const [first] = context.chains.all
+    if (agentId === CARDS_AGENT && context.chain.name !== first.name)
       throw new Failure('chain_not_supported', `Cards do not spend on "${context.chain.name}".`, {
-        hint: `Use "${given.chain.name}".`,
+        hint: `Use "${first.name}".`,
       })
     const { database, now: at } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     // Cards pay the debt.
     if (agentId !== CARDS_AGENT) await requireNoDebt(database, accountId)
-    const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
+    const budget =
+      agentId === CARDS_AGENT ? undefined : await findBudget(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     requireOwnWallet(wallet)
@@ -66,7 +68,7 @@ export default defineTool({
 })
 
 /** Reads the daily budget of a key with a policy. @throws Failure `not_found`. */
-async function budgetOf(
+async function findBudget(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { chainInput } from '../../../src/core/money/chains.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentKinds, developerKinds, listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 import { onChain } from '../../../src/providers/chain/chains.ts'
@@ -31,10 +31,11 @@ export default defineTool({
   }),
   failures: ['chain_not_supported', 'provider_unavailable'],
   example: {},
+  chain: (context, { chain }) => onChain(context, chain),
   run: async (context, input) => {
-    const { database, chain } = onChain(context, input.chain)
-    const accountId = personOf(context).account.id
-    const page = pageOf(input)
+    const { database, chain } = context
+    const accountId = requirePerson(context).account.id
+    const page = toPage(input)
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined || wallet.owner.kind === 'gateway') return { allowances: [], nextCursor: null }
     const kinds = [...agentKinds, ...developerKinds]
@@ -43,7 +44,7 @@ export default defineTool({
     const allowances = await Promise.all(
       rows.map(async ({ id }) => {
         const agentId = id === cards.id ? CARDS_AGENT : id
-        return { agentId, allowance: await chain.allowanceOf(wallet, agentId) }
+        return { agentId, allowance: await chain.readAllowance(wallet, agentId) }
       }),
     )
     return {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { takeSponsorship } from '../../../src/kernel/gates/rate.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -47,7 +47,7 @@ export default defineTool({
   ],
   example: { intentId: 'int_01h455vb4pex5vsknk084sn02q', signature: 'base64url' },
   run: async (context, { intentId, signature }) => {
-    const person = personOf(context)
+    const person = requirePerson(context)
     const { account } = person
     await takeSponsorship(context, person, context.now)
     const wallet = await findOwnedWallet(context.database, account.id)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
@@ -42,7 +42,7 @@ export default defineTool({
   example: { address: '0x00000000000000000000000000000000000000A1' },
   run: async (context, { address, signature }) => {
     const { database, chain, settings, now: at } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     const registration = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listKeys } from '../../../src/people/identity/keys/owned-keys.ts'
 import { findPasskeys } from '../../../src/people/identity/passkeys/passkey-store.ts'
@@ -25,32 +25,32 @@ export default defineTool({
   example: {},
   run: async (context, input) => {
     const { database } = context
-    const accountId = personOf(context).account.id
-    const page = pageOf(input)
+    const accountId = requirePerson(context).account.id
+    const page = toPage(input)
     // Ids sort by time after their prefix, so the cursor applies to every kind.
-    const own = (prefix: string) => ({
+    const toOwnPage = (prefix: string) => ({
       accountId,
-      page: { ...page, after: page.after === null ? null : `${prefix}_${timeOf(page.after)}` },
+      page: { ...page, after: page.after === null ? null : `${prefix}_${extractTime(page.after)}` },
     })
     const [passkeys, eoas, agents] = await Promise.all([
-      findPasskeys(database, own('pk')),
-      findEoaSigners(database, own('sgn')),
-      listKeys(database, { ...own('key'), kinds: ['agent'] }),
+      findPasskeys(database, toOwnPage('pk')),
+      findEoaSigners(database, toOwnPage('sgn')),
+      listKeys(database, { ...toOwnPage('key'), kinds: ['agent'] }),
     ])
     const signers = [
-      ...passkeys.map(({ id, createdAt }) => shown({ id, type: 'passkey', createdAt })),
+      ...passkeys.map(({ id, createdAt }) => viewSigner({ id, type: 'passkey', createdAt })),
       ...eoas.map(viewEoa),
-      ...agents.map(({ id, createdAt }) => shown({ id, type: 'agent', createdAt })),
-    ].sort((one, other) => (timeOf(one.id) < timeOf(other.id) ? 1 : -1))
+      ...agents.map(({ id, createdAt }) => viewSigner({ id, type: 'agent', createdAt })),
+    ].sort((one, other) => (extractTime(one.id) < extractTime(other.id) ? 1 : -1))
     const { rows, nextCursor } = cutPage(signers, page)
     return { signers: [...rows], nextCursor }
   },
 })
 
-function timeOf(id: string): string {
+function extractTime(id: string): string {
   return id.slice(id.indexOf('_') + 1)
 }
 
-function shown({ id, type, createdAt }: { id: string; type: 'passkey' | 'agent'; createdAt: Date }) {
+function viewSigner({ id, type, createdAt }: { id: string; type: 'passkey' | 'agent'; createdAt: Date }) {
   return { id, type, createdAt: createdAt.toISOString() }
 }

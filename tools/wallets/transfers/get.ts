@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findOwnTransfer, transferView } from '../../../src/rails/wallets/transfers/transfer-history.ts'
 
@@ -20,7 +20,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'tx_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const own = { accountId: callerOf(context).account.id, id }
+    const own = { accountId: requireCaller(context).account.id, id }
     const transfer = await findOwnTransfer(context.database, own)
     if (transfer === undefined) throw new Failure('not_found', 'You have no such transfer.')
     return transfer

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { pageMembers, pageOf } from '../../../src/core/base/page.ts'
+import { pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { stablecoins } from '../../../src/core/money/money.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import {
   listTransfers,
@@ -36,7 +36,7 @@ export default defineTool({
   failures: [],
   example: { state: 'confirmed', asset: 'USDC' },
   run: ({ database, ...context }, input) => {
-    const accountId = callerOf(context).account.id
-    return listTransfers(database, { accountId, filter: input, page: pageOf(input) })
+    const accountId = requireCaller(context).account.id
+    return listTransfers(database, { accountId, filter: input, page: toPage(input) })
   },
 })

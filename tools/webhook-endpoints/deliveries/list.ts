@@ -1,8 +1,12 @@
 import { z } from 'zod'
-import { nextCursor, pageMembers, pageOf } from '../../../src/core/base/page.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { deliveriesOf, deliveryView, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
+import {
+  deliveryView,
+  readDeliveries,
+  viewDelivery,
+} from '../../../src/records/events/webhooks/deliveries.ts'
 import { endpointId, requireEndpoint } from '../../../src/records/events/webhooks/endpoints.ts'
 
 export default defineTool({
@@ -22,8 +26,8 @@ export default defineTool({
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id, ...page }) => {
     const { database } = context
-    await requireEndpoint(database, { accountId: personOf(context).account.id, id })
-    const { rows, nextCursor } = await deliveriesOf(database, id, pageOf(page))
+    await requireEndpoint(database, { accountId: requirePerson(context).account.id, id })
+    const { rows, nextCursor } = await readDeliveries(database, id, toPage(page))
     return { deliveries: rows.map(viewDelivery), nextCursor }
   },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
-import { personOf } from '../../../src/kernel/context.ts'
+import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { deliveryView, retryDelivery, viewDelivery } from '../../../src/records/events/webhooks/deliveries.ts'
 import { endpointId, requireEndpoint } from '../../../src/records/events/webhooks/endpoints.ts'
@@ -21,7 +21,7 @@ export default defineTool({
   example: { id: 'whk_01h455vb4pex5vsknk084sn02q', deliveryId: 'whd_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id, deliveryId }) => {
     const { database, now: at } = context
-    const accountId = personOf(context).account.id
+    const accountId = requirePerson(context).account.id
     const { status } = await requireEndpoint(database, { accountId, id, isLocked: true })
     if (status !== 'active')
       throw new Failure('conflict', 'The webhook endpoint is disabled.', {

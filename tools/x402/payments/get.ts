@@ -30,7 +30,7 @@ export default defineTool({
     const payment = await findPayment(database, id)
     if (payment !== undefined) {
       const { state, transaction_hash: transaction } = payment
-      return shown({
+      return viewPayment({
         id,
         status: state === 'taking' ? 'pending' : state,
         transaction,
@@ -46,11 +46,11 @@ export default defineTool({
             paymentId: id,
           })
     if (own === undefined) throw new Failure('not_found', `There is no payment ${id}.`)
-    return shown({ id, ...own })
+    return viewPayment({ id, ...own })
   },
 })
 
-function shown({
+function viewPayment({
   id,
   status,
   transaction,

@@ -2,7 +2,7 @@
  * Rate budgets for sending codes. Sign-in and recovery share none, so that neither blocks the other, and strangers share
  * none with the browsers of an owner. @see https://www.twilio.com/docs/verify/preventing-toll-fraud
  */
-import { networkOf } from '../../../core/base/address-range.ts'
+import { findNetwork } from '../../../core/base/address-range.ts'
 import type { RateBudget } from '../../../providers/rate-limiter/port.ts'
 import { messageBudget } from '../message-budget.ts'
 import type { Asker } from './asker.ts'
@@ -43,14 +43,14 @@ export function repeatBudgets(
   { destination: { callingCode }, asker, at }: AskedCode,
 ): RateBudget[] {
   if (asker.kind === 'known' || callingCode === null) return []
-  const { day, endsAt } = dayOf(at)
+  const { day, endsAt } = findDay(at)
   return [{ rateClass: 'otp_country', client: `${kind} again:${callingCode}:${day}`, endsAt }]
 }
 
 /** Budgets of a new code, in addition to {@link resendBudgets}. */
 export function codeBudgets(kind: CodeKind, { destination, asker, at }: AskedCode): RateBudget[] {
   const { hash, callingCode } = destination
-  const { day, endsAt } = dayOf(at)
+  const { day, endsAt } = findDay(at)
   const rateClass = destinationClasses[kind]
   if (asker.kind === 'known') {
     const client = `known:${callingCode}:${day}`
@@ -71,7 +71,7 @@ export function codeBudgets(kind: CodeKind, { destination, asker, at }: AskedCod
 
 /** Budgets of a network address and its IPv6 /48. */
 export function addressBudgets(kind: CodeKind, address: string): RateBudget[] {
-  const [rateClass, network] = [addressClasses[kind], networkOf(address)]
+  const [rateClass, network] = [addressClasses[kind], findNetwork(address)]
   return [
     { rateClass, client: address, endsAt: null },
     ...(network === null ? [] : [{ rateClass, client: network, share: NETWORK_SHARE, endsAt: null }]),
@@ -79,7 +79,7 @@ export function addressBudgets(kind: CodeKind, address: string): RateBudget[] {
 }
 
 /** The UTC day of a moment, and its end. */
-function dayOf(at: Date): { day: string; endsAt: Date } {
+function findDay(at: Date): { day: string; endsAt: Date } {
   const day = at.toISOString().slice(0, 10)
   return { day, endsAt: new Date(Date.parse(day) + DAY_MS) }
 }

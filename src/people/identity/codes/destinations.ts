@@ -23,7 +23,7 @@ export interface Destination {
 const email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 
 /** Normalizes user input. @throws Failure `invalid_request` on `destination`. */
-export async function destinationOf(
+export async function parseDestination(
   { dataKey }: { readonly dataKey: Uint8Array },
   { channel, destination }: { channel: Channel; destination: string },
 ): Promise<Destination> {

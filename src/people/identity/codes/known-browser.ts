@@ -19,7 +19,7 @@ export function browserToken(
   known: KnownBrowser | null = null,
 ): string {
   const id = known?.accountId === accountId ? known.id : randomToken(16)
-  return `${id}.${accountId}.${hashOf(settings, { id, accountId })}`
+  return `${id}.${accountId}.${hashBrowser(settings, { id, accountId })}`
 }
 
 /** @returns null unless this deployment issued the token. */
@@ -27,10 +27,10 @@ export function readBrowserToken(settings: BrowserSettings, token: string): Know
   const match = /^([\w-]{22})\.(\w{1,64})\.([0-9a-f]{64})$/.exec(token)
   if (match === null) return null
   const [, id = '', accountId = '', hash = ''] = match
-  const isOurs = timingSafeEqual(Buffer.from(hash), Buffer.from(hashOf(settings, { id, accountId })))
+  const isOurs = timingSafeEqual(Buffer.from(hash), Buffer.from(hashBrowser(settings, { id, accountId })))
   return isOurs ? { id, accountId } : null
 }
 
-function hashOf({ dataKey }: BrowserSettings, { id, accountId }: KnownBrowser): string {
+function hashBrowser({ dataKey }: BrowserSettings, { id, accountId }: KnownBrowser): string {
   return keyedHash(dataKey, 'known browser', `${id}.${accountId}`)
 }

@@ -78,13 +78,13 @@ export async function findOpenCode(
   { database, settings }: { database: Connection; settings: CodeSettings },
   { kind, at, ...asked }: CodeRequest,
 ): Promise<OpenCode | null> {
-  const subject = subjectOf(settings, asked)
+  const subject = hashSubject(settings, asked)
   const found = await findOpenChallenge(database, { kind, subject, now: at, most: MAX_ATTEMPTS })
   if (found === undefined) return null
   const { sealedCode } = facts.parse(found.facts)
   if (sealedCode === undefined) return null
   const { id: challengeId, expiresAt } = found
-  const code = unseal(settings.dataKey, sealOf(challengeId), Buffer.from(sealedCode, 'base64url'))
+  const code = unseal(settings.dataKey, buildSealContext(challengeId), Buffer.from(sealedCode, 'base64url'))
   return { challengeId, code, expiresAt }
 }
 
@@ -94,12 +94,12 @@ export async function openCode(
   { kind, destination, asker, accountId = null, at }: CodeRequest & { accountId?: string | null },
 ): Promise<OpenCode> {
   const { hash, channel, masked } = destination
-  const subject = subjectOf(settings, { destination, asker })
+  const subject = hashSubject(settings, { destination, asker })
   await database.call(lockSubject, [`${kind}:${subject}`])
   await closeChallenges(database, { kind, subject })
   const [id, code] = [newId('chal', at), randomDigits(CODE_DIGITS)]
-  const codeHash = codeHashOf(settings, id, code)
-  const sealedCode = Buffer.from(seal(settings.dataKey, sealOf(id), code)).toString('base64url')
+  const codeHash = hashCode(settings, id, code)
+  const sealedCode = Buffer.from(seal(settings.dataKey, buildSealContext(id), code)).toString('base64url')
   const sealedAddress = sealAddress(settings, destination)
   const facts = { codeHash, sealedCode, hash, channel, masked, sealedAddress }
   const { expiresAt } = await openChallenge(
@@ -121,7 +121,7 @@ export async function verifyCode(
   const challenge = await countChallengeAttempt(database, { kind, id: challengeId, now, most: MAX_ATTEMPTS })
   if (challenge === undefined) throw codeRefused()
   const { codeHash, hash = challenge.subject, ...destination } = facts.parse(challenge.facts)
-  const given = codeHashOf(settings, challengeId, code)
+  const given = hashCode(settings, challengeId, code)
   if (!timingSafeEqual(Buffer.from(given), Buffer.from(codeHash))) {
     throw codeRefused()
   }
@@ -147,17 +147,17 @@ export function codeRefused(): Failure {
 }
 
 /** Keyed, because the asker may be a network address. */
-function subjectOf(
+function hashSubject(
   { dataKey }: CodeSettings,
   { destination, asker }: Pick<CodeRequest, 'destination' | 'asker'>,
 ): string {
   return keyedHash(dataKey, 'code asker', `${destination.hash} ${asker.id}`)
 }
 
-function sealOf(challengeId: string) {
+function buildSealContext(challengeId: string) {
   return { purpose: 'code', owner: challengeId }
 }
 
-function codeHashOf({ dataKey }: CodeSettings, challengeId: string, code: string): string {
+function hashCode({ dataKey }: CodeSettings, challengeId: string, code: string): string {
   return keyedHash(dataKey, 'otp', `${challengeId}:${code}`)
 }

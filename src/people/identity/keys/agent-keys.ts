@@ -8,10 +8,10 @@ import type { AccessKey } from '../../../core/base/principal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { insertKey } from '../store.ts'
-import { thumbprintOf } from './thumbprint.ts'
+import { computeThumbprint } from './thumbprint.ts'
 
 /** Hex SHA-256 of a policy's canonical JSON, recorded in decisions. */
-export function policyHashOf(policy: Policy | null): string | null {
+export function hashPolicy(policy: Policy | null): string | null {
   return policy === null ? null : createHash('sha256').update(canonicalJson(policy)).digest('hex')
 }
 
@@ -57,13 +57,13 @@ export async function registerAgentKey(
     id: newId('key', agent.at),
     kind: 'agent',
     name: agent.name,
-    thumbprint: thumbprintOf(agent.publicKey),
+    thumbprint: computeThumbprint(agent.publicKey),
     publicKey: agent.publicKey,
     scopes: agent.scopes,
     status: 'active',
     policy: agent.policy,
     policyVersion: 1,
-    policyHash: policyHashOf(agent.policy),
+    policyHash: hashPolicy(agent.policy),
     createdAt: agent.at,
     expiresAt: agent.expiresAt,
   }

@@ -11,7 +11,7 @@ import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
 import { authenticateKey, insertKey } from '../store.ts'
-import { policyHashOf } from './agent-keys.ts'
+import { hashPolicy } from './agent-keys.ts'
 
 export const API_KEY_PREFIX = 'bsk_'
 
@@ -20,16 +20,16 @@ const CHECKSUM_LENGTH = 6
 
 export function newApiKey(mode: 'sandbox' | 'production'): string {
   const text = `${API_KEY_PREFIX}${mode === 'sandbox' ? 'sandbox' : 'live'}_${randomToken(32)}`
-  return text + checksumOf(text)
+  return text + computeChecksum(text)
 }
 
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   return createHash('sha256').update(text).digest().subarray(0, 4).toString('base64url')
 }
 
 /** True if a text has no checksum of a key. Keys of before have none, and are found by their hash. */
 function isMistyped(secret: string): boolean {
-  return checksumOf(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)
+  return computeChecksum(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)
 }
 
 /** The stored form of an API key. */
@@ -60,7 +60,7 @@ export async function createApiKey(
     status: 'active',
     policy: grant.policy,
     policyVersion: 1,
-    policyHash: policyHashOf(grant.policy),
+    policyHash: hashPolicy(grant.policy),
     createdAt: grant.at,
     expiresAt: grant.expiresAt,
   }

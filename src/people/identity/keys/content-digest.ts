@@ -8,10 +8,12 @@ const hashes = new Map([
 ])
 
 export function contentDigest(body: Uint8Array): string {
-  return serializeDictionary({ 'sha-256': [bytesOf(createHash('sha256').update(body).digest()), new Map()] })
+  return serializeDictionary({
+    'sha-256': [toArrayBuffer(createHash('sha256').update(body).digest()), new Map()],
+  })
 }
 
-function bytesOf(buffer: Uint8Array): ArrayBuffer {
+function toArrayBuffer(buffer: Uint8Array): ArrayBuffer {
   return new Uint8Array(buffer).buffer
 }
 

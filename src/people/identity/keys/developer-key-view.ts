@@ -16,7 +16,7 @@ developerKeyView.register(z.globalRegistry, { id: 'DeveloperKey' })
 
 const document = z.looseObject({}).nullable()
 
-export function developerKeyOf(key: AccessKey): z.input<typeof developerKeyView> {
+export function viewDeveloperKey(key: AccessKey): z.input<typeof developerKeyView> {
   return {
     id: key.id,
     name: key.name,

@@ -16,7 +16,10 @@ export interface KeyChallenge {
 /** @param secret secret of the deployment. */
 export function keyChallenge(secret: Uint8Array, accountId: string, at: Date): KeyChallenge {
   const period = Math.floor(at.getTime() / PERIOD_MS)
-  return { challenge: challengeOf(secret, accountId, period), expiresAt: new Date((period + 2) * PERIOD_MS) }
+  return {
+    challenge: deriveChallenge(secret, accountId, period),
+    expiresAt: new Date((period + 2) * PERIOD_MS),
+  }
 }
 
 /** True if the proof is the key's signature over a current challenge of the account. */
@@ -29,13 +32,13 @@ export function isKeyProof(
   return [period, period - 1].some((candidate) =>
     verify(
       null,
-      Buffer.from(challengeOf(secret, accountId, candidate)),
+      Buffer.from(deriveChallenge(secret, accountId, candidate)),
       key,
       Buffer.from(proof, 'base64url'),
     ),
   )
 }
 
-function challengeOf(secret: Uint8Array, accountId: string, period: number): string {
+function deriveChallenge(secret: Uint8Array, accountId: string, period: number): string {
   return createHmac('sha256', secret).update(`agent-key\n${accountId}\n${period}`).digest('base64url')
 }

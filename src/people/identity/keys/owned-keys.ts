@@ -6,8 +6,8 @@ import type { Scope } from '../../../../policies/scopes.ts'
 import type { Page } from '../../../core/base/page.ts'
 import type { AccessKey } from '../../../core/base/principal.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { keyColumns, keyOf } from '../store.ts'
-import { policyHashOf } from './agent-keys.ts'
+import { keyColumns, parseKey } from '../store.ts'
+import { hashPolicy } from './agent-keys.ts'
 
 /** Key kinds listed as agent keys; OAuth grants are included. */
 export const agentKinds = ['agent', 'grant'] as const satisfies readonly AccessKey['kind'][]
@@ -52,7 +52,7 @@ export async function listKeys(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return rows.map(keyOf)
+  return rows.map(parseKey)
 }
 
 /** Finds one of an account's keys, revoked or not. */
@@ -67,7 +67,7 @@ export async function findAnyKey(
     .where('account_id', '=', accountId)
     .where('kind', 'in', kinds)
     .executeTakeFirst()
-  return row === undefined ? undefined : keyOf(row)
+  return row === undefined ? undefined : parseKey(row)
 }
 
 /** Finds one of an account's unrevoked keys. @param isLocked locks the row until the transaction ends. */
@@ -83,7 +83,7 @@ export async function findOwnKey(
     .where('kind', 'in', kinds)
     .where('status', '!=', 'revoked')
   const row = await (isLocked ? query.forUpdate() : query).executeTakeFirst()
-  return row === undefined ? undefined : keyOf(row)
+  return row === undefined ? undefined : parseKey(row)
 }
 
 export interface KeyChange {
@@ -102,7 +102,7 @@ export async function changeKey(
   key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'>,
   { name, status, scopes, policy, expiresAt, at }: KeyChange,
 ): Promise<AccessKey> {
-  const policyHash = policyHashOf(policy)
+  const policyHash = hashPolicy(policy)
   const row = await database.kysely
     .updateTable('access_key')
     .set({
@@ -118,7 +118,7 @@ export async function changeKey(
     .where('id', '=', key.id)
     .returning(keyColumns)
     .executeTakeFirstOrThrow()
-  return keyOf(row)
+  return parseKey(row)
 }
 
 /** Pauses all active keys of an account. @returns the keys that were active, as they are now. */
@@ -133,7 +133,7 @@ export async function pauseKeys(
     .where('status', '=', 'active')
     .returning(keyColumns)
     .execute()
-  return rows.map(keyOf)
+  return rows.map(parseKey)
 }
 
 /** Lists all unrevoked keys of an account, newest first. */
@@ -145,7 +145,7 @@ export async function listAllKeys(database: Connection, accountId: string): Prom
     .where('status', '!=', 'revoked')
     .orderBy('id', 'desc')
     .execute()
-  return rows.map(keyOf)
+  return rows.map(parseKey)
 }
 
 /** Revokes a key permanently. @returns false if the account has no such key. */

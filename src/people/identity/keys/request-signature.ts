@@ -11,7 +11,7 @@ import { requireUnlocked } from '../accounts.ts'
 import { authenticateKey, findKey } from '../store.ts'
 import { fitsDigest } from './content-digest.ts'
 import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
-import { thumbprintOf } from './thumbprint.ts'
+import { computeThumbprint } from './thumbprint.ts'
 
 /** A raw request: the unmodified target and all header lines, in order. */
 export interface RawRequest {
@@ -45,7 +45,7 @@ const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
 /** @throws Failure `unknown_key`. */
 async function findPublicKey(database: Connection, thumbprint: string): Promise<KeyObject> {
   const x = (await findKey(database, { thumbprint }))?.key.publicKey
-  if (x === undefined || x === null || thumbprintOf(x) !== thumbprint) throw unknownKey()
+  if (x === undefined || x === null || computeThumbprint(x) !== thumbprint) throw unknownKey()
   const known = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
   publicKeys.set(thumbprint, known)
   return known
@@ -61,7 +61,7 @@ export async function authenticateSignature(
   request: RawRequest,
   now: Date,
 ): Promise<Principal> {
-  const digest = headerOf(request, 'content-digest')
+  const digest = findHeader(request, 'content-digest')
   if (digest !== undefined && !fitsDigest(digest, request.body))
     throw new Failure('digest_mismatch', 'The body does not match its Content-Digest.', {
       hint: 'Compute Content-Digest (sha-256 or sha-512) over exactly the bytes that are sent.',
@@ -101,7 +101,7 @@ async function verifyByAnyName(
   origin: string,
   request: RawRequest,
 ): Promise<VerifiedSignature> {
-  const used = matchOriginName(origin, headerOf(request, 'host'))
+  const used = matchOriginName(origin, findHeader(request, 'host'))
   const others = namesOfOrigin(origin).filter((name) => name !== used)
   try {
     return await verifyMessage(database, used, request)
@@ -159,8 +159,8 @@ async function verifyMessage(
 }
 
 function requiredComponents(request: RawRequest): string[] {
-  const hasBody = request.body.length > 0 || headerOf(request, 'content-digest') !== undefined
-  const hasIdempotencyKey = headerOf(request, 'idempotency-key') !== undefined
+  const hasBody = request.body.length > 0 || findHeader(request, 'content-digest') !== undefined
+  const hasIdempotencyKey = findHeader(request, 'idempotency-key') !== undefined
   return [
     ...COMPONENTS,
     ...(hasBody ? ['content-digest'] : []),
@@ -182,7 +182,7 @@ function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
     )
 }
 
-function headerOf(request: RawRequest, name: string): string | undefined {
+function findHeader(request: RawRequest, name: string): string | undefined {
   const values = request.fields
     .filter((field) => field.name.toLowerCase() === name)
     .map((field) => field.value)

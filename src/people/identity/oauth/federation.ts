@@ -23,7 +23,7 @@ export interface NamedProvider {
 }
 
 /** Callback page of a provider. Each provider has its own, so that responses cannot be mixed up. */
-export function redirectUriOf(
+export function buildRedirectUri(
   { webOrigins: [first], origin }: { webOrigins: readonly string[]; origin: string },
   name: string,
 ): string {
@@ -41,7 +41,7 @@ export async function startFederatedSignIn(
   const authorizationUrl = await provider.authorizationUrl(secrets, redirectUri)
   await openChallenge(parts, {
     kind: 'identity_provider',
-    subject: subjectOf(state),
+    subject: hashState(state),
     accountId: null,
     facts: { provider: name, nonce, codeVerifier },
     at,
@@ -59,7 +59,7 @@ export async function identifyReturned(
   { name, provider, redirectUri }: NamedProvider,
   { code, state, iss, at }: { code: string; state: string; iss: string | null; at: Date },
 ): Promise<ProvidedIdentity> {
-  const by = { subject: subjectOf(state) }
+  const by = { subject: hashState(state) }
   const challenge = await takeChallenge(database, { kind: 'identity_provider', by, now: at })
   const facts = challengeFacts.safeParse(challenge?.facts).data
   if (facts?.provider !== name)
@@ -117,6 +117,6 @@ async function findFederated(
 }
 
 /** Hashed, so that reading the row does not suffice to complete the sign-in. */
-function subjectOf(state: string): string {
+function hashState(state: string): string {
   return createHash('sha256').update(state).digest('base64url')
 }

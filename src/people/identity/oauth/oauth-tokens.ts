@@ -21,12 +21,12 @@ export interface OAuthSettings {
 }
 
 /** The token issuer. @see https://www.rfc-editor.org/rfc/rfc8414 */
-export function issuerOf(origin: string): string {
+export function buildIssuer(origin: string): string {
   return `${origin}/oauth`
 }
 
 /** The resource that tokens are issued for. @see https://www.rfc-editor.org/rfc/rfc8707 */
-export function resourceOf(origin: string): string {
+export function buildResource(origin: string): string {
   return `${origin}/mcp`
 }
 
@@ -46,13 +46,13 @@ const claims = z.object({
 })
 
 /** The signing key of access tokens, derived: identical in every process, stored in none. */
-function tokenKeyOf(dataKey: Uint8Array): KeyObject {
+function deriveTokenKey(dataKey: Uint8Array): KeyObject {
   return derivedSigningKey(dataKey, 'oauth access tokens')
 }
 
 /** The signing key as a private JWK for the authorization server. */
-export async function tokenJwkOf(dataKey: Uint8Array): Promise<Readonly<Record<string, unknown>>> {
-  const jwk = tokenKeyOf(dataKey).export({ format: 'jwk' })
+export async function exportTokenJwk(dataKey: Uint8Array): Promise<Readonly<Record<string, unknown>>> {
+  const jwk = deriveTokenKey(dataKey).export({ format: 'jwk' })
   const { x = '' } = jwk
   const kid = await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
   return { ...jwk, kid, alg: 'EdDSA', use: 'sig' }
@@ -61,9 +61,9 @@ export async function tokenJwkOf(dataKey: Uint8Array): Promise<Readonly<Record<s
 // Importing a key costs as much as a verification, so key objects are cached by the data key's bytes.
 const publicKeys = new LRUCache<string, KeyObject>({ max: 4 })
 
-function publicKeyOf(dataKey: Uint8Array): KeyObject {
+function derivePublicKey(dataKey: Uint8Array): KeyObject {
   const name = Buffer.from(dataKey).toString('base64')
-  const known = publicKeys.get(name) ?? createPublicKey(tokenKeyOf(dataKey))
+  const known = publicKeys.get(name) ?? createPublicKey(deriveTokenKey(dataKey))
   publicKeys.set(name, known)
   return known
 }
@@ -87,11 +87,11 @@ export async function authenticateAccessToken(
   now: Date,
 ): Promise<Principal> {
   const { origin, dataKey } = settings
-  const { payload } = await jwtVerify(token, publicKeyOf(dataKey), {
+  const { payload } = await jwtVerify(token, derivePublicKey(dataKey), {
     algorithms: ['EdDSA'],
     typ: 'at+jwt',
-    issuer: issuerOf(origin),
-    audience: resourceOf(origin),
+    issuer: buildIssuer(origin),
+    audience: buildResource(origin),
     requiredClaims: ['exp', 'sub', 'client_id'],
     currentDate: now,
   }).catch((cause: unknown) => {

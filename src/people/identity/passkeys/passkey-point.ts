@@ -11,14 +11,14 @@ export interface P256Point {
  * Returns the point of a COSE key; null for other algorithms, which the chain cannot verify.
  * @see https://www.rfc-editor.org/rfc/rfc9053#section-7.1.1
  */
-export async function pointOf(publicKey: Uint8Array): Promise<P256Point | null> {
+export async function decodePoint(publicKey: Uint8Array): Promise<P256Point | null> {
   const { cose, decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers')
   const key = decodeCredentialPublicKey(new Uint8Array(publicKey))
   if (!cose.isCOSEPublicKeyEC2(key) || key.get(cose.COSEKEYS.crv) !== cose.COSECRV.P256) return null
   const [x, y] = [key.get(cose.COSEKEYS.x), key.get(cose.COSEKEYS.y)]
-  return x?.length === 32 && y?.length === 32 ? { x: hexOf(x), y: hexOf(y) } : null
+  return x?.length === 32 && y?.length === 32 ? { x: toHex(x), y: toHex(y) } : null
 }
 
-function hexOf(bytes: Uint8Array): Hex {
+function toHex(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes).toString('hex')}`
 }

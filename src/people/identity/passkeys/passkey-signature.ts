@@ -2,7 +2,7 @@
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { isPaymentChallenge } from './passkey-challenge.ts'
-import { type P256Point, pointOf } from './passkey-point.ts'
+import { decodePoint, type P256Point } from './passkey-point.ts'
 import { readAssertion } from './passkey-response.ts'
 import { findPasskey, recordUse } from './passkey-store.ts'
 import { countPasskeys, type RelyingParty, verifyAssertion } from './passkeys.ts'
@@ -38,7 +38,7 @@ export function passkeySigners({ database, settings }: { database: Connection; s
           throw notAccepted(cause)
         },
       )
-      return { id: passkey.id, point: await pointOf(passkey.publicKey), counter }
+      return { id: passkey.id, point: await decodePoint(passkey.publicKey), counter }
     },
   }
 }
@@ -65,7 +65,7 @@ export async function findPasskeyPoint(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? null : pointOf(row.public_key)
+  return row === undefined ? null : decodePoint(row.public_key)
 }
 
 function notAccepted(cause?: unknown): Failure {

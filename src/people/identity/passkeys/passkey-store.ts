@@ -44,7 +44,7 @@ interface Row {
   last_used_at: Date | null
 }
 
-function passkeyOf(row: Row): Passkey {
+function parsePasskey(row: Row): Passkey {
   return {
     id: row.id,
     credentialId: row.credential_id,
@@ -65,7 +65,7 @@ export async function findPasskey(database: Connection, credentialId: string): P
     .select(columns)
     .where('credential_id', '=', credentialId)
     .executeTakeFirst()
-  return row === undefined ? undefined : passkeyOf(row)
+  return row === undefined ? undefined : parsePasskey(row)
 }
 
 /** Lists an account's passkeys, newest first: all, or one more than the page's limit. */
@@ -76,7 +76,7 @@ export async function findPasskeys(
   let query = database.kysely.selectFrom('passkey').select(columns).where('account_id', '=', accountId)
   if (page !== undefined) query = query.limit(page.limit + 1)
   if (page !== undefined && page.after !== null) query = query.where('id', '<', page.after)
-  return (await query.orderBy('id', 'desc').execute()).map(passkeyOf)
+  return (await query.orderBy('id', 'desc').execute()).map(parsePasskey)
 }
 
 /** @returns false if the credential is already registered. */

@@ -30,7 +30,7 @@ export interface PasskeyChallenge {
 export const webauthn = () => import('@simplewebauthn/server')
 
 /** The WebAuthn user handle: the account id as base64url. */
-function userHandleOf(accountId: string): string {
+function encodeUserHandle(accountId: string): string {
   return Buffer.from(accountId).toString('base64url')
 }
 
@@ -77,7 +77,8 @@ export async function assertPasskey(
   const passkey = await findPasskey(database, credential.id)
   if (passkey === undefined) throw notAccepted()
   const { userHandle } = credential.response
-  if (typeof userHandle === 'string' && userHandle !== userHandleOf(passkey.accountId)) throw notAccepted()
+  if (typeof userHandle === 'string' && userHandle !== encodeUserHandle(passkey.accountId))
+    throw notAccepted()
   const { counter, backedUp } = await verifyAssertion(settings, { credential, passkey, subject })
   if (!(await recordUse(database, { id: passkey.id, counter, backedUp, at: now }))) throw notAccepted()
   return { accountId: passkey.accountId }

@@ -11,7 +11,7 @@ import { createAccount, settleGuest } from '../accounts.ts'
 import { type Challenge, openChallenge, takeChallenge } from '../challenges.ts'
 import { GUEST_NAME } from '../display-name.ts'
 import { endGuestLifetime } from '../sessions/sessions.ts'
-import { type P256Point, pointOf } from './passkey-point.ts'
+import { decodePoint, type P256Point } from './passkey-point.ts'
 import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, findPasskeys, insertPasskey, type Passkey } from './passkey-store.ts'
 import { CHALLENGE_SECONDS, type PasskeyChallenge, type RelyingParty, webauthn } from './passkeys.ts'
@@ -35,7 +35,7 @@ interface Parts {
 }
 
 /** The name that an account has, or gets with its first passkey. */
-function nameOf(account: Account | null, given: string | undefined): string {
+function chooseName(account: Account | null, given: string | undefined): string {
   if (account !== null && !account.guest) return account.displayName
   const chosen = account === null || account.displayName === GUEST_NAME ? undefined : account.displayName
   return given ?? chosen ?? DEFAULT_NAME
@@ -50,7 +50,7 @@ export async function registrationOptions(
   const known = account === null ? [] : await findPasskeys(parts.database, { accountId: account.id })
   const facts = {
     accountId: account?.id ?? parts.newId('acct', at),
-    displayName: nameOf(account, displayName),
+    displayName: chooseName(account, displayName),
   }
   const options = await generateRegistrationOptions({
     rpName: 'Bursar',
@@ -119,7 +119,7 @@ export async function registerPasskey(
     ? await settleGuest(parts.database, { account: owner, displayName: displayName ?? facts.displayName })
     : owner
   if (owner.guest) await endGuestLifetime(parts.database, { accountId: owner.id, at })
-  return { account: person, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
+  return { account: person, passkeyId: passkey.id, point: await decodePoint(made.publicKey) }
 }
 
 /** Takes the challenge; only the account that it was opened for can finish it. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Account, Session } from '../../../core/base/principal.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
+import { findRole, type RoleSettings, requireUnlocked } from '../accounts.ts'
 import { findSession } from '../store.ts'
 import {
   issueDeviceToken,
@@ -83,7 +83,7 @@ export async function collectSession(
   requireUnlocked(account)
   const issued = await issueDeviceToken(settings, { accountId: account.id, sessionId, endsAt, at })
   return {
-    account: viewAccount({ ...account, role: roleOf(account, settings) }),
+    account: viewAccount({ ...account, role: findRole(account, settings) }),
     sessionToken: issued.sessionToken,
     expiresAt: issued.expiresAt.toISOString(),
   }
@@ -102,6 +102,6 @@ export async function signIn(
     seconds,
     at,
   })
-  const role = roleOf(account, parts.settings)
+  const role = findRole(account, parts.settings)
   return { account: viewAccount({ ...account, role }), sessionToken, expiresAt: expiresAt.toISOString() }
 }

@@ -10,7 +10,7 @@ import type { Account, Principal, Session } from '../../../core/base/principal.t
 import { keyedHash } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
+import { findRole, type RoleSettings, requireUnlocked } from '../accounts.ts'
 import { findSession } from '../store.ts'
 
 /** Lifetime of a token: 15 minutes. Renewed when less than half is left. */
@@ -269,7 +269,7 @@ async function loadSession(
       ? await extendGuestSession(database, { sessionId, endsAt: found.expiresAt, at: now })
       : found.expiresAt
   return {
-    account: { ...found.account, role: roleOf(found.account, settings) },
+    account: { ...found.account, role: findRole(found.account, settings) },
     session: { id: sessionId, createdAt, isDevice, steppedUpAt, tokenHolder, tokenExpiresAt, expiresAt },
   }
 }

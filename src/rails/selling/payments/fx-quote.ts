@@ -49,8 +49,8 @@ export async function quoteFx(
   now: Date,
 ): Promise<FxQuote> {
   const table = await rates.latest(now)
-  const [source, target] = pairOf(table, from, to)
-  const units = unitsOf(amount, source)
+  const [source, target] = findPair(table, from, to)
+  const units = parseUnits(amount, source)
   const rate = crossRateDown(source, target, spreadBps)
   const resultUnits = convertRoundingDown(units, source.digits, rate, target.digits)
   if (resultUnits === 0n)
@@ -64,24 +64,24 @@ export async function quoteFx(
     spreadBps,
     source: table.source,
     asOf: table.asOf.toISOString(),
-    ageSec: ageOf(table, now),
+    ageSec: toAgeSeconds(table, now),
     expiresAt: new Date(now.getTime() + QUOTE_MS).toISOString(),
   }
 }
 
 /** Age of the reference rates, in whole seconds; 0 for rates that are dated ahead of the clock. */
-export function ageOf({ asOf }: Pick<RateTable, 'asOf'>, now: Date): number {
+export function toAgeSeconds({ asOf }: Pick<RateTable, 'asOf'>, now: Date): number {
   return Math.max(0, Math.floor((now.getTime() - asOf.getTime()) / 1000))
 }
 
-function pairOf(table: RateTable, from: string, to: string): [Currency, Currency] {
+function findPair(table: RateTable, from: string, to: string): [Currency, Currency] {
   const [source, target] = [currencyOf(table, from), currencyOf(table, to)]
   if (source !== undefined && target !== undefined && from !== to) return [source, target]
   const hint = `Supported, in any pair of two different codes: ${quotableCodes(table).join(', ')}.`
   throw new Failure('pair_not_supported', `There is no rate from ${from} to ${to}.`, { hint })
 }
 
-function unitsOf(amount: string, { code, digits }: Currency): bigint {
+function parseUnits(amount: string, { code, digits }: Currency): bigint {
   const match = DECIMAL.exec(amount)
   if (match === null) throw amountFailure(`${amount} is not a plain decimal`)
   const [, whole = '0', fraction = ''] = match

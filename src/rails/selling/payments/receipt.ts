@@ -10,7 +10,7 @@ const DIGITS = 6
  * Builds the receipt header value, in the form shared by both x402 versions.
  * @param transaction null when paid by an unknown transaction.
  */
-export function receiptOf(
+export function encodeReceipt(
   { network, payer }: Pick<StoredPayment, 'network' | 'payer'>,
   transaction: string | null,
 ): string {

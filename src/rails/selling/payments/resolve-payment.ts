@@ -15,7 +15,7 @@ import { transactionMark } from '../../../books/evidence/transaction-mark.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { receiptOf } from './receipt.ts'
+import { encodeReceipt } from './receipt.ts'
 import { failPayment, type StoredPayment, settlePayment } from './store.ts'
 
 /** Allowed lag of block time behind our clock before an expired authorization is given up. */
@@ -54,10 +54,15 @@ export async function resolvePayment(
 ): Promise<Resolution> {
   const { database, clock } = dependencies
   const { id } = payment
-  const outcome = await outcomeOf(dependencies, payment)
+  const outcome = await readOutcome(dependencies, payment)
   if (outcome.status === 'paid') {
     const { transactionHash: transaction } = outcome
-    await settlePayment(database, { id, transaction, receipt: receiptOf(payment, transaction), at: clock() })
+    await settlePayment(database, {
+      id,
+      transaction,
+      receipt: encodeReceipt(payment, transaction),
+      at: clock(),
+    })
     return 'settled'
   }
   const validMs = Math.min(payment.valid_before.getTime(), payment.sent_at.getTime() + GIVE_UP_MS)
@@ -73,12 +78,12 @@ export async function resolvePayment(
  * @param transaction hash of the transaction that supposedly paid it.
  * @throws when the chain cannot be read.
  */
-export async function outcomeOf(
+export async function readOutcome(
   { chain, settings }: PaymentEvidenceDependencies,
   payment: StoredPayment,
   transaction: string | null = payment.transaction_hash,
 ): Promise<PaymentOutcome> {
-  const expected = expectedOf(payment)
+  const expected = toExpected(payment)
   const transactionHash = transaction === null ? null : hex(transaction)
   const carrier: Carrier =
     payment.since_block === null
@@ -89,7 +94,7 @@ export async function outcomeOf(
   return paymentOutcome(chain, expected, carrier)
 }
 
-function expectedOf({
+function toExpected({
   token,
   payer,
   pay_to,

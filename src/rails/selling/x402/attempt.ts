@@ -41,7 +41,7 @@ export interface Attempts {
 export function createAttempts(): Attempts {
   const byId = new Map<string, Attempt>()
   const storage = new AsyncLocalStorage<Attempt>()
-  const required = (attempt: Attempt | undefined): Attempt => {
+  const requireAttempt = (attempt: Attempt | undefined): Attempt => {
     if (attempt === undefined) throw new Error('called outside of a payment attempt')
     return attempt
   }
@@ -65,7 +65,7 @@ export function createAttempts(): Attempts {
         byId.delete(attempt.id)
       }
     },
-    resume: (id, work) => storage.run(required(byId.get(id)), work),
-    current: () => required(storage.getStore()),
+    resume: (id, work) => storage.run(requireAttempt(byId.get(id)), work),
+    current: () => requireAttempt(storage.getStore()),
   }
 }

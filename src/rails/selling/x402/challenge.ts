@@ -1,5 +1,5 @@
 /** Builds the 402 challenge of both x402 generations, as JSON texts. Constant parts are serialized once. */
-import { extensionsOf } from './extensions.ts'
+import { buildExtensions } from './extensions.ts'
 import type { Lock } from './lock.ts'
 import type { ChallengeOutcome } from './sale.ts'
 import { requirementV1, requirementV2, type Terms } from './terms.ts'
@@ -18,7 +18,7 @@ export function createChallenge(
   const acceptsV1 = JSON.stringify(offered.map(requirementV1).filter((requirement) => requirement !== null))
   const resource = { url, description, mimeType }
   const fixed = JSON.stringify({ resource, accepts: offered.map(requirementV2) }).slice(1, -1)
-  const extensions = JSON.stringify(extensionsOf(example)).slice(1, -1)
+  const extensions = JSON.stringify(buildExtensions(example)).slice(1, -1)
   return (reason, lock) => {
     const error = JSON.stringify(reason)
     const offered = lock === null ? '' : `,"extensions":{${extensions},"quote-lock":${lockText(lock)}}`

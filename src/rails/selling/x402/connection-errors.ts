@@ -29,17 +29,17 @@ const losses: ReadonlySet<string> = new Set([
 
 /** True if the request certainly was not delivered. */
 export function isRefusedConnection(error: unknown): boolean {
-  return marksOf(error).some((mark) => refusals.has(mark))
+  return listMarks(error).some((mark) => refusals.has(mark))
 }
 
 /** True for any connection error, whether or not the request was delivered. */
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof Failure) return true
-  return marksOf(error).some((mark) => refusals.has(mark) || losses.has(mark))
+  return listMarks(error).some((mark) => refusals.has(mark) || losses.has(mark))
 }
 
 /** Names and codes of an error and its causes. */
-function marksOf(error: unknown): string[] {
+function listMarks(error: unknown): string[] {
   const marks: string[] = []
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     marks.push(cause.name)

@@ -1,14 +1,14 @@
 /** Discovery document at `/.well-known/x402` for crawlers. @see https://docs.x402.org/extensions/bazaar */
-import { extensionsOf } from './extensions.ts'
+import { buildExtensions } from './extensions.ts'
 import { requirementV2, type Terms } from './terms.ts'
 
 /** @param offered terms on each chain, the default first. @param example a valid query for the resource. */
-export function discoveryOf(
+export function buildDiscovery(
   offered: readonly [Terms, ...Terms[]],
   example: Readonly<Record<string, string>>,
 ) {
   const [{ resource, description, mimeType }] = offered
-  const { bazaar } = extensionsOf(example)
+  const { bazaar } = buildExtensions(example)
   return {
     version: 1,
     x402Version: 2,

@@ -22,7 +22,7 @@ export const echoedPaymentExtensions = z.object({
  * Extensions of every challenge; the quote lock is added per challenge. @param example a valid query for the
  * resource.
  */
-export function extensionsOf(example: Readonly<Record<string, string>>) {
+export function buildExtensions(example: Readonly<Record<string, string>>) {
   const names = Object.keys(example)
   return {
     bazaar: {

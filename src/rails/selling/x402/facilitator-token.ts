@@ -6,7 +6,7 @@
 import { SignJWT } from 'jose'
 import type { Clock } from '../../../core/base/clock.ts'
 import { randomToken } from '../../../core/base/ids.ts'
-import { jwtKeyOf } from '../../../core/base/jwt-key.ts'
+import { importJwtKey } from '../../../core/base/jwt-key.ts'
 
 /** Credentials of the facilitator. @property secret an EC key as PEM, or an Ed25519 key: base64 of seed and public key. */
 export interface FacilitatorKey {
@@ -19,7 +19,7 @@ const SECONDS = 120
 
 /** Creates the headers of each kind of request to a facilitator; every call signs new tokens. */
 export function createFacilitatorHeaders({ id, secret }: FacilitatorKey, url: string, clock: Clock) {
-  const { key, alg } = jwtKeyOf(secret)
+  const { key, alg } = importJwtKey(secret)
   const { host, pathname } = new URL(url)
   const base = pathname.replace(/\/+$/, '')
   const headersFor = async (method: 'GET' | 'POST', path: string) => {

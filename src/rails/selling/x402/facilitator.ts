@@ -35,13 +35,13 @@ export function createFacilitator(parts: {
   readonly clock: Clock
   readonly attempts: Attempts
   /** Returns the transaction mark for a payment id. */
-  readonly markOf: (id: string) => Hex
+  readonly deriveMark: (id: string) => Hex
 }): FacilitatorClient {
-  const { signer, terms, url, key, clock, attempts, markOf } = parts
+  const { signer, terms, url, key, clock, attempts, deriveMark } = parts
   const { network } = terms
   const inner =
     url === null
-      ? inProcess(watchedSigner(signer, terms, { attempts, markOf }), terms)
+      ? inProcess(watchedSigner(signer, terms, { attempts, deriveMark }), terms)
       : new HTTPFacilitatorClient({
           url,
           timeoutMs: VERIFY_MS,
@@ -115,7 +115,7 @@ function inProcess(signer: EvmSigner, { network }: Terms): Checker {
 function watchedSigner(
   signer: EvmSigner,
   { asset }: Terms,
-  { attempts, markOf }: { attempts: Attempts; markOf: (id: string) => Hex },
+  { attempts, deriveMark }: { attempts: Attempts; deriveMark: (id: string) => Hex },
 ): EvmSigner {
   const wrapRead =
     <Input, Output>(read: (input: Input) => Promise<Output>) =>
@@ -152,7 +152,7 @@ function watchedSigner(
       input.address.toLowerCase() === asset.toLowerCase() ? SOME_CODE : signer.getCode(input),
     ),
     writeContract: wrapWrite((call: ContractCall) => {
-      const dataSuffix = concat([call.dataSuffix ?? '0x', markOf(attempts.current().id)])
+      const dataSuffix = concat([call.dataSuffix ?? '0x', deriveMark(attempts.current().id)])
       return signer.writeContract({ ...call, dataSuffix })
     }),
     sendTransaction: wrapWrite((transaction) => signer.sendTransaction(transaction)),

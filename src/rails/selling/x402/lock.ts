@@ -41,13 +41,13 @@ export function unlockOffer(
   token: string,
   now: Date,
 ): Offer | undefined {
-  const text = unsealed(dataKey, request, Buffer.from(token, 'base64url'))
+  const text = tryUnseal(dataKey, request, Buffer.from(token, 'base64url'))
   if (text === undefined) return undefined
   const { until, ...offer } = offered.parse(JSON.parse(text))
   return now.getTime() < until ? offer : undefined
 }
 
-function unsealed(dataKey: Uint8Array, request: string, sealed: Uint8Array): string | undefined {
+function tryUnseal(dataKey: Uint8Array, request: string, sealed: Uint8Array): string | undefined {
   try {
     return unseal(dataKey, { purpose: PURPOSE, owner: request }, sealed)
   } catch {

@@ -31,15 +31,15 @@ interface PaymentTarget {
  * @throws Failure `payment_reused`.
  */
 export function requireSamePayment(order: Order, row: StoredPayment, isSameAuthorization: boolean): void {
-  const isSigned = !isSameAuthorization || row.signature_hash === signatureHashOf(order)
-  if (row.request === hashOf(order.request) && isSigned) return
+  const isSigned = !isSameAuthorization || row.signature_hash === hashSignature(order)
+  if (row.request === hashText(order.request) && isSigned) return
   throw new Failure('payment_reused', 'The payment was already used for a different request.', {
     hint: 'Send the request without a payment, then pay the new challenge.',
   })
 }
 
 /** Identifies an authorization: EIP-3009 allows each nonce once. Lower case. */
-export function keyOf({ chain, token }: PaymentTarget, { transfer }: Order) {
+export function toPaymentKey({ chain, token }: PaymentTarget, { transfer }: Order) {
   const { from, nonce } = transfer.authorization
   return {
     chain: chain.name,
@@ -50,15 +50,15 @@ export function keyOf({ chain, token }: PaymentTarget, { transfer }: Order) {
 }
 
 /** Hex SHA-256 of the payment signature. */
-export function signatureHashOf({ transfer }: Order): string {
-  return hashOf(transfer.signature.toLowerCase())
+export function hashSignature({ transfer }: Order): string {
+  return hashText(transfer.signature.toLowerCase())
 }
 
-function hashOf(text: string): string {
+function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-export function newPaymentOf(
+export function buildNewPayment(
   parts: PaymentTarget & { readonly operation: string },
   order: Order,
   { units, answer }: { units: bigint; answer: Record<string, unknown> },
@@ -69,12 +69,12 @@ export function newPaymentOf(
   const seconds = validBefore < LATEST_SECONDS ? validBefore : LATEST_SECONDS
   return {
     id,
-    ...keyOf(parts, order),
+    ...toPaymentKey(parts, order),
     pay_to: transfer.authorization.to.toLowerCase(),
     since_block: sinceBlock,
     identifier: payment.identifier,
-    request: hashOf(request),
-    signature_hash: signatureHashOf(order),
+    request: hashText(request),
+    signature_hash: hashSignature(order),
     operation: parts.operation,
     network: payment.network,
     receipt_header: receiptHeaders[payment.generation],

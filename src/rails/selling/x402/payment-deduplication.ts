@@ -12,7 +12,7 @@ import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import { beginPurchase, findPurchase, type StoredPurchase } from '../payments/purchases.ts'
-import { outcomeOf as evidenceOf, resolvePayment } from '../payments/resolve-payment.ts'
+import { readOutcome as readEvidence, resolvePayment } from '../payments/resolve-payment.ts'
 import {
   claimPaymentForResend,
   deletePayment,
@@ -27,11 +27,11 @@ import {
 } from '../payments/store.ts'
 import type { Attempts } from './attempt.ts'
 import {
-  keyOf,
-  newPaymentOf,
+  buildNewPayment,
+  hashSignature,
   type Order,
   requireSamePayment,
-  signatureHashOf,
+  toPaymentKey,
   toStoredPayment,
 } from './order.ts'
 import { type SettlementAttempt, toSettlementAttempt } from './settlement-attempt.ts'
@@ -65,7 +65,7 @@ export interface PaymentDeduplication {
 }
 
 /** Marks a payment that an earlier call has made. */
-function repeated(outcome: Outcome | null): Outcome | null {
+function markRepeated(outcome: Outcome | null): Outcome | null {
   return outcome?.status === 'paid' ? { ...outcome, isRepeated: true } : outcome
 }
 
@@ -96,7 +96,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
 
   const take: PaymentDeduplication['take'] = async (order, offer) => {
     const sinceBlock = isRemote ? await chain.blockNumber() : null
-    const row = newPaymentOf(parts, order, offer, { id: newId('pay', clock()), sinceBlock })
+    const row = buildNewPayment(parts, order, offer, { id: newId('pay', clock()), sinceBlock })
     const at = clock()
     const { purchase } = order
     const isBegun =
@@ -110,27 +110,27 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   const recall: PaymentDeduplication['recall'] = async (order) => {
     const { purchase, payment } = order
     const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
-    const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
+    const row = bought ?? (await findPaymentLike(database, toPaymentKey(parts, order), payment.identifier))
     if (row === undefined) return null
-    requireSamePayment(order, row, isOf(order, row))
+    requireSamePayment(order, row, isSame(order, row))
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
-    if (bought === undefined && !isOf(order, row) && !(await isSigned(order)))
+    if (bought === undefined && !isSame(order, row) && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
-    return repeated(await outcomeOf(row, order))
+    return markRepeated(await awaitOutcome(row, order))
   }
 
   const recallPurchase: PaymentDeduplication['recallPurchase'] = async (purchase) => {
     const row = await findPurchase(database, purchase, clock())
-    return row === undefined ? null : repeated(await outcomeOf(row, null))
+    return row === undefined ? null : markRepeated(await awaitOutcome(row, null))
   }
 
-  async function outcomeOf(row: StoredPayment, order: Order | null): Promise<Outcome | null> {
+  async function awaitOutcome(row: StoredPayment, order: Order | null): Promise<Outcome | null> {
     const ended = await waitForOutcome(row)
     if (ended === undefined) return null
     if (ended.state === 'settled') return { status: 'paid', payment: ended }
     if (ended.state === 'failed')
       return { status: 'refused', id: ended.id, reason: ended.failure ?? 'payment_failed' }
-    return ended.state === 'pending' ? settleAgain(order, ended) : pendingOf(ended)
+    return ended.state === 'pending' ? settleAgain(order, ended) : toPending(ended)
   }
 
   /**
@@ -166,15 +166,15 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
    * most once.
    */
   async function settleAgain(order: Order | null, row: StoredPayment): Promise<Outcome> {
-    const known = await resolved(row)
+    const known = await resolveRow(row)
     if (known.state === 'settled') return { status: 'paid', payment: known }
     if (known.state === 'failed')
       return { status: 'refused', id: row.id, reason: known.failure ?? 'payment_failed' }
     const waitMs = row.transaction_hash === null ? RESEND_UNSEEN_MS : RESEND_SEEN_MS
     const at = clock()
-    if (order === null || !isOf(order, row)) return pendingOf(known)
+    if (order === null || !isSame(order, row)) return toPending(known)
     const before = new Date(at.getTime() - waitMs)
-    if (!(await claimPaymentForResend(database, { id: row.id, before, at }))) return pendingOf(known)
+    if (!(await claimPaymentForResend(database, { id: row.id, before, at }))) return toPending(known)
     const taken = await run(order, row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'resending a payment failed')
       return null
@@ -191,7 +191,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
     // A remote facilitator that refuses without a transaction has not settled, even if the nonce was used elsewhere.
     if (isRemote && transaction === null) return false
-    const outcome = await evidenceOf(parts, row, transaction).catch(() => null)
+    const outcome = await readEvidence(parts, row, transaction).catch(() => null)
     if (outcome === null || outcome.status === 'paid') return true
     if (transaction === null || outcome.status === 'displaced') return false
     const hash: Hex = `0x${transaction.slice(2)}`
@@ -205,10 +205,10 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     resolvePayment({ ...parts, chain: chains.of(row.chain) }, row)
 
   /** True if the order presents the authorization of a stored payment, and not another one under its name. */
-  const isOf = (order: Order, row: StoredPayment) =>
-    row.chain === chain.name && row.nonce === keyOf(parts, order).nonce
+  const isSame = (order: Order, row: StoredPayment) =>
+    row.chain === chain.name && row.nonce === toPaymentKey(parts, order).nonce
 
-  async function resolved(row: StoredPayment): Promise<StoredPayment> {
+  async function resolveRow(row: StoredPayment): Promise<StoredPayment> {
     const resolution = await resolveOnItsChain(row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'resolving a payment failed')
       return 'pending'
@@ -246,7 +246,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
     }
     const { receipt } = taken
-    const outcome = await evidenceOf(parts, row, transaction).catch((err: unknown) => {
+    const outcome = await readEvidence(parts, row, transaction).catch((err: unknown) => {
       log.warn({ err, paymentId: id }, 'reading the evidence of a payment failed')
       return null
     })
@@ -271,9 +271,9 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
 
   return {
     take: (order, offer) => {
-      const { payer, nonce } = keyOf(parts, order)
+      const { payer, nonce } = toPaymentKey(parts, order)
       const { principal, key } = order.purchase ?? { principal: '', key: '' }
-      const name = `${payer} ${nonce} ${order.request} ${signatureHashOf(order)} ${principal} ${key}`
+      const name = `${payer} ${nonce} ${order.request} ${hashSignature(order)} ${principal} ${key}`
       const running = inFlight.get(name)
       if (running !== undefined) return running
       const outcome = take(order, offer).finally(() => inFlight.delete(name))
@@ -285,6 +285,6 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   }
 }
 
-function pendingOf({ id, transaction_hash: transaction }: StoredPayment): Outcome {
+function toPending({ id, transaction_hash: transaction }: StoredPayment): Outcome {
   return { status: 'pending', id, transaction }
 }

@@ -66,23 +66,23 @@ export function decodePayment(sent: SentPayment): Payment {
 }
 
 function decodeV1(sent: SentPayment): Payment {
-  const refused = () => undecodable(sent)
-  const { scheme, network, payload } = parsed(envelopeV1, sent, refused)
+  const buildRefusal = () => undecodable(sent)
+  const { scheme, network, payload } = parseEnvelope(envelopeV1, sent, buildRefusal)
   const parts = { generation: 1, scheme, network, accepted: null, identifier: null, lock: null } as const
-  return paymentWith(parts, payload, refused)
+  return paymentWith(parts, payload, buildRefusal)
 }
 
 function decodeV2(sent: SentPayment): Payment {
-  const refused = () => undecodable(sent)
-  const { accepted, payload, extensions } = parsed(envelopeV2, sent, refused)
+  const buildRefusal = () => undecodable(sent)
+  const { accepted, payload, extensions } = parseEnvelope(envelopeV2, sent, buildRefusal)
   const { scheme, network, ...said } = accepted
   const identifier = extensions?.['payment-identifier']?.info.id ?? null
   const lock = extensions?.['quote-lock']?.info.token ?? null
-  const parts = { generation: 2, scheme, network, accepted: stated(said), identifier, lock } as const
-  return paymentWith(parts, payload, refused)
+  const parts = { generation: 2, scheme, network, accepted: pickStated(said), identifier, lock } as const
+  return paymentWith(parts, payload, buildRefusal)
 }
 
-function stated({
+function pickStated({
   amount,
   asset,
   payTo,
@@ -98,24 +98,24 @@ function stated({
   }
 }
 
-function parsed<Envelope>(
+function parseEnvelope<Envelope>(
   envelope: z.ZodType<Envelope>,
   { payload }: SentPayment,
-  refused: () => Failure,
+  buildRefusal: () => Failure,
 ): Envelope {
   const result = envelope.safeParse(payload)
-  if (!result.success) throw refused()
+  if (!result.success) throw buildRefusal()
   return result.data
 }
 
 function paymentWith(
   parts: Omit<Payment, 'header' | 'transfer'>,
   payload: unknown,
-  refused: () => Failure,
+  buildRefusal: () => Failure,
 ): Payment {
   const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
   const transfer = signedTransfer.safeParse(payload)
-  if (isEvm && !transfer.success) throw refused()
+  if (isEvm && !transfer.success) throw buildRefusal()
   return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
 }
 
@@ -127,7 +127,10 @@ function undecodable({ generation, place, form }: SentPayment): Failure {
 }
 
 /** Name of the terms' chain in a payment's generation; null: that generation does not know it. */
-export function networkOf({ generation }: Pick<Payment, 'generation'>, { network }: Terms): string | null {
+export function chooseNetwork(
+  { generation }: Pick<Payment, 'generation'>,
+  { network }: Terms,
+): string | null {
   return generation === 1 ? network.v1 : network.v2
 }
 
@@ -140,7 +143,7 @@ export function paymentMismatch(
   terms: Terms,
 ): string | undefined {
   if (scheme !== 'exact') return 'unsupported_scheme'
-  if (network !== networkOf({ generation }, terms)) return 'invalid_network'
+  if (network !== chooseNetwork({ generation }, terms)) return 'invalid_network'
   if (transfer === null) return 'invalid_payload'
   const { to, value } = transfer.authorization
   if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'
@@ -165,7 +168,7 @@ export function isSignedByPayer(
   { authorization, signature }: NonNullable<Payment['transfer']>,
 ): Promise<boolean> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
-  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(hexOf)
+  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(toHex)
   if (address === undefined || bytes === undefined) return Promise.resolve(false)
   return signer.verifyTypedData({
     address,
@@ -184,12 +187,12 @@ export function isSignedByPayer(
   })
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.slice(2)}`
 }
 
 /** Encodes the validated payment as a header for the stock middleware. */
-export function encodedFor({ generation, network, transfer }: Payment, terms: Terms): string {
+export function encodePayment({ generation, network, transfer }: Payment, terms: Terms): string {
   const envelope =
     generation === 1
       ? { x402Version: 1, scheme: 'exact', network, payload: transfer }

@@ -6,15 +6,15 @@
  * requested again. Payment headers are never logged.
  */
 import { Failure } from '../../../core/failures/failure.ts'
-import { caip2Of, chainFacts } from '../../../core/money/chains.ts'
+import { chainFacts, toCaip2 } from '../../../core/money/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
 import { purchasedAnswer } from '../payments/receipt.ts'
 import { type Challenge, createChallenge } from './challenge.ts'
-import { discoveryOf } from './discovery.ts'
+import { buildDiscovery } from './discovery.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import type { Order } from './order.ts'
-import { decodePayment, networkOf, type Payment, paymentMismatch } from './payment.ts'
+import { chooseNetwork, decodePayment, type Payment, paymentMismatch } from './payment.ts'
 import type { Outcome } from './payment-deduplication.ts'
 import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from './sale.ts'
 import { facilitatorUnavailable } from './settlement-attempt.ts'
@@ -37,19 +37,19 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const { chains, clock, log, dataKey, example, pollPath } = parts
   const till = await openTill(parts, chains.all[0])
   const { units: price } = till.terms
-  const offersOf = (more: readonly Till[]) => {
+  const buildOffers = (more: readonly Till[]) => {
     const offered = [till.terms, ...more.map(({ terms }) => terms)] as const
     return {
       more,
       tills: [till, ...more],
-      discovery: discoveryOf(offered, example),
+      discovery: buildDiscovery(offered, example),
       challengeWith: createChallenge(offered, example),
     }
   }
-  let selling = offersOf([])
+  let selling = buildOffers([])
   const sellOn = async (chain: Chain) => {
     const opened = await openTill(parts, chain)
-    selling = offersOf([...selling.more, opened])
+    selling = buildOffers([...selling.more, opened])
   }
   chains.onJoin((chain) => {
     sellOn(chain).catch((err: unknown) =>
@@ -85,7 +85,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
   /** A payment on a chain that has not answered yet may have been made before: a new one is never requested for it. */
   const requireAnswering = ({ network }: Payment) => {
-    const name = chains.absent.find((one) => one === network || caip2Of(chainFacts(one)) === network)
+    const name = chains.absent.find((one) => one === network || toCaip2(chainFacts(one)) === network)
     if (name !== undefined) throw facilitatorUnavailable()
   }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
@@ -93,10 +93,10 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? price
     // A payment of no chain here is judged by the default's terms, which it does not match.
-    const paid = selling.tills.find(({ terms }) => payment.network === networkOf(payment, terms)) ?? till
+    const paid = selling.tills.find(({ terms }) => payment.network === chooseNetwork(payment, terms)) ?? till
     if (paid === till) requireAnswering(payment)
     const mismatch = paymentMismatch(payment, withPrice(paid.terms, units))
-    const order = orderOf(payment, request, purchase ?? null)
+    const order = toOrder(payment, request, purchase ?? null)
     if (order === null || mismatch !== undefined)
       return answerFromEarlierPayment(paid, order, async () =>
         challenge(mismatch ?? 'invalid_payload', request, await deliver()),
@@ -117,7 +117,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       return selling.discovery
     },
     sell: async (sale) => {
-      const request = requestOf(sale)
+      const request = nameRequest(sale)
       if (sale.payment !== null) return sellFor(decodePayment(sale.payment), request, sale)
       return challenge(`${sale.paymentPlace} is required`, request, await sale.deliver())
     },
@@ -141,19 +141,19 @@ async function offerAt(units: bigint, deliver: SaleRequest['deliver']) {
 }
 
 /** Canonical request: route and input, independent of member order and number spelling. */
-function requestOf({ route, input }: Pick<SaleRequest, 'route' | 'input'>): string {
+function nameRequest({ route, input }: Pick<SaleRequest, 'route' | 'input'>): string {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : []
-  const query = members.map(([name, value]) => `${name}=${encodeURIComponent(plainOf(String(value)))}`)
+  const query = members.map(([name, value]) => `${name}=${encodeURIComponent(trimZeros(String(value)))}`)
   return `${route}?${query.sort().join('&')}`
 }
 
 /** Removes trailing zeros: `100.00` becomes `100`. */
-function plainOf(text: string): string {
+function trimZeros(text: string): string {
   return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
 }
 
 /** Null for other payment schemes, which are never accepted. */
-function orderOf(payment: Payment, request: string, purchase: StoredPurchase | null): Order | null {
+function toOrder(payment: Payment, request: string, purchase: StoredPurchase | null): Order | null {
   const { transfer } = payment
   return transfer === null ? null : { payment, transfer, request, purchase }
 }

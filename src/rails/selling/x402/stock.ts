@@ -9,7 +9,7 @@ import { type Handler, Hono } from 'hono'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
 import { assetDecimals } from '../../../core/money/money.ts'
 import type { Attempts } from './attempt.ts'
-import { encodedFor, type Payment } from './payment.ts'
+import { encodePayment, type Payment } from './payment.ts'
 import type { PrivateFacilitator } from './private-facilitator.ts'
 import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
 
@@ -24,7 +24,7 @@ export function mountStockMiddlewares(parts: {
   readonly attempts: Attempts
 }): StockMiddlewares {
   const { terms, attempts } = parts
-  const deliver = deliverOf(attempts)
+  const deliver = createDelivery(attempts)
   const first = requirementV1(terms)
   const apps = {
     // Payments of version 1 do not match the terms of a chain without it, so they never come here.
@@ -33,7 +33,7 @@ export function mountStockMiddlewares(parts: {
     2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
   }
   return async (payment) => {
-    const encoded = encodedFor(payment, withPrice(terms, attempts.current().units))
+    const encoded = encodePayment(payment, withPrice(terms, attempts.current().units))
     const app = apps[payment.generation]
     if (app === null) throw new Error('A payment of x402 version 1 came in on a chain without it.')
     return app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
@@ -82,7 +82,7 @@ function middlewareV2({
 }
 
 /** The middlewares settle only if this responds with a status below 400. */
-function deliverOf(attempts: Attempts): Handler {
+function createDelivery(attempts: Attempts): Handler {
   return async (c) => {
     const attempt = attempts.current()
     try {

@@ -1,6 +1,6 @@
 /** Payment terms in the form of both x402 generations, which differ only in names. */
 import { getAddress } from 'viem'
-import { caip2Of, chainFacts, type V1Network } from '../../../core/money/chains.ts'
+import { chainFacts, toCaip2, type V1Network } from '../../../core/money/chains.ts'
 import { decimalOf, type Money } from '../../../core/money/money.ts'
 import type { Address, Chain } from '../../../providers/chain/port.ts'
 
@@ -42,14 +42,14 @@ export interface TermsInput {
 }
 
 /** @throws Error when the price is not in USDC. */
-export function termsOf(input: TermsInput): Terms {
+export function buildTerms(input: TermsInput): Terms {
   const { chain, payTo, price, origin, path, description, mimeType = 'application/json' } = input
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
   const facts = chainFacts(chain.name)
   const usdc = facts.tokens.USDC
   return {
-    network: { v1: facts.x402V1, v2: caip2Of(facts), domain: { name: usdc.name, version: usdc.version } },
+    network: { v1: facts.x402V1, v2: toCaip2(facts), domain: { name: usdc.name, version: usdc.version } },
     asset: getAddress(chain.tokens.USDC),
     payTo: getAddress(payTo),
     units: price.units,

@@ -6,7 +6,7 @@ import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
-import { type DecisionObserver, observed } from '../../../providers/observed.ts'
+import { type DecisionObserver, observeProvider } from '../../../providers/observe-provider.ts'
 import type { Database } from '../../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
 import { createFacilitator } from './facilitator.ts'
@@ -15,7 +15,7 @@ import { isSignedByPayer } from './payment.ts'
 import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
-import { type Terms, type TermsInput, termsOf } from './terms.ts'
+import { buildTerms, type Terms, type TermsInput } from './terms.ts'
 
 /** @property facilitatorUrl null settles payments over this process's own chain. */
 export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
@@ -40,9 +40,9 @@ export interface Till {
 /** Opens the till of a chain. @throws Error when the configuration is not supported. */
 export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
   const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
-  const terms = termsOf({ ...parts, chain })
+  const terms = buildTerms({ ...parts, chain })
   const attempts = createAttempts()
-  const facilitator = observed(
+  const facilitator = observeProvider(
     createFacilitator({
       signer: chain.signer,
       terms,
@@ -50,7 +50,7 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
       key: facilitatorKey,
       clock,
       attempts,
-      markOf: (id) => transactionMark(dataKey, id),
+      deriveMark: (id) => transactionMark(dataKey, id),
     }),
     'facilitator',
     parts,

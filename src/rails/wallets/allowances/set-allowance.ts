@@ -98,16 +98,16 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   await execute(
     { chain, log },
     {
-      ...operationOf(wallet, intent, allowed),
+      ...buildOperation(wallet, intent, allowed),
       authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
     },
   )
-  const allowance = await chain.allowanceOf(wallet, allowed.agentId)
+  const allowance = await chain.readAllowance(wallet, allowed.agentId)
   if (allowance === null) throw new Error('an owner-held wallet must have allowances')
   return { agentId: allowed.agentId, ...allowance }
 }
 
-function operationOf(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
+function buildOperation(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {
   const call = { kind: 'allowance', agentId, dailyMicros } as const
   return { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
 }

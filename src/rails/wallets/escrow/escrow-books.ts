@@ -7,7 +7,7 @@ import type { Log } from '../../../core/base/log.ts'
 import type { Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Chain, Mint } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { addressOf, openTransfersOf, operationOf, stablecoinOf } from '../store.ts'
+import { addressOf, operationOf, readOpenTransfers, stablecoinOf } from '../store.ts'
 
 /** Rows per round. */
 const PAGE = 100
@@ -52,13 +52,13 @@ interface Parts {
 }
 
 /** Money that the books have and the chain has not. @returns 0n while the books move, and what open transfers explain. */
-async function lackOf(
+async function findLack(
   { database, chain }: Parts,
   { accountId, address, asset, units }: EscrowBalance,
 ): Promise<bigint> {
-  let lack = units - (await chain.balanceOf(asset, address))
+  let lack = units - (await chain.readBalance(asset, address))
   if (lack <= 0n) return 0n
-  for (const transfer of await openTransfersOf({ database, chain }, { accountId, address })) {
+  for (const transfer of await readOpenTransfers({ database, chain }, { accountId, address })) {
     if (!transfer.wallet.isEscrow || transfer.token !== asset) continue
     const { status } = await operationOutcome(chain, operationOf(transfer), 0)
     if (status !== 'absent') lack -= transfer.units
@@ -75,7 +75,7 @@ export async function levelEscrows(parts: Parts): Promise<number> {
   for (;;) {
     const balances = await readEscrowBalances(parts.database, { chain: parts.chain.name, after })
     for (const balance of balances) {
-      const units = await lackOf(parts, balance)
+      const units = await findLack(parts, balance)
       if (units > 0n) mints.push({ token: balance.asset, to: balance.address, units })
     }
     const last = balances.at(-1)
@@ -100,7 +100,7 @@ export function createEscrowComparison(
     for (const balance of balances) {
       const { accountId, asset } = balance
       const name = `${accountId} ${asset}`
-      const lack = await lackOf(parts, balance)
+      const lack = await findLack(parts, balance)
       if (lack === 0n) suspected.delete(name)
       else if (!suspected.has(name)) suspected.add(name)
       else

@@ -21,7 +21,7 @@ import { type Stablecoin, stablecoins } from '../../../core/money/money.ts'
 import { CARDS_AGENT, type Chain } from '../../../providers/chain/port.ts'
 import { type Connection, callForRow } from '../../../storage/database.ts'
 import { isWalletBusy, walletBusy } from '../signing/signer-store.ts'
-import { escrowOf, findWallet, lowerCase, stablecoinOf } from '../store.ts'
+import { buildEscrow, findWallet, lowerCase, stablecoinOf } from '../store.ts'
 import {
   sendTransfer,
   type TransferAuthorization,
@@ -144,7 +144,7 @@ async function beginPull(
 
 /** Stores the address of an account's escrow, by which its movements are known, and the wallet to which its money goes back. */
 async function openEscrow({ database, chain, settings }: OpeningParts, accountId: string): Promise<void> {
-  const escrow = lowerCase(await chain.walletAddress(escrowOf(accountId)))
+  const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId)))
   const home = await findWallet(database, accountId)
   if (home === undefined) return
   await database.call(
@@ -171,7 +171,7 @@ async function sendPull(
 ): Promise<void> {
   await sendTransfer(parts, {
     ...{ authorizedBy, accountId, decisionId, token: asset, units },
-    destination: await parts.chain.walletAddress(escrowOf(accountId)),
+    destination: await parts.chain.walletAddress(buildEscrow(accountId)),
     at: parts.clock(),
   }).catch((err: unknown) => logOpen(parts, decisionId, err))
 }

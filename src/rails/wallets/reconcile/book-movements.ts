@@ -21,7 +21,7 @@ import {
   type TransferLog,
 } from '../../../providers/chain/port.ts'
 import type { Connection, Database } from '../../../storage/database.ts'
-import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
+import { relayMark, toExpected } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
 import {
   addressOf,
@@ -76,7 +76,7 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     if (isArriving || isLeaving)
       await bookMovement(parts, {
         ...{ transaction, transfer },
-        receiver: isArriving ? receiverOf(wallets.get(to), place) : undefined,
+        receiver: isArriving ? findReceiver(wallets.get(to), place) : undefined,
         sender: isLeaving ? wallets.get(from) : undefined,
       })
     if (isLeaving) left.add(from)
@@ -120,7 +120,7 @@ export async function findPlacesByAddress(
   return found
 }
 
-function receiverOf(
+function findReceiver(
   wallet: string | undefined,
   place: { readonly accountId: string; readonly place: string } | undefined,
 ): Pick<Arrival, 'accountId' | 'place'> | undefined {
@@ -150,7 +150,7 @@ async function findBooked(
   const accountId = wallets.get(from) ?? (await findEscrowOwner(database, from))
   if (accountId === undefined) {
     for (const relay of await findMatchingRelays(parts, { payer: from, destination, token, units }))
-      if (await isCarrierOf(parts, relay, transaction)) return { decisionId: null }
+      if (await carriesRelay(parts, relay, transaction)) return { decisionId: null }
     return (await isSweep(database, transfer)) ? { decisionId: null } : null
   }
   if (operationHash === null) return null
@@ -159,7 +159,7 @@ async function findBooked(
   for (const others of [false, true])
     for (const candidate of await findMatchingTransfers(parts, { ...sought, others })) {
       // The chain executes an operation once, in any transaction.
-      if (chain.operationHashOf(operationOf(candidate)) === operationHash) return candidate
+      if (chain.hashOperation(operationOf(candidate)) === operationHash) return candidate
     }
   return null
 }
@@ -198,13 +198,13 @@ async function isSweep({ kysely }: Database, { from, authorization }: TransferLo
  * transaction. While the recorded one stands, it paid the relay, and any other transaction with the same mark is a
  * separate payment.
  */
-async function isCarrierOf(
+async function carriesRelay(
   parts: MovementParts,
   relay: Relay,
   transaction: CalledTransaction,
 ): Promise<boolean> {
   const { chain } = parts
-  const payment = expectedOf(chain, relay.payment)
+  const payment = toExpected(chain, relay.payment)
   const mark = relayMark(parts, relay)
   if (!isMarked(transaction, mark) || !isPaidBy(transaction, payment)) return false
   const { state, transactionHash } = relay

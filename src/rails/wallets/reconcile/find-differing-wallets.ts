@@ -28,7 +28,7 @@ const markedStatement: Statement = {
  * difference. Deposits that wait for a review are none. At most three statements for the whole page.
  */
 export async function findDifferingWallets(
-  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'balanceOf' | 'identity'> },
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'readBalance' | 'identity'> },
   wallets: readonly ReconciledWallet[],
 ): Promise<readonly ReconciledWallet[]> {
   if (wallets.length === 0) return []
@@ -46,7 +46,7 @@ export async function findDifferingWallets(
   const marked = new Set(rows.map((row) => row.account_id))
   const surpluses = await Promise.all(
     wallets.map(async ({ accountId, address }) => {
-      const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, address)))
+      const onChain = await Promise.all(stablecoins.map((token) => chain.readBalance(token, address)))
       return stablecoins.map(
         (token, index) => (onChain[index] ?? 0n) - (booked.get(`${accountId} ${token}`) ?? 0n),
       )

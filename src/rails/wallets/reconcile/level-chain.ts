@@ -5,7 +5,7 @@ import { operationOutcome } from '../../../books/evidence/operation-outcome.ts'
 import { stablecoins } from '../../../core/money/money.ts'
 import type { Address, Chain, Mint } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
-import { allWallets, openTransfersOf, operationOf } from '../store.ts'
+import { allWallets, operationOf, readOpenTransfers } from '../store.ts'
 import { type ReconciledWallet, readBookedBalances } from './booked-balances.ts'
 
 /**
@@ -42,7 +42,7 @@ type Booked = Awaited<ReturnType<typeof readBookedBalances>>
 
 /** Reads a wallet's on-chain balances, in the order of the stablecoins. */
 function balancesOn(chain: Chain, address: Address): Promise<readonly bigint[]> {
-  return Promise.all(stablecoins.map((token) => chain.balanceOf(token, address)))
+  return Promise.all(stablecoins.map((token) => chain.readBalance(token, address)))
 }
 
 /** @param booked must be read before `onChain`. */
@@ -59,7 +59,7 @@ async function lackBetween(
   const again = await readBookedBalances(database, chain, accountId)
   if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // The outcome is read after the balances: a transfer not executed now was not executed then.
-  for (const transfer of await openTransfersOf({ database, chain }, { accountId, address })) {
+  for (const transfer of await readOpenTransfers({ database, chain }, { accountId, address })) {
     const { status } = await operationOutcome(chain, operationOf(transfer), 0)
     if (status !== 'absent') return null
   }

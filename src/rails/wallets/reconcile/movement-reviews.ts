@@ -194,7 +194,7 @@ export async function credit(
 }
 
 /** Reads a stored deposit. */
-export function arrivalOf(row: {
+export function parseArrival(row: {
   movement: string
   account_id: string
   place: string | null

@@ -1,7 +1,7 @@
 /** Movements of a wallet that may already be on the chain but are not booked yet. */
 import type { Stablecoin } from '../../../core/money/money.ts'
 import { openRelaysTo } from '../relays/relay-store.ts'
-import { lowerCase, type OnChain, openTransfersOf } from '../store.ts'
+import { lowerCase, type OnChain, readOpenTransfers } from '../store.ts'
 import type { ReconciledWallet } from './booked-balances.ts'
 import { findOwedMints } from './owed-mints.ts'
 
@@ -19,7 +19,7 @@ export async function readPendingMovements(
   parts: OnChain,
   { accountId, address }: ReconciledWallet,
 ): Promise<PendingMovements> {
-  const transfers = await openTransfersOf(parts, { accountId, address })
+  const transfers = await readOpenTransfers(parts, { accountId, address })
   const leaving = new Map<Stablecoin, bigint>()
   for (const { wallet, token, units } of transfers)
     if (wallet.accountId === accountId && !wallet.isEscrow)

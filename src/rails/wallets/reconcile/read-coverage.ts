@@ -14,7 +14,7 @@ const TIMEOUT_MS = 1_000
 
 export interface CoverageParts {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'name' | 'allowanceOf' | 'allowancePrices' | 'balanceOf'>
+  readonly chain: Pick<Chain, 'name' | 'readAllowance' | 'allowancePrices' | 'readBalance'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -42,8 +42,8 @@ async function read(
   // The books are read before the chain: a later withdrawal may or may not be on the chain yet.
   const booked = (await balances(database, wallet.accountId)).filter(({ place }) => place === chain.name)
   const [allowance, ...onChain] = await Promise.all([
-    chain.allowanceOf(wallet, CARDS_AGENT),
-    ...stablecoins.map((token) => chain.balanceOf(token, wallet.address)),
+    chain.readAllowance(wallet, CARDS_AGENT),
+    ...stablecoins.map((token) => chain.readBalance(token, wallet.address)),
   ])
   // An allowance shared with agents does not count as the cards' own.
   if (allowance === null || !allowance.isOwn) return null

@@ -40,7 +40,7 @@ export async function reconcileWallet(
 ): Promise<readonly Position[]> {
   const { database, chain, clock } = parts
   const before = await readBookedBalances(database, chain, wallet.accountId)
-  const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
+  const onChain = await Promise.all(stablecoins.map((token) => chain.readBalance(token, wallet.address)))
   // Read after the chain: a transfer the chain had executed by then is either still open here or already booked.
   const pending = await readPendingMovements(parts, wallet)
   const after = await readBookedBalances(database, chain, wallet.accountId)
@@ -108,7 +108,7 @@ async function recover(
   const { chain, database, log } = parts
   const { accountId, address } = wallet
   const booked = await readBookedUnits(database, place)
-  const onChain = await chain.balanceOf(place.token, address)
+  const onChain = await chain.readBalance(place.token, address)
   const toBlock = await chain.blockNumber()
   const fromBlock = toBlock > SEARCH_BLOCKS ? toBlock - SEARCH_BLOCKS : 0n
   const found = await chain.findTransfers({ fromBlock, toBlock, to: address })

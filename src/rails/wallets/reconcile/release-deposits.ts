@@ -15,7 +15,7 @@ import { addressOf, findEscrow, findOwnedWallet, stablecoinOf } from '../store.t
 import { bookMovements, type MovementParts } from './book-movements.ts'
 import { readBookedUnits } from './booked-balances.ts'
 import { findCursor } from './chain-cursor.ts'
-import { arrivalOf, credit, screenSender } from './movement-reviews.ts'
+import { credit, parseArrival, screenSender } from './movement-reviews.ts'
 import { readPendingMovements } from './pending-movements.ts'
 
 type Kept = Selectable<MovementReviewTable>
@@ -72,7 +72,7 @@ export async function screenKeptDeposits(parts: MovementParts, signal: AbortSign
         .returningAll()
         .executeTakeFirst()
       if (row !== undefined && status === 'released')
-        await credit(connection, row.chain, { ...arrivalOf(row), at })
+        await credit(connection, row.chain, { ...parseArrival(row), at })
       log.info({ reviewId: kept.id, status }, 'the sender of a kept deposit was screened')
       return true
     }
@@ -131,7 +131,7 @@ export async function decideMovementReview(
       .where('id', '=', id)
       .execute()
     log.info({ reviewId: id, decidedBy, status }, 'an AML review was decided')
-    if (status === 'released') await credit(connection, review.chain, { ...arrivalOf(review), at })
+    if (status === 'released') await credit(connection, review.chain, { ...parseArrival(review), at })
     await record(connection)
     return true
   }
@@ -154,7 +154,7 @@ async function withCover<Result>(
     const done = await parts.database.transaction(async (connection) => {
       await lockReview(connection, kept.id)
       await lockDebts(connection, kept.account_id)
-      const isSame = (await readBookedUnits(connection, placeOf(kept))).bookings === bookings
+      const isSame = (await readBookedUnits(connection, toPlace(kept))).bookings === bookings
       if (!isSame && comparison < MAX_COMPARISONS) return undefined
       return { result: await work(connection, isSame ? cover : 'moving') }
     })
@@ -168,15 +168,15 @@ async function readCover(
   kept: Kept,
 ): Promise<{ readonly cover: Cover; readonly bookings: string }> {
   const { database, chain } = parts
-  const { accountId, money } = arrivalOf(kept)
+  const { accountId, money } = parseArrival(kept)
   const { asset, units } = money
   const cursor = await findCursor(database, chain)
-  const booked = await readBookedUnits(database, placeOf(kept))
+  const booked = await readBookedUnits(database, toPlace(kept))
   const answer = (cover: Cover) => ({ cover, bookings: booked.bookings })
   if (kept.identity !== (await chain.identity()) || cursor === undefined) return answer('missing')
   const address = (await isMined(chain, kept)) ? await addressOfPlace(database, kept) : undefined
   if (address === undefined) return answer('missing')
-  const onChain = await chain.balanceOf(asset, address)
+  const onChain = await chain.readBalance(asset, address)
   // Deposits that arrived without being booked yet cover nothing: booking them changes the books, or keeps them.
   const [fromBlock, toBlock] = [cursor.block.number + 1n, await chain.blockNumber()]
   const found = fromBlock > toBlock ? [] : await chain.findTransfers({ fromBlock, toBlock, to: address })
@@ -190,7 +190,7 @@ async function readCover(
 
 /** Checks that the chain still has a deposit, which a reorganization may have removed. */
 async function isMined(chain: Chain, row: Kept): Promise<boolean> {
-  const { transactionHash, money } = arrivalOf(row)
+  const { transactionHash, money } = parseArrival(row)
   const position = Number(row.movement.slice(row.movement.lastIndexOf(':') + 1))
   const found = await chain.transaction(transactionHash)
   return (
@@ -220,7 +220,7 @@ async function readBlockedUnits({ kysely }: Connection, kept: Kept): Promise<big
   return rows.reduce((sum, { units }) => sum + units, 0n)
 }
 
-function placeOf({ account_id: accountId, asset, chain, place }: Kept) {
+function toPlace({ account_id: accountId, asset, chain, place }: Kept) {
   return { accountId, token: stablecoinOf(asset), place: place ?? chain }
 }
 

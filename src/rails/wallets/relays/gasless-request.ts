@@ -31,7 +31,7 @@ const units = integer(19)
   .refine((value) => value > 0n, 'must be above zero')
   .refine((value) => value <= MAX_UNITS, 'must not be over 1000000000000000000')
 
-const hexOf = (bytes: number) =>
+const hexSchema = (bytes: number) =>
   z.templateLiteral(['0x', z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`))])
 
 const signature = z
@@ -48,7 +48,7 @@ const authorization = z.strictObject({
   value: units.describe('Smallest units.'),
   validAfter: uint256.describe('Unix seconds.'),
   validBefore: uint256.describe('Unix seconds.'),
-  nonce: hexOf(32).describe('32 bytes, 0x hex.'),
+  nonce: hexSchema(32).describe('32 bytes, 0x hex.'),
   signature: signature.describe('EIP-712 TransferWithAuthorization, 0x hex.'),
 })
 
@@ -65,8 +65,8 @@ const permit = z
       .union([z.literal(27), z.literal(28)])
       .optional()
       .describe('Recovery value of the signature.'),
-    r: hexOf(32).optional().describe('`r` of the signature, 0x hex.'),
-    s: hexOf(32).optional().describe('`s` of the signature, 0x hex.'),
+    r: hexSchema(32).optional().describe('`r` of the signature, 0x hex.'),
+    s: hexSchema(32).optional().describe('`s` of the signature, 0x hex.'),
   })
   .transform(({ signature: whole, v, r, s, ...rest }, context) => {
     const hasParts = v !== undefined && r !== undefined && s !== undefined
@@ -119,7 +119,7 @@ export const gaslessRequest = z
 export type AuthorizedPayment = z.output<typeof gaslessRequest>
 
 /** Builds the payment of a request. @param permitNonce next permit nonce of the token; null for an authorization. */
-export function paymentOf(
+export function toPayment(
   { token, signed, permit: allowed, from: payer, to: destination, value }: AuthorizedPayment,
   permitNonce: string | null,
 ): SignedPayment {

@@ -16,10 +16,10 @@ import { findWalletOwner } from '../store.ts'
 import { type Relay, updateRelay } from './relay-store.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import {
+  explainTokenRefusal,
   isUsed,
   judgePayment,
   type Rejection,
-  refusedByToken,
   rejections,
   sponsorAllowance,
 } from './token-authorization.ts'
@@ -50,7 +50,7 @@ export function relayMark({ settings }: Pick<RelayDependencies, 'settings'>, { i
 }
 
 /** The transfer that a relay must make. */
-export function expectedOf(chain: Pick<Chain, 'name' | 'tokens'>, payment: SignedPayment): ExpectedPayment {
+export function toExpected(chain: Pick<Chain, 'name' | 'tokens'>, payment: SignedPayment): ExpectedPayment {
   const { token, payer: from, destination: to, units } = payment
   const nonce = payment.kind === 'authorization' ? (`0x${payment.nonce.slice(2)}` as const) : null
   return { token: tokenAddress(chain, token), from, to, units, nonce }
@@ -66,7 +66,7 @@ export async function relayOutcome(
 ): Promise<RelayOutcome | undefined> {
   const { chain } = dependencies
   const { payment } = relay
-  const { nonce, ...transfer } = expectedOf(chain, payment)
+  const { nonce, ...transfer } = toExpected(chain, payment)
   const mark = relayMark(dependencies, relay)
   if (nonce === null) return permitOutcome(chain, payment, { ...transfer, nonce, mark })
   const outcome = await paymentOutcome(chain, { ...transfer, nonce }, { mark })
@@ -115,14 +115,14 @@ export async function rejectedRelayOutcome(
   const end = await relayOutcome(dependencies, relay)
   if (end !== undefined) return end
   if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
-    const balance = await chain.balanceOf(payment.token, payment.payer)
+    const balance = await chain.readBalance(payment.token, payment.payer)
     return balance >= payment.units
       ? undefined
       : rejectedOutcome('balance', 'The payer no longer has the amount.')
   }
   return (
     (await judgedOutcome({ chain, clock }, payment)) ??
-    outcomeOfFailure(refusedByToken(payment, words, clock()))
+    outcomeOfFailure(explainTokenRefusal(payment, words, clock()))
   )
 }
 

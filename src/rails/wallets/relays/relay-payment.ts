@@ -8,7 +8,6 @@ import { Failure } from '../../../core/failures/failure.ts'
 import { type Chain, type Hex, isRefusedCall } from '../../../providers/chain/port.ts'
 import { collectCall, signedCall } from './payment-call.ts'
 import {
-  expectedOf,
   finalRelayOutcome,
   finishRelay,
   type RelayDependencies,
@@ -16,6 +15,7 @@ import {
   rejectedRelayOutcome,
   relayMark,
   relayOutcome,
+  toExpected,
 } from './relay-outcome.ts'
 import {
   findRelayOfDecision,
@@ -27,7 +27,7 @@ import {
   updateRelay,
 } from './relay-store.ts'
 import type { SignedPayment } from './signed-payment.ts'
-import { isUsed, rejected, rejectedLate } from './token-authorization.ts'
+import { buildLateRejection, buildRejection, isUsed } from './token-authorization.ts'
 
 /** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
@@ -65,7 +65,7 @@ export async function relayPayment(
   }
   const sent = await broadcast(dependencies, relay)
   if (typeof sent !== 'string') return sent
-  const outcome = await outcomeOf(chain, relay, { hash: sent, waitMs: WAIT_MS })
+  const outcome = await awaitOutcome(chain, relay, { hash: sent, waitMs: WAIT_MS })
   if (outcome === 'paid') {
     await finishRelay(dependencies, relay, { state: 'confirmed', transactionHash: sent })
     return { transferId: relay.id, transactionHash: sent, status: 'confirmed' }
@@ -79,7 +79,7 @@ export async function relayPayment(
 
 /** Releases the budget of a call that lost to a concurrent one, and records its outcome. */
 async function rejectDuplicate({ database, clock }: RelayDependencies, row: NewRelay): Promise<Failure> {
-  const end = rejected(
+  const end = buildRejection(
     'nonce_used',
     'The signed payment, or another permit of its payer, is being carried out by another call.',
   )
@@ -90,7 +90,7 @@ async function rejectDuplicate({ database, clock }: RelayDependencies, row: NewR
       await insertRejectedRelay(connection, row, { failure: end.message, rejection: 'nonce_used' })
     return released
   })
-  return verdict === 'released' ? end : failed({ id, failure: 'it was never sent', rejection: null })
+  return verdict === 'released' ? end : toFailure({ id, failure: 'it was never sent', rejection: null })
 }
 
 /** Resumes a relay from its recorded state. */
@@ -98,7 +98,9 @@ export async function resumeRelay(dependencies: RelayDependencies, relay: Relay)
   const { chain, clock, log, database } = dependencies
   const { payment, transactionHash } = relay
   const outcome =
-    transactionHash === null ? undefined : await outcomeOf(chain, relay, { hash: transactionHash, waitMs: 0 })
+    transactionHash === null
+      ? undefined
+      : await awaitOutcome(chain, relay, { hash: transactionHash, waitMs: 0 })
   if (outcome === 'paid' && transactionHash !== null)
     return finishRelay(dependencies, relay, { state: 'confirmed', transactionHash })
   const end = await relayOutcome(dependencies, relay)
@@ -166,7 +168,7 @@ async function complete(
   end: RelayOutcome,
 ): Promise<SubmittedRelay> {
   await finishRelay(dependencies, relay, end)
-  if (end.state === 'failed') throw failed({ ...relay, ...end })
+  if (end.state === 'failed') throw toFailure({ ...relay, ...end })
   return { transferId: relay.id, transactionHash: end.transactionHash, status: 'confirmed' }
 }
 
@@ -200,7 +202,7 @@ async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<He
  * Checks whether a relay's own transaction made exactly its transfer; undefined while it is not in a block or cannot
  * be read.
  */
-async function outcomeOf(
+async function awaitOutcome(
   chain: Chain,
   { payment }: Relay,
   { hash, waitMs }: { hash: Hex; waitMs: number },
@@ -212,7 +214,7 @@ async function outcomeOf(
   if (receipt?.status === 'reverted') return 'unpaid'
   const transaction = receipt && (await chain.transaction(hash).catch(() => undefined))
   if (transaction === undefined) return undefined
-  return isPaidBy(transaction, expectedOf(chain, payment)) ? 'paid' : 'unpaid'
+  return isPaidBy(transaction, toExpected(chain, payment)) ? 'paid' : 'unpaid'
 }
 
 /**
@@ -228,17 +230,17 @@ export async function findRepeatedRelay(
   if (relay === undefined) {
     // The relay is about to start, or its process ended first and the budget was released.
     if (!(await isReleased(database, decisionId))) return null
-    throw failed({ id: decisionId, failure: 'it was never sent', rejection: null })
+    throw toFailure({ id: decisionId, failure: 'it was never sent', rejection: null })
   }
   const { id: transferId, state, transactionHash } = relay
-  if (state === 'failed') throw failed(relay)
+  if (state === 'failed') throw toFailure(relay)
   if (transactionHash === null) return null
   return { transferId, transactionHash, status: state === 'confirmed' ? state : 'settlement_pending' }
 }
 
-function failed({ id, failure, rejection }: Pick<Relay, 'id' | 'failure' | 'rejection'>): Failure {
+function toFailure({ id, failure, rejection }: Pick<Relay, 'id' | 'failure' | 'rejection'>): Failure {
   const words = failure ?? 'it was refused'
-  if (rejection !== null) return rejectedLate(rejection, words)
+  if (rejection !== null) return buildLateRejection(rejection, words)
   return new Failure('provider_unavailable', `The chain did not execute transfer ${id}: ${words}.`, {
     isFinal: true,
     hint: 'Send the signed payment again with a new idempotency key, or sign a new one.',

@@ -52,7 +52,7 @@ export async function insertRelay(database: Connection, relay: NewRelay): Promis
         on conflict do nothing
         returning id`,
     },
-    parametersOf(relay),
+    toParameters(relay),
   )
   return rows.length === 1
 }
@@ -71,11 +71,11 @@ export async function insertRejectedRelay(
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, 'failed', $14, $15)
         on conflict do nothing`,
     },
-    [...parametersOf(relay), failure, rejection],
+    [...toParameters(relay), failure, rejection],
   )
 }
 
-function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
+function toParameters({ payment, createdAt, ...relay }: NewRelay) {
   const [validAfter, validBefore] = [payment.validAfter.toString(), payment.validBefore.toString()]
   return [
     relay.id,
@@ -89,7 +89,7 @@ function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
     relay.chain,
     payment.nonce,
     JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
-    momentOf(payment.validBefore),
+    toMoment(payment.validBefore),
     createdAt,
   ] as const
 }
@@ -161,7 +161,7 @@ export async function openRelays(
     .orderBy('updated_at')
     .limit(limit)
     .execute()
-  return rows.map(relayOf)
+  return rows.map(parseRelay)
 }
 
 export async function relaysConfirmedSince({ database, chain }: OnChain, since: Date): Promise<Relay[]> {
@@ -173,7 +173,7 @@ export async function relaysConfirmedSince({ database, chain }: OnChain, since: 
     .where('updated_at', '>=', since)
     .orderBy('id')
     .execute()
-  return rows.map(relayOf)
+  return rows.map(parseRelay)
 }
 
 /** Finds open relays to an address on a chain. */
@@ -185,7 +185,7 @@ export async function openRelaysTo({ database, chain }: OnChain, address: Addres
     .where('destination', '=', lowerCase(address))
     .where('state', 'in', open)
     .execute()
-  return rows.map(relayOf)
+  return rows.map(parseRelay)
 }
 
 /** Finds relays on a chain that may have made a payment: all with equal members that have not failed, in any transaction. */
@@ -208,7 +208,7 @@ export async function findMatchingRelays(
     .where('units', '=', sought.units)
     .where('state', '!=', 'failed')
     .execute()
-  return rows.map(relayOf)
+  return rows.map(parseRelay)
 }
 
 /** Records the new transaction of a confirmed relay after a reorganization. */
@@ -242,16 +242,16 @@ export async function findRelayOfDecision(
     .selectAll()
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  return row === undefined ? undefined : relayOf(row)
+  return row === undefined ? undefined : parseRelay(row)
 }
 
 /** Converts Unix seconds to a date, capped at the year 9999 for the database. */
-function momentOf(seconds: bigint): Date {
+function toMoment(seconds: bigint): Date {
   const latest = BigInt(Date.UTC(9999, 0, 1) / 1000)
   return new Date(Number(seconds < latest ? seconds : latest) * 1000)
 }
 
-function relayOf(row: Selectable<RelayTable>): Relay {
+function parseRelay(row: Selectable<RelayTable>): Relay {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -267,7 +267,7 @@ function relayOf(row: Selectable<RelayTable>): Relay {
     },
     chain: row.chain,
     state: row.state,
-    transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
+    transactionHash: row.transaction_hash === null ? null : toHex(row.transaction_hash),
     failure: row.failure,
     rejection: row.rejection,
     createdAt: row.created_at,
@@ -275,6 +275,6 @@ function relayOf(row: Selectable<RelayTable>): Relay {
   }
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }

@@ -43,7 +43,7 @@ const MAX_OLD_PERMITS = 10n
 /** A chain whose tokens are read. */
 type TokenReader = Pick<Chain, 'name' | 'tokens' | 'signer'>
 
-export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
+export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'readBalance'>
 
 /** Reasons for a token to reject a signed payment. `refused`: for a reason of its own, such as a blocked payer. */
 export const rejections = [
@@ -70,16 +70,16 @@ export async function judgePayment(
 ): Promise<void> {
   const second = BigInt(Math.floor(now.getTime() / 1000))
   const last = payment.kind === 'permit' ? payment.validBefore : payment.validBefore - 1n
-  if (second > last) throw rejected('expired', 'The signed payment has expired.')
+  if (second > last) throw buildRejection('expired', 'The signed payment has expired.')
   if (payment.kind === 'authorization' && second <= payment.validAfter)
-    throw rejected('not_yet_valid', 'The signed payment is not valid yet.')
-  if (await isUsed(chain, payment)) throw used()
+    throw buildRejection('not_yet_valid', 'The signed payment is not valid yet.')
+  if (await isUsed(chain, payment)) throw buildUsedFailure()
   await requireSignature(chain, payment)
   const { token, units, payer } = payment
-  const balance = await chain.balanceOf(token, payer)
+  const balance = await chain.readBalance(token, payer)
   if (balance >= units) return requireAccepted(chain, payment, now)
   const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
-  throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
+  throw buildRejection('balance', `The payer has ${has} ${token}; ${needs} needed.`)
 }
 
 /** Simulates the call, because the token may apply rules that are not checked here. */
@@ -87,7 +87,7 @@ async function requireAccepted(chain: AuthorizationChain, payment: SignedPayment
   try {
     await chain.signer.readContract(signedCall(chain, payment))
   } catch (error) {
-    throw isRefusedCall(error) ? refusedByToken(payment, error.message, now) : error
+    throw isRefusedCall(error) ? explainTokenRefusal(payment, error.message, now) : error
   }
 }
 
@@ -102,7 +102,7 @@ const refusals: readonly (readonly [RegExp, Rejection])[] = [
 ]
 
 /** Builds the error for a rejection by the token. @param words error message of the token, which varies by token. */
-export function refusedByToken(
+export function explainTokenRefusal(
   { validBefore }: Pick<SignedPayment, 'validBefore'>,
   words: string,
   now: Date,
@@ -110,7 +110,7 @@ export function refusedByToken(
   const isLate = BigInt(Math.floor(now.getTime() / 1000)) >= validBefore
   const found = refusals.find(([pattern]) => pattern.test(words))?.[1] ?? 'refused'
   const reason = found === 'not_yet_valid' && isLate ? 'expired' : found
-  return rejected(reason, `The token rejects it: ${words}.`)
+  return buildRejection(reason, `The token rejects it: ${words}.`)
 }
 
 /** Checks whether the token has used the nonce, which it accepts only once. */
@@ -118,13 +118,17 @@ export async function isUsed(
   chain: TokenReader,
   { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
 ): Promise<boolean> {
-  if (kind === 'permit') return (await permitsOf(chain, token, payer)) !== BigInt(nonce)
+  if (kind === 'permit') return (await readPermitNonce(chain, token, payer)) !== BigInt(nonce)
   const used = await read(chain, token, 'authorizationState', [payer, nonce])
   return z.boolean().parse(used)
 }
 
 /** Reads the nonce of a payer's next permit, which is the number of permits used. */
-export async function permitsOf(chain: TokenReader, token: Stablecoin, payer: Address): Promise<bigint> {
+export async function readPermitNonce(
+  chain: TokenReader,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
   return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
 }
 
@@ -150,27 +154,27 @@ function read(
 async function requireSignature(chain: AuthorizationChain, payment: SignedPayment): Promise<void> {
   const { token, payer, signature } = payment
   if (!isKeySignature(signature) && !(await hasCode(chain, payer)))
-    throw rejected(
+    throw buildRejection(
       'signature',
       'The signature does not have the form that tokens accept from a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
     )
-  const data = typedDataOf(chain, payment)
-  const domain = await domainOf(chain, token)
+  const data = buildTypedData(chain, payment)
+  const domain = await readDomain(chain, token)
   if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
   // A signature that verifies under another domain was made by the payer for another token or chain.
   const others = await Promise.all(
     authorizingTokens
       .filter((other) => chain.tokens[other] !== undefined)
-      .map((other) => domainOf(chain, other)),
+      .map((other) => readDomain(chain, other)),
   )
   const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId })), ...issuedDomains]
   for (const other of elsewhere) {
     const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
     if (signer === undefined || lowerCase(signer) !== lowerCase(payer)) continue
-    throw rejected('domain', `The signature is for a domain other than ${token} on ${chain.name}.`)
+    throw buildRejection('domain', `The signature is for a domain other than ${token} on ${chain.name}.`)
   }
-  if (await isOldPermit(chain, payment, domain)) throw used()
-  throw rejected('signature', 'The signature is not the payer’s over these values.')
+  if (await isOldPermit(chain, payment, domain)) throw buildUsedFailure()
+  throw buildRejection('signature', 'The signature is not the payer’s over these values.')
 }
 
 /** Checks whether the payer is a contract, which verifies signatures itself (EIP-1271). */
@@ -183,24 +187,24 @@ async function hasCode({ signer }: Pick<Chain, 'signer'>, address: Address): Pro
 async function isOldPermit(
   chain: AuthorizationChain,
   payment: SignedPayment,
-  domain: Awaited<ReturnType<typeof domainOf>>,
+  domain: Awaited<ReturnType<typeof readDomain>>,
 ): Promise<boolean> {
   const { kind, payer, signature } = payment
   if (kind !== 'permit') return false
   const next = BigInt(payment.nonce)
   for (let back = 1n; back <= MAX_OLD_PERMITS && back <= next; back += 1n) {
-    const data = typedDataOf(chain, { ...payment, nonce: (next - back).toString() })
+    const data = buildTypedData(chain, { ...payment, nonce: (next - back).toString() })
     const signer = await recoverTypedDataAddress({ domain, ...data, signature }).catch(() => undefined)
     if (signer !== undefined && lowerCase(signer) === lowerCase(payer)) return true
   }
   return false
 }
 
-function used(): Failure {
-  return rejected('nonce_used', 'The signed payment was already used or cancelled.')
+function buildUsedFailure(): Failure {
+  return buildRejection('nonce_used', 'The signed payment was already used or cancelled.')
 }
 
-function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
+function buildTypedData({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
   const { units: value, payer, destination, nonce, validAfter, validBefore } = payment
   if (payment.kind === 'permit') {
     const message = {
@@ -212,11 +216,11 @@ function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) 
     }
     return { types, primaryType: 'Permit', message } as const
   }
-  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: hexOf(nonce) }
+  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: toHex(nonce) }
   return { types, primaryType: 'TransferWithAuthorization', message } as const
 }
 
-async function domainOf(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoin) {
+async function readDomain(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoin) {
   const [name, version] = await Promise.all([read(chain, token, 'name'), read(chain, token, 'version')])
   return {
     name: z.string().parse(name),
@@ -226,7 +230,7 @@ async function domainOf(chain: Pick<Chain, 'id'> & TokenReader, token: Stablecoi
   }
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 
@@ -243,11 +247,11 @@ const hints: Readonly<Record<Rejection, string>> = {
 const NOTHING_SENT = ' Nothing was sent and no gas was spent.'
 
 /** Builds the rejection of a signed payment before anything was sent. */
-export function rejected(reason: Rejection, detail: string): Failure {
-  return rejectedLate(reason, `${detail}${NOTHING_SENT}`)
+export function buildRejection(reason: Rejection, detail: string): Failure {
+  return buildLateRejection(reason, `${detail}${NOTHING_SENT}`)
 }
 
 /** Builds the rejection of a signed payment whose relay had started. */
-export function rejectedLate(reason: Rejection, detail: string): Failure {
+export function buildLateRejection(reason: Rejection, detail: string): Failure {
   return new Failure('authorization_rejected', detail, { reason, hint: hints[reason] })
 }

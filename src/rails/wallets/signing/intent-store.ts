@@ -92,7 +92,7 @@ export async function findIntent(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : intentOf(row)
+  return row === undefined ? undefined : parseIntent(row)
 }
 
 /**
@@ -131,7 +131,7 @@ export async function findOpenIntent(
     .where('expires_at', '>', at)
     .orderBy('id', 'desc')
     .executeTakeFirst()
-  return row === undefined ? undefined : intentOf(row)
+  return row === undefined ? undefined : parseIntent(row)
 }
 
 /** Marks an intent as used, once. @returns whether it was unused before. */
@@ -176,7 +176,7 @@ export async function sweepIntents(database: Connection, now: Date): Promise<voi
   })
 }
 
-function intentOf(row: Selectable<IntentTable>): Intent {
+function parseIntent(row: Selectable<IntentTable>): Intent {
   const token = stablecoins.find((symbol) => symbol === row.token)
   return {
     id: row.id,
@@ -184,12 +184,12 @@ function intentOf(row: Selectable<IntentTable>): Intent {
     agentId: row.agent_id,
     chain: row.chain,
     message: row.message,
-    hash: hexOf(row.hash),
-    operationHash: hexOf(row.operation_hash),
+    hash: toHex(row.hash),
+    operationHash: toHex(row.operation_hash),
     operationId: row.operation_id,
     transfer:
       row.kind === 'transfer' && token !== undefined && row.units !== null && row.destination !== null
-        ? { token, units: row.units, destination: hexOf(row.destination), chain: row.chain }
+        ? { token, units: row.units, destination: toHex(row.destination), chain: row.chain }
         : null,
     allowance:
       row.kind === 'allowance' && row.agent_id !== null && row.daily_micros !== null
@@ -202,6 +202,6 @@ function intentOf(row: Selectable<IntentTable>): Intent {
   }
 }
 
-function hexOf(text: string): Hex {
+function toHex(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }

@@ -36,8 +36,8 @@ export interface SignerRegistration {
  * @property expiresAt end of the signature's validity, in 5 to 10 minutes.
  */
 export function signerChallenge(registration: SignerRegistration): { typedData: TypedData; expiresAt: Date } {
-  const period = periodOf(registration.at)
-  const { domain, message } = typedDataOf(registration, period)
+  const period = countPeriods(registration.at)
+  const { domain, message } = buildTypedData(registration, period)
   return {
     typedData: { domain, types, primaryType: 'OwnerKey', message },
     expiresAt: new Date((period + 2) * PERIOD_MS),
@@ -46,9 +46,9 @@ export function signerChallenge(registration: SignerRegistration): { typedData: 
 
 /** Verifies the key's signature over a challenge of this or the previous period. */
 export async function verifySignerProof(registration: SignerRegistration, signature: Hex): Promise<boolean> {
-  const period = periodOf(registration.at)
+  const period = countPeriods(registration.at)
   for (const candidate of [period, period - 1]) {
-    const { domain, message } = typedDataOf(registration, candidate)
+    const { domain, message } = buildTypedData(registration, candidate)
     const hash = hashTypedData({ domain, types, primaryType: 'OwnerKey', message })
     const signer = await recoverAddress({ hash, signature }).catch(() => undefined)
     if (signer !== undefined && lowerCase(signer) === lowerCase(registration.address)) return true
@@ -56,11 +56,11 @@ export async function verifySignerProof(registration: SignerRegistration, signat
   return false
 }
 
-function periodOf(at: Date): number {
+function countPeriods(at: Date): number {
   return Math.floor(at.getTime() / PERIOD_MS)
 }
 
-function typedDataOf({ secret, chain, accountId, wallet, address }: SignerRegistration, period: number) {
+function buildTypedData({ secret, chain, accountId, wallet, address }: SignerRegistration, period: number) {
   const text = `owner-key\n${accountId}\n${lowerCase(address)}\n${period}`
   const nonce: Hex = `0x${createHmac('sha256', secret).update(text).digest('hex')}`
   return {

@@ -74,7 +74,7 @@ export async function verifySignature(
     return { signer: 'agent', by: indirect, signerId: key?.id ?? null, counter: null }
   }
   if (EVM_SIGNATURE.test(signature)) {
-    const address = await signerOf(intent.operationHash, signature)
+    const address = await recoverSigner(intent.operationHash, signature)
     const known = await findEoaSigners(database, { accountId })
     const signer = known.find((one) => one.address === address)
     if (signer === undefined) throw rejected('The signature is not that of an EVM key of this account.', key)
@@ -94,7 +94,7 @@ export function safeSignature(signature: string): Hex {
 }
 
 /** Recovers the address whose key signed a hash; undefined for an invalid signature. */
-async function signerOf(hash: Hex, signature: string): Promise<Address | undefined> {
+async function recoverSigner(hash: Hex, signature: string): Promise<Address | undefined> {
   try {
     return lowerCase(await recoverAddress({ hash, signature: safeSignature(signature) }))
   } catch {

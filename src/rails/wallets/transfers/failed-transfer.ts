@@ -1,11 +1,11 @@
 /** Errors for transfers that failed permanently, the same for the first call and every repeat. */
 import { Failure } from '../../../core/failures/failure.ts'
-import type { FailureCode } from '../store.ts'
+import type { TransferFailureCode } from '../store.ts'
 
 /** Error for a transfer that the chain did not execute and never will. */
 export function failedTransfer(
   transferId: string,
-  { failure, code }: { failure: string; code: FailureCode },
+  { failure, code }: { failure: string; code: TransferFailureCode },
 ): Failure {
   const members = { isFinal: true }
   if (code === 'signature_rejected')

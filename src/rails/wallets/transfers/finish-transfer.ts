@@ -6,11 +6,11 @@ import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Database, Statement } from '../../../storage/database.ts'
-import type { FailureCode, Transfer } from '../store.ts'
+import type { Transfer, TransferFailureCode } from '../store.ts'
 
 export type TransferOutcome =
   | { readonly state: 'confirmed'; readonly transactionHash: Hex }
-  | { readonly state: 'failed'; readonly failure: string; readonly code?: FailureCode }
+  | { readonly state: 'failed'; readonly failure: string; readonly code?: TransferFailureCode }
 
 const statement: Statement = {
   name: 'transfer_finish_batch',

@@ -15,13 +15,13 @@ import { decimalOf, type Stablecoin } from '../../../core/money/money.ts'
 import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import {
-  type FailureCode,
   findTransferOfDecision,
   insertTransfer,
   lowerCase,
   operationOf,
   type Signer,
   type Transfer,
+  type TransferFailureCode,
   updateTransfer,
 } from '../store.ts'
 import { failedTransfer, intentUsed } from './failed-transfer.ts'
@@ -188,7 +188,7 @@ function inTime(submitting: Promise<Submission>): Promise<Submission> {
 export function failureOf(
   { authorization }: Pick<Transfer, 'authorization'>,
   status: 'failed' | 'canceled',
-): { failure: string; code: FailureCode } {
+): { failure: string; code: TransferFailureCode } {
   if (status === 'canceled')
     return { failure: 'its wallet executed another operation under its nonce', code: 'signature_rejected' }
   return authorization.kind === 'allowance'
@@ -223,7 +223,7 @@ async function fail(
   transfer: Transfer,
   { reason, cause }: Extract<Submission, { status: 'refused' }>,
 ): Promise<never> {
-  const code: FailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
+  const code: TransferFailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
   const end = { failure: reason, code }
   await finishTransfer(dependencies, transfer, { state: 'failed', ...end })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })

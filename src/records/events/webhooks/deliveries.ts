@@ -23,7 +23,7 @@ export const deliveryView = z.strictObject({
 })
 deliveryView.register(z.globalRegistry, { id: 'WebhookDelivery' })
 
-type Delivery = Awaited<ReturnType<typeof deliveriesOf>>['rows'][number]
+type Delivery = Awaited<ReturnType<typeof readDeliveries>>['rows'][number]
 
 export function viewDelivery(delivery: Delivery): z.input<typeof deliveryView> {
   return {
@@ -37,7 +37,7 @@ export function viewDelivery(delivery: Delivery): z.input<typeof deliveryView> {
 }
 
 /** Lists an endpoint's deliveries, newest first. */
-export async function deliveriesOf({ kysely }: Connection, endpointId: string, page: Page) {
+export async function readDeliveries({ kysely }: Connection, endpointId: string, page: Page) {
   const query = kysely
     .selectFrom('webhook_delivery')
     .selectAll()

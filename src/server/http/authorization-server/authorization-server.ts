@@ -9,7 +9,7 @@ import { derivedSeed } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { agentKinds, revokeKey } from '../../../people/identity/keys/owned-keys.ts'
-import { issuerOf, tokenJwkOf } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildIssuer, exportTokenJwk } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { findKey } from '../../../people/identity/store.ts'
 import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
@@ -79,11 +79,11 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       // The sandbox's identity provider uses the same table, so model names are prefixed.
       storage: (model) => createModelStorage(storage, model, revokeGrantKey),
       cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
-      signingKey: await tokenJwkOf(settings.dataKey),
+      signingKey: await exportTokenJwk(settings.dataKey),
       library,
       isLive: async (id) => (await findKey(database, { id })) !== undefined,
     })
-    const provider = new library.Provider(issuerOf(settings.origin), configuration)
+    const provider = new library.Provider(buildIssuer(settings.origin), configuration)
     // handleWithNodeResponse sets the forwarded host and scheme, so they can be trusted.
     provider.proxy = true
     provider.on('server_error', (_context, err) => log.error({ err }, 'the authorization server failed'))
@@ -114,7 +114,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       loaded = undefined
       throw error
     })
-    const issuer = issuerOf(settings.origin)
+    const issuer = buildIssuer(settings.origin)
     if (c.req.path.startsWith(`${CONSENT}/`)) return answerConsent(c, { provider, services })
     // The path is inserted after the well-known segment, not before it.
     // @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
@@ -123,8 +123,8 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     const webOriginUrl = findWebOriginRedirect(c, services)
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const normalized = await normalizeForProvider(c, services, {
-      refreshTokenOf: (grantId) => recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
-      scopeOf: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
+      findRefreshToken: (grantId) => recordOfGrant(services, { model: nameModel('RefreshToken'), grantId }),
+      findScope: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
     })
     if ('error' in normalized) return c.json(normalized, 400, { 'Cache-Control': 'no-store' })
     c.set('body', normalized.body)
@@ -134,7 +134,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
         requests.set(request, c)
         return listener(request, response)
       },
-      new URL(issuerOf(browserOrigin(c, services))),
+      new URL(buildIssuer(browserOrigin(c, services))),
       normalized.target,
     )
   }
@@ -148,7 +148,7 @@ async function hasApproved(
 ): Promise<boolean> {
   const { principal } = c.get('caller')
   if (principal.kind !== 'session') return false
-  const grants = { model: modelOf('Grant'), accountId: principal.account.id, clientId }
+  const grants = { model: nameModel('Grant'), accountId: principal.account.id, clientId }
   for (const id of await listGrantIds(database, grants))
     if ((await findKey(database, { id })) !== undefined) return true
   return false
@@ -170,7 +170,7 @@ async function requireFewRequests(c: HttpContext, services: Services): Promise<v
 }
 
 /** Prefixes a model name, because other providers share the table. */
-function modelOf(model: string): string {
+function nameModel(model: string): string {
   return `oauth ${model}`
 }
 
@@ -182,7 +182,7 @@ type RevokeGrantKey = (grantId: string) => Promise<void>
  * attempt can be repeated.
  */
 function createModelStorage(storage: AdapterFactory, model: string, revokeGrantKey: RevokeGrantKey): Adapter {
-  const kept = storage(modelOf(model))
+  const kept = storage(nameModel(model))
   if (model === 'Client' || model === 'RegistrationAccessToken')
     return {
       ...kept,

@@ -6,7 +6,7 @@ import type {
   interactionPolicy as Policy,
 } from 'oidc-provider'
 import { scopes } from '../../../people/identity/keys/grantable.ts'
-import { KEY_CLAIM, resourceOf, WHOLE_CLAIM } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildResource, KEY_CLAIM, WHOLE_CLAIM } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { alwaysAsk } from '../oidc/always-ask.ts'
 import { fetchClientDocument } from './fetch-client-document.ts'
 import { errorText } from './keep-errors.ts'
@@ -53,7 +53,7 @@ export function oauthConfiguration({
   library: { interactionPolicy: typeof Policy; errors: typeof Errors }
   isLive: (keyId: string) => Promise<boolean>
 }): Configuration {
-  const resource = resourceOf(origin)
+  const resource = buildResource(origin)
   // Consent is required every time: our own session identifies the owner, and each grant becomes a new key.
   const policy = alwaysAsk(interactionPolicy, 'Consent is always required.')
   return {

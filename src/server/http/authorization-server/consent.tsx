@@ -4,19 +4,19 @@ import { z } from 'zod'
 import { parseJson } from '../../../core/base/json.ts'
 import { visibleName } from '../../../core/base/untrusted-text.ts'
 import { Failure } from '../../../core/failures/failure.ts'
-import { personOf, type Services } from '../../../kernel/context.ts'
-import { fingerprintOf } from '../../../kernel/fingerprint.ts'
+import { requirePerson, type Services } from '../../../kernel/context.ts'
+import { hashCall } from '../../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../../kernel/gates/step-up.ts'
 import { requireValidCredential } from '../../../kernel/standing.ts'
-import { policyHashOf } from '../../../people/identity/keys/agent-keys.ts'
+import { hashPolicy } from '../../../people/identity/keys/agent-keys.ts'
 import { isScope, type Scope } from '../../../people/identity/keys/grantable.ts'
 import { grantMembers, refineGrant } from '../../../people/identity/keys/key-grant.ts'
 import { keyState } from '../../../people/identity/keys/key-state.ts'
 import { agentKinds, revokeKey } from '../../../people/identity/keys/owned-keys.ts'
-import { resourceOf } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildResource } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../people/identity/store.ts'
-import { callerOf } from '../authenticate.ts'
-import { nodePairOf } from '../oidc/handle-with-node-response.ts'
+import { requireCaller } from '../authenticate.ts'
+import { requireNodePair } from '../oidc/handle-with-node-response.ts'
 import { extendRecord, insertIfAbsent, listGrantIds } from '../oidc/storage.ts'
 import { ConsentPage, ExpiredPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
@@ -56,7 +56,7 @@ type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** Renders the page on GET and processes the decision on POST. */
 export async function answerConsent(c: HttpContext, parts: Parts): Promise<Response> {
-  const interaction = await interactionOf(c, parts.provider)
+  const interaction = await findInteraction(c, parts.provider)
   switch (c.req.method) {
     case 'GET':
     case 'HEAD':
@@ -70,8 +70,8 @@ export async function answerConsent(c: HttpContext, parts: Parts): Promise<Respo
 }
 
 /** Returns this browser's pending authorization; null if it has expired or belongs to another browser. */
-async function interactionOf(c: HttpContext, provider: Provider): Promise<Interaction | null> {
-  const { incoming, outgoing } = nodePairOf(c)
+async function findInteraction(c: HttpContext, provider: Provider): Promise<Interaction | null> {
+  const { incoming, outgoing } = requireNodePair(c)
   const details = await provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'SessionNotFound') return null
     throw error
@@ -93,19 +93,19 @@ async function show(
   return page(
     c,
     <ConsentPage
-      clientName={nameOf(client)}
+      clientName={nameClient(client)}
       clientId={String(clientId)}
       redirectUri={String(redirectUri)}
       person={principal.account.displayName}
       accountId={principal.account.id}
-      scopes={requestedScopesOf(interaction)}
+      scopes={listRequestedScopes(interaction)}
       isSandbox={mode === 'sandbox'}
     />,
   )
 }
 
 /** The requested scopes; all scopes if the client requested none of ours. */
-function requestedScopesOf({ params }: Interaction): readonly Scope[] {
+function listRequestedScopes({ params }: Interaction): readonly Scope[] {
   const named = String(params.scope ?? '')
     .split(' ')
     .filter(isScope)
@@ -113,19 +113,19 @@ function requestedScopesOf({ params }: Interaction): readonly Scope[] {
 }
 
 async function decide(c: HttpContext, parts: Parts, interaction: Interaction | null): Promise<Response> {
-  const principal = callerOf(c)
+  const principal = requireCaller(c)
   const { services, provider } = parts
   const context = { principal, settings: services.settings, now: c.get('now') }
-  const { account } = personOf(context)
+  const { account } = requirePerson(context)
   if (interaction === null)
     throw new Failure('not_found', 'This authorization has expired. Start again from the application.')
-  const parsed = decision.safeParse(bodyOf(c))
+  const parsed = decision.safeParse(parseBody(c))
   if (!parsed.success) throw badRequest(parsed.error)
   if ((parsed.data.accountId ?? account.id) !== account.id)
     throw new Failure('conflict', 'A different account is now signed in than when this page was opened.', {
       hint: 'Reload the page and check the account.',
     })
-  const requested = requestedScopesOf(interaction)
+  const requested = listRequestedScopes(interaction)
   const scopes =
     parsed.data.decision === 'approve' ? parsed.data.scopes.filter((scope) => requested.includes(scope)) : []
   if (parsed.data.decision === 'approve') {
@@ -134,10 +134,10 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   }
   const id = await claimDecisionKey(services, interaction, {
     accountId: account.id,
-    fingerprint: fingerprintOf('oauth.consent', parsed.data),
+    fingerprint: hashCall('oauth.consent', parsed.data),
     now: context.now,
   })
-  const { incoming, outgoing } = nodePairOf(c)
+  const { incoming, outgoing } = requireNodePair(c)
   if (parsed.data.decision === 'deny') {
     const result = { error: 'access_denied', error_description: 'The owner denied access.' }
     return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
@@ -148,7 +148,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const key = {
     id,
     kind: 'grant',
-    name: nameOf(client) || visibleName(clientId, MAX_NAME_CHARACTERS),
+    name: nameClient(client) || visibleName(clientId, MAX_NAME_CHARACTERS),
     thumbprint: null,
     publicKey: null,
     secretHash: null,
@@ -156,7 +156,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     status: 'active',
     policy,
     policyVersion: 1,
-    policyHash: policyHashOf(policy),
+    policyHash: hashPolicy(policy),
     createdAt: context.now,
     expiresAt: null,
   } as const
@@ -176,7 +176,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   // Grant and key share one id, so each can be found from the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })
   grant.jti = id
-  const resource = resourceOf(services.settings.origin)
+  const resource = buildResource(services.settings.origin)
   const refused = requested.filter((scope) => !scopes.includes(scope))
   grant.addResourceScope(resource, scopes.join(' '))
   // Recorded as rejected, so that the library does not ask for them again.
@@ -244,11 +244,11 @@ function noScopesSelected(): Failure {
 }
 
 /** The client's self-declared name, made safe for display. */
-function nameOf(client: { readonly clientName?: string | undefined } | undefined): string {
+function nameClient(client: { readonly clientName?: string | undefined } | undefined): string {
   return visibleName(client?.clientName ?? '', MAX_NAME_CHARACTERS)
 }
 
-function bodyOf(c: HttpContext): unknown {
+function parseBody(c: HttpContext): unknown {
   if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
     throw new Failure('unsupported_media_type', 'The decision must be sent as JSON.')
   try {

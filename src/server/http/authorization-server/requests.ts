@@ -7,14 +7,14 @@ import type { Services } from '../../../kernel/context.ts'
 import { isScope, scopes } from '../../../people/identity/keys/grantable.ts'
 import {
   authenticateAccessToken,
+  buildResource,
   isAccessToken,
-  resourceOf,
 } from '../../../people/identity/oauth/oauth-tokens.ts'
-import { type HttpContext, rawTargetOf } from '../request.ts'
+import { type HttpContext, readRawTarget } from '../request.ts'
 
 /** Returns the OAuth error for text that the database cannot store (U+0000 or an unpaired surrogate), or undefined. */
 export function unstorableError(c: HttpContext): 'invalid_request' | 'invalid_client_metadata' | undefined {
-  const [, query = ''] = rawTargetOf(c).split('?', 2)
+  const [, query = ''] = readRawTarget(c).split('?', 2)
   const text = Buffer.from(c.get('body')).toString('utf8')
   if (isJson(c)) return isStorableForm(query) && isStorableJson(text) ? undefined : 'invalid_client_metadata'
   return isStorableForm(query) && isStorableForm(text) ? undefined : 'invalid_request'
@@ -47,10 +47,10 @@ type NormalizedRequest =
   | { readonly target: string; readonly body: Uint8Array }
   | { readonly error: 'invalid_target'; readonly error_description: string }
 
-/** Look-ups of stored clients and grants. @property scopeOf scopes that a client registered; undefined means any. */
+/** Look-ups of stored clients and grants. @property findScope scopes that a client registered; undefined means any. */
 interface GrantLookups {
-  readonly refreshTokenOf: (grantId: string) => Promise<string | undefined>
-  readonly scopeOf: (clientId: string) => Promise<string | undefined>
+  readonly findRefreshToken: (grantId: string) => Promise<string | undefined>
+  readonly findScope: (clientId: string) => Promise<string | undefined>
 }
 
 /**
@@ -60,10 +60,10 @@ interface GrantLookups {
 export async function normalizeForProvider(
   c: HttpContext,
   services: Pick<Services, 'database' | 'settings'>,
-  { refreshTokenOf, scopeOf }: GrantLookups,
+  { findRefreshToken, findScope }: GrantLookups,
 ): Promise<NormalizedRequest> {
   const body = c.get('body')
-  const target = rawTargetOf(c)
+  const target = readRawTarget(c)
   const [path = '', query = ''] = target.split('?', 2)
   const form = () => new URLSearchParams(Buffer.from(body).toString('utf8'))
   const encode = (text: string) => Buffer.from(text)
@@ -71,21 +71,21 @@ export async function normalizeForProvider(
   switch (`${c.req.method} ${path.slice(path.lastIndexOf('/') + 1)}`) {
     case 'GET authorize':
       return {
-        target: `${path}?${await withScopes(withResource(new URLSearchParams(query), origin), scopeOf)}`,
+        target: `${path}?${await withScopes(withResource(new URLSearchParams(query), origin), findScope)}`,
         body,
       }
     case 'POST authorize':
-      return { target, body: encode((await withScopes(withResource(form(), origin), scopeOf)).toString()) }
+      return { target, body: encode((await withScopes(withResource(form(), origin), findScope)).toString()) }
     case 'POST register':
       return { target, body: encode(normalizeRegistration(Buffer.from(body).toString('utf8'))) }
     case 'POST revoke':
       return {
         target,
-        body: encode((await normalizeRevocation(form(), c, services, refreshTokenOf)).toString()),
+        body: encode((await normalizeRevocation(form(), c, services, findRefreshToken)).toString()),
       }
     case 'POST token': {
       // The library checks the resource only after it has consumed the code or refresh token.
-      const resource = resourceOf(origin)
+      const resource = buildResource(origin)
       const parameters = withResource(form(), origin)
       if (parameters.getAll('resource').every((one) => one === resource))
         return { target, body: parameters.has('resource') ? encode(parameters.toString()) : body }
@@ -98,10 +98,11 @@ export async function normalizeForProvider(
 
 /** Replaces any known alias of the resource by its canonical name, which tokens carry. */
 function withResource(parameters: URLSearchParams, origin: string): URLSearchParams {
-  const names = namesOfOrigin(origin).map(resourceOf)
+  const names = namesOfOrigin(origin).map(buildResource)
   const resources = parameters.getAll('resource')
   parameters.delete('resource')
-  for (const one of resources) parameters.append('resource', names.includes(one) ? resourceOf(origin) : one)
+  for (const one of resources)
+    parameters.append('resource', names.includes(one) ? buildResource(origin) : one)
   return parameters
 }
 
@@ -111,14 +112,14 @@ function withResource(parameters: URLSearchParams, origin: string): URLSearchPar
  */
 async function withScopes(
   parameters: URLSearchParams,
-  scopeOf: GrantLookups['scopeOf'],
+  findScope: GrantLookups['findScope'],
 ): Promise<URLSearchParams> {
   const named = parameters.getAll('scope')
   // The library rejects a repeated scope parameter.
   if (named.length > 1) return parameters
   const requested = splitScope(named[0] ?? '')
   if (requested.some(isScope)) return parameters
-  const registered = splitScope((await scopeOf(parameters.get('client_id') ?? '')) ?? '').filter(isScope)
+  const registered = splitScope((await findScope(parameters.get('client_id') ?? '')) ?? '').filter(isScope)
   const offered = registered.length > 0 ? registered : Object.keys(scopes)
   parameters.set('scope', [...requested, ...offered].join(' '))
   return parameters
@@ -133,7 +134,7 @@ function splitScope(scope: string): string[] {
  * so the client may request any. The library rejects bodies that are not objects.
  */
 function normalizeRegistration(text: string): string {
-  const parsed = z.looseObject({ scope: z.unknown() }).safeParse(jsonOf(text)).data
+  const parsed = z.looseObject({ scope: z.unknown() }).safeParse(parseJsonText(text)).data
   if (parsed === undefined) return text
   const { scope, ...metadata } = parsed
   const isOurs = typeof scope !== 'string' || splitScope(scope).some(isScope)
@@ -144,7 +145,7 @@ function normalizeRegistration(text: string): string {
   })
 }
 
-function jsonOf(text: string): unknown {
+function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -161,7 +162,7 @@ async function normalizeRevocation(
   form: URLSearchParams,
   c: HttpContext,
   { database, settings }: Pick<Services, 'database' | 'settings'>,
-  refreshTokenOf: GrantLookups['refreshTokenOf'],
+  findRefreshToken: GrantLookups['findRefreshToken'],
 ): Promise<URLSearchParams> {
   const token = form.get('token') ?? ''
   if (!isAccessToken(token)) return form
@@ -171,7 +172,7 @@ async function normalizeRevocation(
       throw error
     },
   )
-  const other = principal?.kind === 'key' ? await refreshTokenOf(principal.key.id) : 'over'
+  const other = principal?.kind === 'key' ? await findRefreshToken(principal.key.id) : 'over'
   if (other === undefined) return form
   form.set('token', other)
   form.delete('token_type_hint')

@@ -1,14 +1,14 @@
 /** Passes an authenticated request to a server that needs Node's request and response, such as `oidc-provider`. */
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type HttpContext, rawTargetOf } from '../request.ts'
+import { type HttpContext, readRawTarget } from '../request.ts'
 import { setSecurityHeaders } from '../security-headers.ts'
 
 /** A `node:http` listener whose promise resolves once it has responded. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** Returns Node's request and response. @throws Error when the app does not run on a Node server. */
-export function nodePairOf(c: HttpContext): { incoming: IncomingMessage; outgoing: ServerResponse } {
+export function requireNodePair(c: HttpContext): { incoming: IncomingMessage; outgoing: ServerResponse } {
   const { incoming, outgoing } = c.env
   if (incoming === undefined || outgoing === undefined) throw new Error('this path needs a node:http server')
   return { incoming, outgoing }
@@ -22,9 +22,9 @@ export async function handleWithNodeResponse(
   c: HttpContext,
   listener: NodeListener,
   base: URL,
-  target = rawTargetOf(c),
+  target = readRawTarget(c),
 ): Promise<Response> {
-  const { incoming, outgoing } = nodePairOf(c)
+  const { incoming, outgoing } = requireNodePair(c)
   // The listener sends the response itself, so headers must be set first.
   outgoing.setHeader('X-Request-Id', c.get('requestId'))
   setSecurityHeaders(c, (name, value) => void outgoing.setHeader(name, value), {

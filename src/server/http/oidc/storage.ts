@@ -20,7 +20,7 @@ export function createOpenIdStorage({
   database: Connection
   clock: Clock
 }): AdapterFactory {
-  return (model) => storageOf(model, database, clock)
+  return (model) => createStorage(model, database, clock)
 }
 
 /** Inserts a record unless its id exists. @returns the payload that is stored, whichever process wrote it. */
@@ -42,7 +42,7 @@ export async function insertIfAbsent(
     .onConflict((conflict) => conflict.doNothing())
     .execute()
   const found = kysely.selectFrom('openid_record').select(['payload', 'consumed_at'])
-  return payloadOf(await found.where('model', '=', model).where('id', '=', id).executeTakeFirst())
+  return parsePayload(await found.where('model', '=', model).where('id', '=', id).executeTakeFirst())
 }
 
 /** Returns the id of a grant's unexpired, unconsumed record, or undefined. */
@@ -89,7 +89,7 @@ export async function listGrantIds(
   return rows.map(({ id }) => id)
 }
 
-function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter {
+function createStorage(model: string, { kysely }: Connection, clock: Clock): Adapter {
   /** Selects unexpired records. */
   const live = () =>
     kysely
@@ -112,10 +112,10 @@ function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter
         .execute()
     },
     async find(id) {
-      return payloadOf(await live().where('id', '=', id).executeTakeFirst())
+      return parsePayload(await live().where('id', '=', id).executeTakeFirst())
     },
     async findByUid(uid) {
-      return payloadOf(await live().where('uid', '=', uid).executeTakeFirst())
+      return parsePayload(await live().where('uid', '=', uid).executeTakeFirst())
     },
     // Used by the device flow only, which is disabled.
     async findByUserCode() {
@@ -148,7 +148,7 @@ function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter
   }
 }
 
-function payloadOf(row: Row | undefined): AdapterPayload | undefined {
+function parsePayload(row: Row | undefined): AdapterPayload | undefined {
   if (row === undefined) return undefined
   const { payload, consumed_at } = row
   if (typeof payload !== 'object' || payload === null) throw new Error('an OpenID record is an object')

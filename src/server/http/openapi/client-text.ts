@@ -59,7 +59,7 @@ export function clientText(api: DescribedApi, leftOut: (operationId: string) => 
     )
     .filter(({ operation }) => !leftOut(operation.operationId))
   const shapes = Object.entries(api.components.schemas).sort(([one], [other]) => (one < other ? -1 : 1))
-  const routes = operations.map((one) => `  '${one.name.join('.')}': ${routeOf(one, api)},`)
+  const routes = operations.map((one) => `  '${one.name.join('.')}': ${writeRoute(one, api)},`)
   return [
     HEAD,
     ...shapes.map(
@@ -71,10 +71,10 @@ export function clientText(api: DescribedApi, leftOut: (operationId: string) => 
   ].join('\n')
 }
 
-function routeOf({ method, path, operation }: Described, api: DescribedApi): string {
-  const isRepeatable = parametersOf(operation, api).some(({ name }) => name === 'Idempotency-Key')
-  const isFollowed = parametersOf(operation, api).some(({ name }) => name === 'after')
-  const list = listOf(operation, api)
+function writeRoute({ method, path, operation }: Described, api: DescribedApi): string {
+  const isRepeatable = resolveParameters(operation, api).some(({ name }) => name === 'Idempotency-Key')
+  const isFollowed = resolveParameters(operation, api).some(({ name }) => name === 'after')
+  const list = findList(operation, api)
   const told = list === null ? '' : `${list.member} ${isFollowed ? 'after' : 'cursor'}`
   return `['${method}', '${path}', ${isRepeatable}, '${told}']`
 }
@@ -91,23 +91,23 @@ function tree(operations: readonly Described[], api: DescribedApi, depth: number
       throw new Error(`${own.operation.operationId} is an operation and a group of operations`)
     return own === undefined
       ? `${inner}readonly ${member}: ${tree(others, api, depth + 1, inner)}`
-      : `${doc(own.operation.summary, inner)}${inner}readonly ${member}: ${callOf(own, api, inner)}`
+      : `${doc(own.operation.summary, inner)}${inner}readonly ${member}: ${writeCall(own, api, inner)}`
   })
   return `{\n${members.join('\n')}\n${indent}}`
 }
 
-function callOf({ operation }: Described, api: DescribedApi, indent: string): string {
-  const input = inputOf(operation, api, indent)
+function writeCall({ operation }: Described, api: DescribedApi, indent: string): string {
+  const input = writeInput(operation, api, indent)
   const answer = typeOf(operation.responses['200']?.content['application/json'].schema ?? {}, indent)
-  const list = listOf(operation, api)
+  const list = findList(operation, api)
   return list === null
     ? `Call<${input}, ${answer}>`
     : `List<${input}, ${answer}, ${answer}['${list.member}'][number]>`
 }
 
 /** Path, query and body in one object, as the operation defines them. */
-function inputOf(operation: Operation, api: DescribedApi, indent: string): string {
-  const parameters = parametersOf(operation, api).filter((one) => one.in !== 'header')
+function writeInput(operation: Operation, api: DescribedApi, indent: string): string {
+  const parameters = resolveParameters(operation, api).filter((one) => one.in !== 'header')
   const body = operation.requestBody?.content['application/json'].schema
   const own = parameters.map(
     ({ name, required, schema }) =>
@@ -118,7 +118,7 @@ function inputOf(operation: Operation, api: DescribedApi, indent: string): strin
   return parts.length === 0 ? 'Record<never, never>' : parts.join(' & ')
 }
 
-function parametersOf({ parameters }: Operation, api: DescribedApi): Parameter[] {
+function resolveParameters({ parameters }: Operation, api: DescribedApi): Parameter[] {
   return parameters.map((one) => {
     if (!('$ref' in one)) return one
     const found = api.components.parameters[one.$ref.replace('#/components/parameters/', '')]
@@ -128,13 +128,13 @@ function parametersOf({ parameters }: Operation, api: DescribedApi): Parameter[]
 }
 
 /** The list that a page holds: the first member that is an array, beside a cursor. */
-function listOf({ responses }: Operation, api: DescribedApi): { member: string } | null {
+function findList({ responses }: Operation, api: DescribedApi): { member: string } | null {
   const schema = responses['200']?.content['application/json'].schema ?? {}
   const { $ref } = schema
   const shape =
     typeof $ref === 'string' ? api.components.schemas[$ref.replace('#/components/schemas/', '')] : schema
-  const properties = recordOf(shape?.properties)
-  const found = Object.entries(properties).find(([, one]) => recordOf(one).type === 'array')
+  const properties = toRecord(shape?.properties)
+  const found = Object.entries(properties).find(([, one]) => toRecord(one).type === 'array')
   return 'nextCursor' in properties && found !== undefined ? { member: found[0] } : null
 }
 
@@ -145,12 +145,12 @@ function typeOf(schema: JsonSchema, indent: string): string {
   if ('const' in schema) return JSON.stringify(schema.const)
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => literal(value)).join(' | ')
   const ways = [anyOf, oneOf].find(Array.isArray)
-  if (ways !== undefined) return union(ways.map((way) => typeOf(recordOf(way), indent)))
-  if (Array.isArray(allOf)) return allOf.map((part) => partType(recordOf(part), indent)).join(' & ')
+  if (ways !== undefined) return union(ways.map((way) => typeOf(toRecord(way), indent)))
+  if (Array.isArray(allOf)) return allOf.map((part) => partType(toRecord(part), indent)).join(' & ')
   if (Array.isArray(type)) return union(type.map((one) => typeOf({ ...schema, type: one }, indent)))
   if (type === 'object') return objectType(schema, indent)
   if (type === 'array') {
-    const item = typeOf(recordOf(schema.items), indent)
+    const item = typeOf(toRecord(schema.items), indent)
     return /[|&]/.test(item) ? `(${item})[]` : `${item}[]`
   }
   const plain: Readonly<Record<string, string>> = {
@@ -170,17 +170,17 @@ function partType(part: JsonSchema, indent: string): string {
 }
 
 function objectType(schema: JsonSchema, indent: string): string {
-  const properties = Object.entries(recordOf(schema.properties))
+  const properties = Object.entries(toRecord(schema.properties))
   const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : []
   const { additionalProperties } = schema
   if (properties.length === 0) {
     const value =
-      typeof additionalProperties === 'object' ? typeOf(recordOf(additionalProperties), indent) : 'unknown'
+      typeof additionalProperties === 'object' ? typeOf(toRecord(additionalProperties), indent) : 'unknown'
     return additionalProperties === false ? 'Record<string, never>' : `Record<string, ${value}>`
   }
   const inner = `${indent}  `
   const members = properties.map(([name, one]) => {
-    const shape = recordOf(one)
+    const shape = toRecord(one)
     // A member with a default may be left out of a request; an answer always has it.
     const isOptional = !required.includes(name) || 'default' in shape
     return `${doc(shape.description, inner)}${inner}${member(name)}${isOptional ? '?' : ''}: ${typeOf(shape, inner)}`
@@ -216,6 +216,6 @@ function camel(part: string): string {
   return part.replace(/[_-](\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-function recordOf(value: unknown): JsonSchema {
+function toRecord(value: unknown): JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonSchema) : {}
 }

@@ -30,7 +30,7 @@ export class Components {
   }
 
   /** Writes a schema under a name. */
-  named(name: string, schema: JsonSchema): Reference | JsonSchema {
+  addNamed(name: string, schema: JsonSchema): Reference | JsonSchema {
     if ('$ref' in schema) return schema
     this.#add(name, schema, 'input')
     return { $ref: `#/components/schemas/${name}` }
@@ -57,7 +57,7 @@ export class Components {
   }
 
   /** The headers of a response, by reference. */
-  headersOf(names: readonly HeaderName[]): Record<string, Reference> {
+  referToHeaders(names: readonly HeaderName[]): Record<string, Reference> {
     return Object.fromEntries(
       names.map((name) => {
         this.headers[name] ??= { description: responseHeaders[name], schema: { type: 'string' } }
@@ -67,7 +67,7 @@ export class Components {
   }
 
   #response(codes: readonly FailureCode[], name?: string): unknown {
-    const headers = this.headersOf([
+    const headers = this.referToHeaders([
       ...(codes.some((code) => failures[code].status === 429 || failures[code].status === 503)
         ? retryHeaders
         : []),

@@ -7,12 +7,12 @@ import type { Services, Settings } from '../../../kernel/context.ts'
 import type { Tool } from '../../../kernel/tool.ts'
 import { sessionCookieName } from '../authenticate.ts'
 import { mutatingMethods } from '../request.ts'
-import { pathsOf } from '../tool-paths.ts'
+import { listPaths } from '../tool-paths.ts'
 import { type CommonFailures, Components, type HeaderName } from './components.ts'
 import { guide } from './guide.ts'
 import { problemSchema } from './problem.ts'
 import { type DescribedOperation, shareMembers, shareRepeated } from './share.ts'
-import { tagOf, tagsOf } from './tags.ts'
+import { findTag, listTags } from './tags.ts'
 import { sentWebhooks, webhookPaths, webhookSecurity } from './webhooks.ts'
 
 /** Builds the document for this deployment's routes. */
@@ -25,10 +25,10 @@ export function openApiDocument(
   const described: Record<string, Record<string, DescribedOperation>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
-    for (const { name, at } of pathsOf(entry.tool, services))
+    for (const { name, at } of listPaths(entry.tool, services))
       described[at] = {
         ...described[at],
-        [method.toLowerCase()]: operationOf(entry, { method, path, name, at }, components),
+        [method.toLowerCase()]: describeOperation(entry, { method, path, name, at }, components),
       }
   }
   const { paths, parameters, responses } = shareRepeated(
@@ -44,7 +44,7 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: settings.origin }],
-    tags: tagsOf(Object.keys(paths)),
+    tags: listTags(Object.keys(paths)),
     security: [{ credential: [] }],
     paths,
     ...('Event' in components.schemas ? { webhooks: sentWebhooks } : {}),
@@ -71,15 +71,15 @@ function csvNote({ csv }: Tool): string {
     : ' With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.'
 }
 
-function operationOf(
+function describeOperation(
   { tool, named }: CatalogueEntry,
   { method, path, name, at }: { method: string; path: string; name: string; at: string },
   components: Components,
 ) {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const input = components.schema(named.input, 'input')
-  const members = propertiesOf(components.resolve(input))
-  const required = requiredOf(components.resolve(input))
+  const members = readProperties(components.resolve(input))
+  const required = readRequired(components.resolve(input))
   const parameters = Object.entries(members)
     .filter(
       ([member]) => at.includes(`{${member}}`) || (!inPath.includes(member) && !mutatingMethods.has(method)),
@@ -92,10 +92,10 @@ function operationOf(
       ...exampleIn(tool.example, name),
     }))
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
-  const typeName = typeNameOf(tool.name)
+  const typeName = toTypeName(tool.name)
   return {
     operationId: name,
-    tags: [tagOf(path)],
+    tags: [findTag(path)],
     summary: tool.summary,
     ...describeTool(tool),
     security: tool.who === 'public' ? [] : [{ credential: tool.scopes }],
@@ -110,9 +110,9 @@ function operationOf(
             required: true,
             content: {
               'application/json': {
-                schema: components.named(
+                schema: components.addNamed(
                   `${typeName}Request`,
-                  inPath.length === 0 ? input : bodyOf(components.resolve(input), inPath),
+                  inPath.length === 0 ? input : describeBody(components.resolve(input), inPath),
                 ),
                 ...(tool.example === undefined ? {} : { example: without(tool.example, inPath) }),
               },
@@ -123,10 +123,10 @@ function operationOf(
     responses: {
       200: {
         description: 'Success',
-        ...headersOf(tool, components),
+        ...describeHeaders(tool, components),
         content: {
           'application/json': {
-            schema: components.named(`${typeName}Response`, components.schema(named.output, 'output')),
+            schema: components.addNamed(`${typeName}Response`, components.schema(named.output, 'output')),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
           ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
@@ -147,23 +147,23 @@ function operationOf(
             402: {
               description:
                 'Payment required: an x402 challenge, v1 in this body and v2 in the PAYMENT-REQUIRED header',
-              headers: components.headersOf(['PAYMENT-REQUIRED']),
+              headers: components.referToHeaders(['PAYMENT-REQUIRED']),
               content: { 'application/json': { schema: challengeSchema } },
             },
           }
         : {}),
-      ...components.failures(failuresOf(tool), commonFailuresOf(tool)),
+      ...components.failures(listFailures(tool), listCommonFailures(tool)),
     },
   }
 }
 
 /** `wallets.transfer_intent` is `WalletsTransferIntent`. */
-function typeNameOf(operation: string): string {
+function toTypeName(operation: string): string {
   return operation.replace(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())
 }
 
 /** Lists the failures of a tool, its own first, without those that any request can meet. */
-function failuresOf(tool: Tool): FailureCode[] {
+function listFailures(tool: Tool): FailureCode[] {
   const own: FailureCode[] = [...tool.failures]
   if (tool.proof === 'recent') own.push('step_up_required')
   if (tool.proof === 'step-up' || tool.proof === 'signature')
@@ -175,8 +175,8 @@ function failuresOf(tool: Tool): FailureCode[] {
 }
 
 /** 423 for whoever has an account, 429 for what is limited, and the failures of idempotency. */
-function commonFailuresOf(tool: Tool): CommonFailures {
-  const isLimited = tool.rate !== undefined || mutatingMethods.has(methodOf(tool))
+function listCommonFailures(tool: Tool): CommonFailures {
+  const isLimited = tool.rate !== undefined || mutatingMethods.has(extractMethod(tool))
   const kinds: readonly (readonly [boolean, string, readonly FailureCode[]])[] = [
     [tool.who !== 'public', 'Account', ['account_locked']],
     [isLimited, 'Limited', ['rate_limited']],
@@ -194,20 +194,20 @@ function commonFailuresOf(tool: Tool): CommonFailures {
  * returned once.
  */
 function takesIdempotencyKey(tool: Tool): boolean {
-  return mutatingMethods.has(methodOf(tool)) && tool.opensSession !== true
+  return mutatingMethods.has(extractMethod(tool)) && tool.opensSession !== true
 }
 
-function methodOf({ route }: Tool): string {
+function extractMethod({ route }: Tool): string {
   return route.split(' ')[0] ?? ''
 }
 
 /** Headers of the answer that only some operations have. */
-function headersOf(tool: Tool, components: Components) {
+function describeHeaders(tool: Tool, components: Components) {
   const names: HeaderName[] = [
     ...(takesIdempotencyKey(tool) && tool.effect === 'spend' ? (['Bursar-Hint'] as const) : []),
     ...(tool.isSold ? (['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'] as const) : []),
   ]
-  return names.length === 0 ? {} : { headers: components.headersOf(names) }
+  return names.length === 0 ? {} : { headers: components.referToHeaders(names) }
 }
 
 /** Picks the parameter's value from the input example. */
@@ -217,19 +217,19 @@ function exampleIn(example: unknown, name: string): { example?: unknown } {
   return found === undefined ? {} : { example: found[1] }
 }
 
-function propertiesOf(schema: JsonSchema): Record<string, unknown> {
+function readProperties(schema: JsonSchema): Record<string, unknown> {
   const { properties } = schema
   return typeof properties === 'object' && properties !== null ? { ...properties } : {}
 }
 
 /** The input schema without the members that are in the path. */
-function bodyOf(input: JsonSchema, inPath: readonly string[]): JsonSchema {
+function describeBody(input: JsonSchema, inPath: readonly string[]): JsonSchema {
   if (inPath.length === 0) return input
   const { required: _, ...rest } = input
-  const required = requiredOf(input).filter((name) => !inPath.some((taken) => taken === name))
+  const required = readRequired(input).filter((name) => !inPath.some((taken) => taken === name))
   return {
     ...rest,
-    properties: without(propertiesOf(input), inPath),
+    properties: without(readProperties(input), inPath),
     ...(required.length > 0 ? { required } : {}),
   }
 }
@@ -239,7 +239,7 @@ function without(members: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
 }
 
-function requiredOf(schema: JsonSchema): readonly unknown[] {
+function readRequired(schema: JsonSchema): readonly unknown[] {
   return Array.isArray(schema.required) ? schema.required : []
 }
 

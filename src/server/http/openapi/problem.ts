@@ -2,7 +2,7 @@
 import { Failure, type FailureCode, failures } from '../../../core/failures/failure.ts'
 import { failureGuide } from '../../../core/failures/failure-guide.ts'
 
-/** RFC 9457 problem details with our extension members (spec section 12). */
+/** RFC 9457 problem details with our extension members. */
 export const problemSchema = {
   type: 'object',
   description: 'RFC 9457 problem details.',

@@ -52,13 +52,13 @@ export function shareRepeated(
     const name = names.get(JSON.stringify(value))
     return name === undefined ? value : { $ref: `#/components/${kind}/${name}` }
   }
-  const shared = (operation: DescribedOperation) => ({
+  const shareParts = (operation: DescribedOperation) => ({
     ...operation,
     parameters: operation.parameters.map((one) => reference(parameters.names, 'parameters', one)),
     responses: mapValues(operation.responses, (one) => reference(responses.names, 'responses', one)),
   })
   return {
-    paths: mapValues(paths, (methods) => mapValues(methods, shared)),
+    paths: mapValues(paths, (methods) => mapValues(methods, shareParts)),
     parameters: parameters.components,
     responses: responses.components,
   }
@@ -97,7 +97,7 @@ export function shareMembers(schemas: Readonly<Record<string, JsonSchema>>): Rec
     Object.entries(schemas).flatMap(([name, schema]) => Object.entries(withEnvelope(name, schema))),
   )
   const bases = Object.entries(named).filter(
-    ([, schema]) => Object.keys(membersOf(schema)).length >= MIN_SHARED,
+    ([, schema]) => Object.keys(readMembers(schema)).length >= MIN_SHARED,
   )
   return mapValues(named, (schema) => extending(schema, bases))
 }
@@ -106,7 +106,7 @@ export function shareMembers(schemas: Readonly<Record<string, JsonSchema>>): Rec
 function withEnvelope(name: string, schema: JsonSchema): Record<string, JsonSchema> {
   const { oneOf, ...rest } = schema
   const variants = Array.isArray(oneOf) ? oneOf.filter(isSchema) : []
-  const [first, ...others] = variants.map(membersOf)
+  const [first, ...others] = variants.map(readMembers)
   const common = Object.entries(first ?? {}).filter(([member, shape]) =>
     others.every((members) => isEqual(members[member], shape)),
   )
@@ -131,37 +131,37 @@ function extending(schema: JsonSchema, bases: readonly (readonly [string, JsonSc
     return member
   })
   if (!isOpen(schema)) return inner
-  const members = membersOf(schema)
+  const members = readMembers(schema)
   const fitting = bases.filter(([, base]) => {
-    const own = Object.entries(membersOf(base))
+    const own = Object.entries(readMembers(base))
     const isContained = own.every(([name, shape]) => isEqual(members[name], shape))
     return isOpen(base) && isContained && own.length < Object.keys(members).length
   })
   const [largest] = fitting.sort(
-    ([, one], [, other]) => Object.keys(membersOf(other)).length - Object.keys(membersOf(one)).length,
+    ([, one], [, other]) => Object.keys(readMembers(other)).length - Object.keys(readMembers(one)).length,
   )
   if (largest === undefined) return inner
-  const { description, ...extension } = without(inner, Object.keys(membersOf(largest[1])))
+  const { description, ...extension } = without(inner, Object.keys(readMembers(largest[1])))
   return { ...(description === undefined ? {} : { description }), allOf: [refTo(largest[0]), extension] }
 }
 
 /** An object of an answer, which may have further members, and of which all members are required. */
 function isOpen(schema: JsonSchema): boolean {
   const { type, required, additionalProperties } = schema
-  const names = Object.keys(membersOf(schema))
+  const names = Object.keys(readMembers(schema))
   const isRequired = Array.isArray(required) && names.every((name) => required.includes(name))
   return type === 'object' && additionalProperties === undefined && isRequired
 }
 
 function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
-  const members = Object.entries(membersOf(schema)).filter(([name]) => !names.includes(name))
+  const members = Object.entries(readMembers(schema)).filter(([name]) => !names.includes(name))
   const required = Array.isArray(schema.required)
     ? schema.required.filter((name) => !names.includes(name))
     : []
   return { ...schema, properties: Object.fromEntries(members), required }
 }
 
-function membersOf({ properties }: JsonSchema): JsonSchema {
+function readMembers({ properties }: JsonSchema): JsonSchema {
   return isSchema(properties) ? properties : {}
 }
 

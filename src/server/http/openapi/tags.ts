@@ -26,15 +26,15 @@ const groups = [
 ] as const
 
 /** Name of the group of a path. @throws Error if the path is in no group. */
-export function tagOf(path: string): string {
+export function findTag(path: string): string {
   const group = groups.find(([, start]) => path === start || path.startsWith(`${start}/`))
   if (group === undefined) throw new Error(`No group of operations holds ${path}: add one to tags.ts`)
   return group[0]
 }
 
 /** The tags of a document that has these paths. */
-export function tagsOf(paths: readonly string[]): { name: string; description: string }[] {
-  const used = new Set(paths.map(tagOf))
+export function listTags(paths: readonly string[]): { name: string; description: string }[] {
+  const used = new Set(paths.map(findTag))
   return groups
     .filter(([name, , description]) => used.has(name) && description !== '')
     .map(([name, , description]) => ({ name, description }))

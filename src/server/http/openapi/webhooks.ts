@@ -1,6 +1,6 @@
 /** Webhooks in the OpenAPI document: those of providers, which arrive at our routes, and those that we send. */
 import type { DescribedOperation } from './share.ts'
-import { tagOf } from './tags.ts'
+import { findTag } from './tags.ts'
 
 const received = {
   type: 'object',
@@ -64,7 +64,7 @@ export function webhookPaths(
   const operations = routes.map(({ path, name, security, summary, answer, example, answered }) => {
     const post = {
       operationId: name,
-      tags: [tagOf(path)],
+      tags: [findTag(path)],
       summary,
       security: [{ [security]: [] }],
       parameters: [],

@@ -21,12 +21,12 @@ export interface ConsentProps {
 
 export function ConsentPage(props: ConsentProps) {
   const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
-  const name = clientName === '' ? visibleName(hostOf(clientId), MAX_HOST_CHARACTERS) : clientName
+  const name = clientName === '' ? visibleName(extractHost(clientId), MAX_HOST_CHARACTERS) : clientName
   return (
     <Shell title="Allow access" script="consent" isWide={true} person={person}>
       <div class="asks">
         <div class="pair" aria-hidden="true">
-          <span class="pair__mark">{initialsOf(name)}</span>
+          <span class="pair__mark">{extractInitials(name)}</span>
           <span class="pair__line" />
           <span class="pair__mark">
             <Brand />
@@ -38,7 +38,7 @@ export function ConsentPage(props: ConsentProps) {
         <p>
           It requests access to the account of <strong>{person}</strong>
           {isSandbox ? ' in this sandbox, where no money is real.' : '.'} You are sent back to{' '}
-          <strong id="redirect">{visibleName(whereOf(redirectUri), MAX_HOST_CHARACTERS)}</strong>.
+          <strong id="redirect">{visibleName(describePlace(redirectUri), MAX_HOST_CHARACTERS)}</strong>.
         </p>
       </div>
       <p class="warn">The name is not verified. Allow access only if you have just started this yourself.</p>
@@ -87,13 +87,13 @@ export function ExpiredPage() {
 }
 
 /** The host of a web URI; otherwise the scheme, which identifies the application. */
-function whereOf(uri: string): string {
-  if (/^https?:/i.test(uri) || !URL.canParse(uri)) return hostOf(uri)
+function describePlace(uri: string): string {
+  if (/^https?:/i.test(uri) || !URL.canParse(uri)) return extractHost(uri)
   const { protocol, host } = new URL(uri)
   return host === '' ? protocol : `${protocol}//${host}`
 }
 
-function hostOf(uri: string): string {
+function extractHost(uri: string): string {
   try {
     return new URL(uri).host || uri
   } catch {
@@ -102,7 +102,7 @@ function hostOf(uri: string): string {
 }
 
 /** At most two letters or digits, for the mark beside the name. */
-function initialsOf(name: string): string {
+function extractInitials(name: string): string {
   const words = name.match(/[\p{L}\p{N}]+/gu) ?? []
   return words
     .slice(0, 2)

@@ -97,10 +97,10 @@ function PolicyFields() {
             data-approval-above={approvalAbove ?? ''}
           >
             <span>{title}</span>
-            <b>${grouped(daily)} a day</b>
-            <small>${grouped(perTransaction)} a payment</small>
+            <b>${groupDigits(daily)} a day</b>
+            <small>${groupDigits(perTransaction)} a payment</small>
             <small>
-              ${grouped(weekly)} a week, ${grouped(monthly)} a month
+              ${groupDigits(weekly)} a week, ${groupDigits(monthly)} a month
             </small>
             <small>{approvalAbove === null ? 'Never asks you' : `Asks you above $${approvalAbove}`}</small>
           </button>
@@ -162,6 +162,6 @@ function AmountField({
 }
 
 /** `1500` → `1,500`. */
-function grouped(amount: string): string {
+function groupDigits(amount: string): string {
   return amount.replace(/\B(?=(\d{3})+$)/g, ',')
 }

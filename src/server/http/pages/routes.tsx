@@ -16,7 +16,7 @@ import { grantMembers } from '../../../people/identity/keys/key-grant.ts'
 import { clearSessionCookies, renewSessionCookies } from '../authenticate.ts'
 import { sendPublic } from '../compressed.ts'
 import type { Env, HttpContext } from '../request.ts'
-import { ownPageOf } from './client/own-page.ts'
+import { parseOwnPage } from './client/own-page.ts'
 import { ConnectPage } from './connect.tsx'
 import { ConsolePage, consolePaths, icon, manifest } from './console.tsx'
 import { DevicePage } from './device.tsx'
@@ -80,7 +80,7 @@ export function routePages(
     if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const { principal, refusal } = c.get('caller')
     await renewSessionCookies(settings, c)
-    if (principal.kind === 'session') return c.redirect(ownPageOf(c.req.query('next') ?? '') ?? '/', 302)
+    if (principal.kind === 'session') return c.redirect(parseOwnPage(c.req.query('next') ?? '') ?? '/', 302)
     const sessionFailure = refusal !== null && invalidSessionCodes.has(refusal.code) ? refusal : null
     // Clears the invalid cookie, so that it cannot block a new sign-in.
     if (sessionFailure !== null) clearSessionCookies(settings, c)

@@ -21,7 +21,7 @@ export function SignInMethods({ channels, isSandbox, providers, guests }: Offer)
 }
 
 /** Display name of a provider. */
-export function nameOf(provider: string): string {
+export function nameProvider(provider: string): string {
   return provider.charAt(0).toUpperCase() + provider.slice(1)
 }
 
@@ -66,7 +66,7 @@ function OtherWays({ providers, guests }: Pick<Offer, 'providers' | 'guests'>) {
     <div class="others">
       {providers.map((provider) => (
         <form data-provider={provider} method="post">
-          <button type="submit">Continue with {nameOf(provider)}</button>
+          <button type="submit">Continue with {nameProvider(provider)}</button>
         </form>
       ))}
       {guests && (

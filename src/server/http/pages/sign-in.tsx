@@ -1,7 +1,7 @@
 /** The sign-in page and the callback page of identity providers. */
 import { RecoveryForms } from './recovery.tsx'
 import { Shell } from './shell.tsx'
-import { nameOf, type Offer, SignInMethods } from './sign-in-methods.tsx'
+import { nameProvider, type Offer, SignInMethods } from './sign-in-methods.tsx'
 
 /** @property refusal why the browser's session was rejected; null if it is valid or absent. */
 export interface SignInProps extends Offer {
@@ -13,7 +13,7 @@ const webAuthn = <script src="/assets/webauthn.js" defer />
 /** All sign-in methods, and the outcome of a recovery. */
 export function SignInPage({ refusal, ...offer }: SignInProps) {
   return (
-    <Shell title="Sign in" script="sign-in" before={webAuthn} news={newsOf(refusal)}>
+    <Shell title="Sign in" script="sign-in" before={webAuthn} news={explainSignOut(refusal)}>
       <section id="signed-out" aria-labelledby="sign-in-title">
         <h1 id="sign-in-title" tabindex={-1}>
           Sign in to Bursar
@@ -38,7 +38,7 @@ export function SignInPage({ refusal, ...offer }: SignInProps) {
 export function CallbackPage({ provider }: { readonly provider: string }) {
   return (
     <Shell title="Signing in" script="sign-in" page="callback" before={webAuthn} provider={provider}>
-      <h1 tabindex={-1}>Signing in with {nameOf(provider)}</h1>
+      <h1 tabindex={-1}>Signing in with {nameProvider(provider)}</h1>
       <p>
         <a href="/sign-in">All sign-in methods</a>
       </p>
@@ -46,7 +46,7 @@ export function CallbackPage({ provider }: { readonly provider: string }) {
   )
 }
 
-function newsOf(refusal: SignInProps['refusal']): string {
+function explainSignOut(refusal: SignInProps['refusal']): string {
   if (refusal === null) return ''
   return `${refusal.detail} ${refusal.isLocked ? 'Use “Locked out?” to recover it.' : 'Please sign in again.'}`
 }

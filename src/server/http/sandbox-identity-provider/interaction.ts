@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Adapter, Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { Failure } from '../../../core/failures/failure.ts'
-import { nodePairOf } from '../oidc/handle-with-node-response.ts'
+import { requireNodePair } from '../oidc/handle-with-node-response.ts'
 import type { HttpContext } from '../request.ts'
 import type { SandboxClient } from './client.ts'
 import { signInErrorPage, signInPage } from './sign-in-page.ts'
@@ -28,7 +28,7 @@ interface InteractionParts {
 
 /** Renders the form on GET and processes it on POST. */
 export async function handleInteraction(c: HttpContext, parts: InteractionParts): Promise<Response> {
-  const { incoming, outgoing } = nodePairOf(c)
+  const { incoming, outgoing } = requireNodePair(c)
   setPageHeaders(c, parts.clients)
   const details = await parts.provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'SessionNotFound') return null
@@ -53,7 +53,7 @@ async function submit(
   c: HttpContext,
   { provider, people, application }: InteractionParts & { application: string },
 ): Promise<Response> {
-  const { incoming, outgoing } = nodePairOf(c)
+  const { incoming, outgoing } = requireNodePair(c)
   const given = Object.fromEntries(new URLSearchParams(new TextDecoder().decode(c.get('body'))))
   if (given.action === 'cancel') {
     const result = { error: 'access_denied', error_description: 'The person cancelled.' }
@@ -63,7 +63,7 @@ async function submit(
   if (!parsed.success)
     return c.html(signInPage({ application, trouble: 'The e-mail address or name is not valid.' }), 400)
   const { email, name } = parsed.data
-  const accountId = subjectOf(application, email)
+  const accountId = hashSubject(application, email)
   const person = { accountId, email, name: name === '' ? (email.split('@')[0] ?? email) : name }
   await people.upsert(accountId, person, MONTH_SECONDS)
   const result = { login: { accountId, remember: false } }
@@ -71,7 +71,7 @@ async function submit(
 }
 
 /** Derives a subject per client, because Google and Apple issue different subjects for the same person. */
-function subjectOf(clientId: string, email: string): string {
+function hashSubject(clientId: string, email: string): string {
   return createHash('sha256').update(`${clientId} ${email.toLowerCase()}`).digest('base64url')
 }
 

@@ -60,8 +60,8 @@ const switchTo =
 
 /** The sellers that are not simply honest. */
 export const conducts: Partial<Record<SellerName, Conduct>> = {
-  stumbling: sell((visit, paid) => (paid.isRepeated ? visit.deliver(paid) : failed(504))),
-  'times-out': sell(() => failed(504)),
+  stumbling: sell((visit, paid) => (paid.isRepeated ? visit.deliver(paid) : buildFailedResponse(504))),
+  'times-out': sell(() => buildFailedResponse(504)),
   'charges-again': sell((visit) => visit.ask(visit.terms, REQUIRED)),
   'never-delivers': sell(async ({ clientGone, hangUp }) => {
     await sleep(SILENCE_MS, undefined, { signal: clientGone, ref: false }).catch(() => {})
@@ -82,7 +82,7 @@ export const conducts: Partial<Record<SellerName, Conduct>> = {
   'settles-late': async (visit) => {
     if (visit.sent === null) return visit.ask(visit.terms, REQUIRED)
     visit.later(LATE_MS, () => visit.take(visit.terms))
-    return failed(504)
+    return buildFailedResponse(504)
   },
   'hangs-up': sell(({ hangUp }) => hangUp()),
   'other-resource': sell(
@@ -91,7 +91,7 @@ export const conducts: Partial<Record<SellerName, Conduct>> = {
   ),
 }
 
-function failed(status: number): Response {
+function buildFailedResponse(status: number): Response {
   return Response.json({ error: 'try again' }, { status })
 }
 

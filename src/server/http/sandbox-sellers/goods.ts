@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { SellerName } from '../../../sandbox/sellers/sellers.ts'
-import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { type HttpContext, parseJsonBody } from '../request.ts'
 
 /** A picture of one transparent pixel. */
 const PNG = Buffer.from(
@@ -21,7 +21,7 @@ export function makeGoods(name: SellerName, c: HttpContext): Response {
     case 'image':
       return new Response(PNG, { headers: { 'Content-Type': 'image/png' } })
     case 'search': {
-      const order = search.safeParse(jsonBodyOf(c))
+      const order = search.safeParse(parseJsonBody(c))
       if (!order.success) throw new Failure('invalid_request', 'The body must be {"query": text}.')
       const { query } = order.data
       return Response.json({

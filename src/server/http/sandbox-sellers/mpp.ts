@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../../../core/base/json.ts'
 import type { Terms } from '../../../rails/selling/x402/terms.ts'
 import type { SignedTransfer } from '../../../sandbox/sellers/take-payment.ts'
-import { signedTransferOf } from './signed-transfer.ts'
+import { parseSignedTransfer } from './signed-transfer.ts'
 
 const LIFETIME_MS = 300_000
 
@@ -59,14 +59,14 @@ export function mppChallenge(
     realm: new URL(resource).host,
     method: 'evm',
     intent: 'charge',
-    request: encoded(request),
+    request: encodeJson(request),
     expires: new Date(now.getTime() + LIFETIME_MS).toISOString(),
     // Makes every challenge another one, also within a millisecond: its id becomes the payment's nonce.
-    opaque: encoded({ salt: randomBytes(12).toString('base64url') }),
+    opaque: encodeJson({ salt: randomBytes(12).toString('base64url') }),
   }
   const { realm, method, intent, expires, opaque } = challenge
   const members = {
-    id: idOf(key, challenge),
+    id: deriveId(key, challenge),
     realm,
     method,
     intent,
@@ -87,30 +87,35 @@ export function mppPayment(
   authorization: string | undefined,
 ): SignedTransfer | null {
   const text = /^Payment +([A-Za-z0-9_-]+)$/i.exec(authorization ?? '')?.[1]
-  const read = text === undefined ? undefined : credential.safeParse(decoded(text))
+  const read = text === undefined ? undefined : credential.safeParse(decodeJson(text))
   if (read?.success !== true) return null
   const { challenge, payload } = read.data
-  const isOurs = challenge.id === idOf(key, challenge) && new Date(challenge.expires) > now
-  const transfer = signedTransferOf({ authorization: payload, signature: payload.signature })
+  const isOurs = challenge.id === deriveId(key, challenge) && new Date(challenge.expires) > now
+  const transfer = parseSignedTransfer({ authorization: payload, signature: payload.signature })
   // The nonce ties the payment to the challenge.
   const nonce = keccak256(stringToHex(`${challenge.id}${challenge.realm}`))
   return isOurs && transfer?.nonce.toLowerCase() === nonce ? transfer : null
 }
 
 export function mppReceipt(transaction: string, now: Date): string {
-  return encoded({ method: 'evm', reference: transaction, status: 'success', timestamp: now.toISOString() })
+  return encodeJson({
+    method: 'evm',
+    reference: transaction,
+    status: 'success',
+    timestamp: now.toISOString(),
+  })
 }
 
-function idOf(key: Uint8Array, { realm, method, intent, request, expires, opaque }: Challenge): string {
+function deriveId(key: Uint8Array, { realm, method, intent, request, expires, opaque }: Challenge): string {
   const bound = JSON.stringify(['sandbox seller', realm, method, intent, request, expires, opaque])
   return createHmac('sha256', key).update(bound).digest('base64url')
 }
 
-function encoded(value: unknown): string {
+function encodeJson(value: unknown): string {
   return Buffer.from(canonicalJson(value)).toString('base64url')
 }
 
-function decoded(text: string): unknown {
+function decodeJson(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
   } catch {

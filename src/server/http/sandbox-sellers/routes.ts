@@ -8,7 +8,7 @@ import { moneyOf } from '../../../core/money/money.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { createChallenge } from '../../../rails/selling/x402/challenge.ts'
 import { decodePayment } from '../../../rails/selling/x402/payment.ts'
-import { type Terms, termsOf, withPrice } from '../../../rails/selling/x402/terms.ts'
+import { buildTerms, type Terms, withPrice } from '../../../rails/selling/x402/terms.ts'
 import {
   type SandboxSeller,
   SELLERS_PATH,
@@ -18,12 +18,12 @@ import {
 } from '../../../sandbox/sellers/sellers.ts'
 import { type SignedTransfer, takePayment } from '../../../sandbox/sellers/take-payment.ts'
 import { refuseQueryCredentials } from '../query-credentials.ts'
-import { type Env, type HttpContext, rawTargetOf, readBody, requirePlainRequest } from '../request.ts'
-import { sentPaymentOf } from '../x402.ts'
+import { type Env, type HttpContext, readBody, readRawTarget, requirePlainRequest } from '../request.ts'
+import { readSentPayment } from '../x402.ts'
 import { conducts, sellHonestly } from './conduct.ts'
 import { makeGoods, orderedWords } from './goods.ts'
 import { mppChallenge, mppPayment, mppReceipt } from './mpp.ts'
-import { signedTransferOf } from './signed-transfer.ts'
+import { parseSignedTransfer } from './signed-transfer.ts'
 
 type Seller = SandboxSeller & { readonly name: SellerName }
 
@@ -33,7 +33,7 @@ export function routeSandboxSellers(
   requireOwnHost: (c: HttpContext) => void,
 ): void {
   app.all(`${SELLERS_PATH}/:name`, async (c) => {
-    refuseQueryCredentials(rawTargetOf(c))
+    refuseQueryCredentials(readRawTarget(c))
     requirePlainRequest(c)
     requireOwnHost(c)
     const name = c.req.param('name')
@@ -53,8 +53,8 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
   const { chain, clock, log } = services
   // An order that cannot be filled is refused before it is paid.
   const goods = makeGoods(seller.name, c)
-  const terms = { ...termsFor(services, seller, c), mimeType: mimeTypeOf(goods) }
-  const transfer = paymentOf(services, seller, c)
+  const terms = { ...termsFor(services, seller, c), mimeType: readMimeType(goods) }
+  const transfer = readPayment(services, seller, c)
   return (conducts[seller.name] ?? sellHonestly)({
     terms,
     sent: transfer,
@@ -62,7 +62,7 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
     take: async (due) =>
       transfer === null ? { refused: 'nothing was paid' } : takePayment(chain, due, transfer),
     deliver: ({ transaction }) => {
-      goods.headers.set(...receiptOf(seller, { transaction, terms, payer: transfer?.from, now: clock() }))
+      goods.headers.set(...buildReceipt(seller, { transaction, terms, payer: transfer?.from, now: clock() }))
       return goods
     },
     hangUp: () => {
@@ -77,12 +77,12 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
   })
 }
 
-function mimeTypeOf(goods: Response): string {
+function readMimeType(goods: Response): string {
   return goods.headers.get('content-type')?.split(';')[0] ?? 'application/octet-stream'
 }
 
 function termsFor({ chain, settings }: Services, { name, price, about }: Seller, c: HttpContext): Terms {
-  const terms = termsOf({
+  const terms = buildTerms({
     chain,
     payTo: sellerAddress(name),
     price: moneyOf('USDC', price),
@@ -94,12 +94,12 @@ function termsFor({ chain, settings }: Services, { name, price, about }: Seller,
 }
 
 /** The payment of the seller's protocol, or null. @throws Failure `invalid_request` for a malformed one. */
-function paymentOf(services: Services, { protocol }: Seller, c: HttpContext): SignedTransfer | null {
-  if (protocol === 'mpp') return mppPayment(mppSellerOf(services), c.req.header('authorization'))
-  const sent = sentPaymentOf(c)
-  if (sent === null || sent.generation !== generationOf(protocol)) return null
+function readPayment(services: Services, { protocol }: Seller, c: HttpContext): SignedTransfer | null {
+  if (protocol === 'mpp') return mppPayment(toMppSeller(services), c.req.header('authorization'))
+  const sent = readSentPayment(c)
+  if (sent === null || sent.generation !== toGeneration(protocol)) return null
   const { transfer } = decodePayment(sent)
-  return transfer === null ? null : signedTransferOf(transfer)
+  return transfer === null ? null : parseSignedTransfer(transfer)
 }
 
 function challenge(services: Services, { protocol }: Seller, terms: Terms, reason: string): Response {
@@ -115,18 +115,18 @@ function challenge(services: Services, { protocol }: Seller, terms: Terms, reaso
         status: 402,
         headers: {
           'Content-Type': 'application/problem+json',
-          'WWW-Authenticate': mppChallenge(mppSellerOf(services), terms),
+          'WWW-Authenticate': mppChallenge(toMppSeller(services), terms),
         },
       },
     )
   const { v1, v2 } = createChallenge([terms], {})(reason, null)
   const headers = { 'Content-Type': 'application/json' }
-  if (generationOf(protocol) === 1) return new Response(v1, { status: 402, headers })
+  if (toGeneration(protocol) === 1) return new Response(v1, { status: 402, headers })
   const required = Buffer.from(v2).toString('base64')
   return new Response('{}', { status: 402, headers: { ...headers, 'PAYMENT-REQUIRED': required } })
 }
 
-function receiptOf(
+function buildReceipt(
   { protocol }: Seller,
   {
     transaction,
@@ -136,17 +136,17 @@ function receiptOf(
   }: { transaction: string; terms: Terms; payer: string | undefined; now: Date },
 ): [name: string, value: string] {
   if (protocol === 'mpp') return ['Payment-Receipt', mppReceipt(transaction, now)]
-  const generation = generationOf(protocol)
+  const generation = toGeneration(protocol)
   const network = generation === 1 ? terms.network.v1 : terms.network.v2
   const receipt = JSON.stringify({ success: true, transaction, network, payer })
   const name = generation === 1 ? 'X-PAYMENT-RESPONSE' : 'PAYMENT-RESPONSE'
   return [name, Buffer.from(receipt).toString('base64')]
 }
 
-function mppSellerOf({ chain, clock, settings }: Services) {
+function toMppSeller({ chain, clock, settings }: Services) {
   return { key: settings.dataKey, chainId: chain.id, now: clock() }
 }
 
-function generationOf(protocol: Seller['protocol']): 1 | 2 {
+function toGeneration(protocol: Seller['protocol']): 1 | 2 {
   return protocol === 'x402-v1' ? 1 : 2
 }

@@ -10,7 +10,7 @@ interface SentTransfer {
 }
 
 /** Reads the texts of a signed transfer; null if one of them is none. */
-export function signedTransferOf({ authorization, signature }: SentTransfer): SignedTransfer | null {
+export function parseSignedTransfer({ authorization, signature }: SentTransfer): SignedTransfer | null {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const numbers = [value, validAfter, validBefore]
   if (!numbers.every((text) => /^\d{1,77}$/.test(text)) || !isHex(nonce) || !isHex(signature)) return null

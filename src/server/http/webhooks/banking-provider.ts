@@ -4,7 +4,7 @@ import type { Services } from '../../../kernel/context.ts'
 import { applyBankingEvent } from '../../../rails/banking/apply-event.ts'
 import { noticeBankCustomer } from '../../../rails/banking/bank-customer.ts'
 import { mintOwed, recordMint } from '../../../rails/wallets/reconcile/owed-mints.ts'
-import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { type HttpContext, parseJsonBody } from '../request.ts'
 
 /** Handles POST /api/webhooks/bridge. */
 export function bankingWebhook(services: Services): (c: HttpContext) => Promise<Response> {
@@ -12,7 +12,7 @@ export function bankingWebhook(services: Services): (c: HttpContext) => Promise<
   return async (c) => {
     const now = c.get('now')
     bankingProvider.verify({ header: (name) => c.req.header(name), body: c.get('body') }, now)
-    const event = bankingProvider.read(jsonBodyOf(c))
+    const event = bankingProvider.read(parseJsonBody(c))
     if (event.kind === 'customer') await noticeBankCustomer(services, { ...event, at: now })
     const parts = {
       ...services,

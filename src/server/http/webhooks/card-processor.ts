@@ -1,13 +1,13 @@
 /** The card processor's webhook: real-time authorization requests and transaction updates. */
 
 import type { Services } from '../../../kernel/context.ts'
-import { policyOf } from '../../../kernel/gates/policy.ts'
+import { parsePolicy } from '../../../kernel/gates/policy.ts'
 import { applyTransaction } from '../../../rails/cards/apply-transaction.ts'
 import { authorizeCard, createKnownCards } from '../../../rails/cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../../rails/cards/out-of-order-messages.ts'
 import { pullForPurchase } from '../../../rails/wallets/escrow/escrow.ts'
 import { readCoverage } from '../../../rails/wallets/reconcile/read-coverage.ts'
-import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { type HttpContext, parseJsonBody } from '../request.ts'
 import { recordWebhook } from './note.ts'
 
 /** Handles POST /api/webhooks/lithic. */
@@ -15,7 +15,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
   const { cardProcessor, database, metrics } = services
   const authorizing = {
     ...services,
-    policyOf,
+    parsePolicy,
     readCoverage: (accountId: string) => readCoverage(services, accountId),
     knownCards: createKnownCards(),
     pull: (wanted: Parameters<typeof pullForPurchase>[1], withinMs: number) =>
@@ -25,7 +25,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
     const now = c.get('now')
     const header = (name: string) => c.req.header(name)
     const webhookId = cardProcessor.verify({ header, body: c.get('body') }, now)
-    const body = jsonBodyOf(c)
+    const body = parseJsonBody(c)
     const message = cardProcessor.read(body)
     if (message.kind === 'authorization') {
       const answer = await authorizeCard(authorizing, message, { webhookId, now })

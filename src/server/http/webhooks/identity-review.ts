@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Services } from '../../../kernel/context.ts'
 import { followUp } from '../../../people/compliance/kyc.ts'
 import { findApplicationBy } from '../../../people/compliance/kyc-store.ts'
-import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { type HttpContext, parseJsonBody } from '../request.ts'
 import { isWebhookRecorded, recordWebhook } from './note.ts'
 
 const PROVIDER = 'sumsub'
@@ -18,7 +18,7 @@ export function identityWebhook(services: Services): (c: HttpContext) => Promise
     const now = c.get('now')
     const body = c.get('body')
     identityReview.verify({ header: (name) => c.req.header(name), body })
-    const { reference, type } = identityReview.readNotice(jsonBodyOf(c))
+    const { reference, type } = identityReview.readNotice(parseJsonBody(c))
     const id = createHash('sha256').update(body).digest('hex')
     if (!(await isWebhookRecorded(database, { provider: PROVIDER, id }))) {
       const keeping = { database, dataKey: settings.dataKey }

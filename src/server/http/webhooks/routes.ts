@@ -29,7 +29,7 @@ export function isUnsignedWebhook(c: HttpContext): boolean {
 }
 
 export function routeWebhooks(app: Hono<Env>, services: Services): void {
-  const limited =
+  const withLimit =
     (handle: (c: HttpContext) => Promise<Response>) =>
     async (c: HttpContext): Promise<Response> => {
       try {
@@ -40,7 +40,7 @@ export function routeWebhooks(app: Hono<Env>, services: Services): void {
         throw error
       }
     }
-  app.post(`${WEBHOOKS}lithic`, limited(cardWebhook(services)))
-  app.post(`${WEBHOOKS}bridge`, limited(bankingWebhook(services)))
-  app.post(`${WEBHOOKS}sumsub`, limited(identityWebhook(services)))
+  app.post(`${WEBHOOKS}lithic`, withLimit(cardWebhook(services)))
+  app.post(`${WEBHOOKS}bridge`, withLimit(bankingWebhook(services)))
+  app.post(`${WEBHOOKS}sumsub`, withLimit(identityWebhook(services)))
 }

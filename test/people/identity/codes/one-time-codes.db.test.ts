@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { newId } from '../../../../src/core/base/ids.ts'
 import { createAccount } from '../../../../src/people/identity/accounts.ts'
-import { destinationOf } from '../../../../src/people/identity/codes/destinations.ts'
+import { parseDestination } from '../../../../src/people/identity/codes/destinations.ts'
 import { findAccount } from '../../../../src/people/identity/store.ts'
 import { createOutboxMessages } from '../../../../src/providers/messages/outbox.ts'
 import { createRedisRateLimiter } from '../../../../src/providers/rate-limiter/redis.ts'
@@ -143,7 +143,7 @@ onBothEngines('a one-time code', (database) => {
       await expect(verify({ ...spoiled, code: differentCode(spoiled.code) })).rejects.toMatchObject(refused)
     const mine = await start(mailbox)
     expect(mine.challengeId).not.toBe(spoiled.challengeId)
-    const { hash } = await destinationOf(
+    const { hash } = await parseDestination(
       { dataKey: Buffer.from('a data key of thirty-two letters') },
       { channel: 'email', destination: mailbox },
     )
@@ -483,9 +483,9 @@ describe('a destination’s hash', () => {
   it('depends on the deployment’s key and the channel', async () => {
     const mail = { channel: 'email', destination: 'Ada@Example.com ' } as const
     const [one, same, other] = await Promise.all([
-      destinationOf({ dataKey: Buffer.from('one') }, mail),
-      destinationOf({ dataKey: Buffer.from('one') }, { ...mail, destination: 'ada@example.com' }),
-      destinationOf({ dataKey: Buffer.from('other') }, mail),
+      parseDestination({ dataKey: Buffer.from('one') }, mail),
+      parseDestination({ dataKey: Buffer.from('one') }, { ...mail, destination: 'ada@example.com' }),
+      parseDestination({ dataKey: Buffer.from('other') }, mail),
     ])
     expect(one).toEqual(same)
     expect(one.hash).not.toBe(other.hash)

@@ -10,7 +10,7 @@ import {
   type RawRequest,
 } from '../../../../src/people/identity/keys/request-signature.ts'
 import { signRequest } from '../../../../src/people/identity/keys/sign-request.ts'
-import { thumbprintOf } from '../../../../src/people/identity/keys/thumbprint.ts'
+import { computeThumbprint } from '../../../../src/people/identity/keys/thumbprint.ts'
 import { sweepNonces } from '../../../../src/people/identity/store.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { type Agent, type AgentRequest, newAgent } from '../../../journeys/agent.ts'
@@ -44,7 +44,7 @@ const rawOf = (
 
 describe('a request signed by our client', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-  const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
+  const keyId = computeThumbprint(privateKey.export({ format: 'jwk' }).x ?? '')
 
   /** Verdict of an independent verifier. */
   const verifies = (method: string, target: string, headers: Record<string, string>) =>
@@ -89,7 +89,7 @@ describe('a request signed by our client', () => {
 
 describe('the key of RFC 8037', () => {
   it('has the thumbprint that the RFC publishes', () => {
-    expect(thumbprintOf('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo')).toBe(
+    expect(computeThumbprint('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo')).toBe(
       'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
     )
   })
@@ -138,7 +138,7 @@ onBothEngines('a signed request', (database) => {
 
   it.each(targets)('by our client is accepted: %s', async (target) => {
     const { privateKey } = generateKeyPairSync('ed25519')
-    const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
+    const keyId = computeThumbprint(privateKey.export({ format: 'jwk' }).x ?? '')
     await register(privateKey.export({ format: 'jwk' }).x ?? '')
     const headers = await signRequest(
       { keyId, privateKey },

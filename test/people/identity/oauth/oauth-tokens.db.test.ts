@@ -5,8 +5,8 @@ import { beforeEach, expect, it } from 'vitest'
 import { newId } from '../../../../src/core/base/ids.ts'
 import {
   authenticateAccessToken,
+  exportTokenJwk,
   KEY_CLAIM,
-  tokenJwkOf,
 } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../../src/people/identity/store.ts'
 import { onBothEngines } from '../../../engines.ts'
@@ -20,7 +20,7 @@ onBothEngines('an access token', (database) => {
   let accountId: string
   let keyId: string
   beforeEach(async () => {
-    const { kid: _, ...jwk } = await tokenJwkOf(dataKey)
+    const { kid: _, ...jwk } = await exportTokenJwk(dataKey)
     ownKey = createPrivateKey({ key: jwk, format: 'jwk' })
     accountId = (await newPerson(database())).account.id
     keyId = newId('key', noon)
@@ -90,7 +90,7 @@ onBothEngines('an access token', (database) => {
     const [, body = '', signature = ''] = (await signed({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
     for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await refused(token)
-    const { x } = await tokenJwkOf(dataKey)
+    const { x } = await exportTokenJwk(dataKey)
     const secret = Buffer.from(String(x), 'base64url')
     await refused(await signed({ key: secret, header: { alg: 'HS256' } }))
   })

@@ -73,7 +73,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
         await buy()
       },
       send: (url = shop.url, through = fetch) => through(url, { headers: payment }),
-      spent: async () => funds - (await world.chain.balanceOf('USDC', address)),
+      spent: async () => funds - (await world.chain.readBalance('USDC', address)),
     }
   }
   const codeOf = async (response: Response) => {
@@ -95,13 +95,13 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const [sold, books, income] = [
         await shop.sold(),
         await booked(),
-        await world.chain.balanceOf('USDC', payTo),
+        await world.chain.readBalance('USDC', payTo),
       ]
       const buyer = await newBuyer(generation)
       expect(await codeOf(await buyer.buy())).toMatchObject(paid)
       expect(await shop.sold()).toBe(sold + 1)
       expect(await booked()).toBe(books + PRICE)
-      expect(await world.chain.balanceOf('USDC', payTo)).toBe(income + PRICE)
+      expect(await world.chain.readBalance('USDC', payTo)).toBe(income + PRICE)
       expect(await balanceOfSystem(database, external('base-sepolia'), 'USDC')).toBe(-(books + PRICE))
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
     })

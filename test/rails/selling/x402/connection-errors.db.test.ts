@@ -32,7 +32,7 @@ async function buy(generation: 'v1' | 'v2', open: () => Promise<Shop>) {
   shop = await open()
   const response = await customer[generation](shop.url)
   const body: unknown = await response.json()
-  return { status: response.status, body, left: await chain.balanceOf('USDC', customer.address) }
+  return { status: response.status, body, left: await chain.readBalance('USDC', customer.address) }
 }
 
 const shopWith = (signer: Partial<EvmSigner>) => () =>

@@ -61,7 +61,7 @@ async function buySlowly(generation: 'v1' | 'v2', between: () => Promise<void> |
   const response = await customer[generation](shop.url)
   return {
     ...(await bodyOf(response)),
-    spent: 5n * PRICE - (await chain.balanceOf('USDC', customer.address)),
+    spent: 5n * PRICE - (await chain.readBalance('USDC', customer.address)),
   }
 }
 
@@ -162,7 +162,7 @@ describe('a purchase with an id', () => {
       })
     return {
       buy: (query = '') => wrapFetchWithPayment(fetch, client)(`${shop.url}${query}`),
-      spent: async () => 3n * PRICE - (await chain.balanceOf('USDC', account.address)),
+      spent: async () => 3n * PRICE - (await chain.readBalance('USDC', account.address)),
     }
   }
 

@@ -51,7 +51,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     await chain.close()
   })
 
-  const income = () => chain.balanceOf('USDC', payTo)
+  const income = () => chain.readBalance('USDC', payTo)
   const requestShop = (headers: Record<string, string> = {}) => fetch(shop.url, { headers })
 
   it('challenges both generations at once, for the configured resource regardless of the Host', async () => {
@@ -114,7 +114,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     })
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(await income()).toBe(before + 10_000n)
-    expect(await chain.balanceOf('USDC', customer.address)).toBe(5_000n)
+    expect(await chain.readBalance('USDC', customer.address)).toBe(5_000n)
     expect(await shop.sold()).toBe(sold + 1)
   })
 
@@ -136,7 +136,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     shop.deliver = deliver
     expect(response.status).toBe(503)
     expect(await response.json()).toMatchObject({ code: 'rates_unavailable' })
-    expect(await chain.balanceOf('USDC', customer.address)).toBe(10_000n)
+    expect(await chain.readBalance('USDC', customer.address)).toBe(10_000n)
   })
 
   const wrong: readonly (readonly [string, (text: string) => string, Record<'v1' | 'v2', string>])[] = [
@@ -188,7 +188,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
         const required = jsonOf(response.headers.get('PAYMENT-REQUIRED') ?? '')
         expect(required).toMatchObject({ x402Version: 2, error: expect.stringContaining(reason) })
         expect(await shop.sold()).toBe(sold)
-        expect(await chain.balanceOf('USDC', customer.address)).toBe(1_000_000n)
+        expect(await chain.readBalance('USDC', customer.address)).toBe(1_000_000n)
       },
     )
 
@@ -204,7 +204,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
         }),
       )
       expect((await customer[generation](shop.url)).status).toBe(200)
-      expect(await chain.balanceOf('USDC', customer.address)).toBe(0n)
+      expect(await chain.readBalance('USDC', customer.address)).toBe(0n)
     })
 
     it('of a payer without money gets a fresh challenge', async () => {
@@ -235,7 +235,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       const receipt = generation === 'v1' ? 'X-PAYMENT-RESPONSE' : 'PAYMENT-RESPONSE'
       expect(again.headers.get(receipt)).toBe(bought.headers.get(receipt))
       expect(await shop.sold()).toBe(sold)
-      expect(await chain.balanceOf('USDC', customer.address)).toBe(10_000n)
+      expect(await chain.readBalance('USDC', customer.address)).toBe(10_000n)
       expect(JSON.stringify(shop.logged)).not.toContain(Object.values(spy.payment())[0])
     })
   })

@@ -16,7 +16,7 @@ import { noMetrics } from '../../../../src/providers/metrics/port.ts'
 import { noTracing } from '../../../../src/providers/tracing/port.ts'
 import { createPaywall, type PaywallParts } from '../../../../src/rails/selling/x402/paywall.ts'
 import { problemResponse } from '../../../../src/server/http/problem.ts'
-import { PAYMENT_HEADERS, saleResponse, sentPaymentOf } from '../../../../src/server/http/x402.ts'
+import { PAYMENT_HEADERS, readSentPayment, saleResponse } from '../../../../src/server/http/x402.ts'
 import { openPglite } from '../../../../src/storage/pglite.ts'
 
 export const path = '/api/x402/fx'
@@ -71,7 +71,7 @@ export async function openShop(
     const input = Object.fromEntries(Object.entries(c.req.queries()).map(([name, all]) => [name, all.join()]))
     const deliver = () => shop.deliver()
     const key = c.req.header('idempotency-key')
-    const payment = sentPaymentOf(c)
+    const payment = readSentPayment(c)
     const sale = { route: `GET ${path}`, input, deliver, payment, paymentPlace: PAYMENT_HEADERS }
     if (key === undefined) return saleResponse(await paywall.sell(sale))
     const purchase = { principal: 'key_1', key, fingerprint: JSON.stringify(input) }

@@ -45,7 +45,7 @@ describe.skipIf(!hasAnvil())('a shop on two chains', () => {
       return { status: response.status, body: await response.json() }
     }
     const spent = () =>
-      Promise.all(chains.map(async (chain) => PRICE - (await chain.balanceOf('USDC', account.address))))
+      Promise.all(chains.map(async (chain) => PRICE - (await chain.readBalance('USDC', account.address))))
     return { buyOn, spent }
   }
   const both = () => {

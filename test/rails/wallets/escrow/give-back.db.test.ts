@@ -12,7 +12,7 @@ import {
   type EscrowParts,
   keepEscrows,
 } from '../../../../src/rails/wallets/escrow/escrow.ts'
-import { escrowOf } from '../../../../src/rails/wallets/store.ts'
+import { buildEscrow } from '../../../../src/rails/wallets/store.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { openFundedAccount, sendingDependencies } from '../scene.ts'
 
@@ -33,7 +33,7 @@ onBothEngines('the money of an escrow', (database) => {
     const { chain } = parts
     const { accountId, address } = await openFundedAccount(parts)
     await beginPullsOfHolds(parts, accountId, systemClock())
-    const escrow = await chain.walletAddress(escrowOf(accountId))
+    const escrow = await chain.walletAddress(buildEscrow(accountId))
     await chain.mint([{ token: 'USDC', to: escrow, units: 70n }])
     await post(database(), {
       id: `fund:${accountId}`,
@@ -67,7 +67,7 @@ onBothEngines('the money of an escrow', (database) => {
       0n,
       full + 70n,
     ])
-    expect(await parts.chain.balanceOf('USDC', address)).toBe(full + 70n)
+    expect(await parts.chain.readBalance('USDC', address)).toBe(full + 70n)
     expect(await alarmsOf(escrow)).toEqual([])
   })
 
@@ -81,7 +81,7 @@ onBothEngines('the money of an escrow', (database) => {
       .execute()
     const other = await open()
     for (let round = 0; round < 2; round += 1) await keepEscrows(parts, running)
-    expect(await parts.chain.balanceOf('USDC', thief)).toBe(0n)
+    expect(await parts.chain.readBalance('USDC', thief)).toBe(0n)
     expect(await booked(escrowPlace(parts.chain.name))).toBe(70n)
     expect(await alarmsOf(escrow)).toEqual([{ reason: 'home_not_authentic', resolved_at: null }])
     expect(await other.booked(parts.chain.name)).toBe(full + 70n)

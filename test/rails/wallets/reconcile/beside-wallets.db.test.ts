@@ -14,7 +14,7 @@ import type { ReconciliationDependencies } from '../../../../src/rails/wallets/r
 import { decideMovementReview } from '../../../../src/rails/wallets/reconcile/release-deposits.ts'
 import { signedCall } from '../../../../src/rails/wallets/relays/payment-call.ts'
 import { relayPayment } from '../../../../src/rails/wallets/relays/relay-payment.ts'
-import { escrowOf, lowerCase } from '../../../../src/rails/wallets/store.ts'
+import { buildEscrow, lowerCase } from '../../../../src/rails/wallets/store.ts'
 import {
   sendTransfer,
   type TransferDependencies,
@@ -48,7 +48,7 @@ onBothEngines('money beside wallets', (database) => {
     const purse = lowerCase(purseKey(dataKey, accountId).address)
     const opened = { id: accountId, accountId, address: purse, home, chunk: 0n, at: systemClock() }
     await openPurse({ database: database(), dataKey }, opened)
-    const escrow = lowerCase(await chain.walletAddress(escrowOf(accountId)))
+    const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId)))
     await database()
       .kysely.updateTable('wallet')
       .set({ escrow, escrow_mac: 'mac' })

@@ -98,7 +98,7 @@ onBothEngines('ledger and chain', (database) => {
     const wallet = await open()
     const generous: Chain = {
       ...chain,
-      balanceOf: async (token, address) => (await chain.balanceOf(token, address)) + 900n,
+      readBalance: async (token, address) => (await chain.readBalance(token, address)) + 900n,
     }
     for (const seconds of [0, 6, 12])
       await reconcileWallet({ ...inSeconds(seconds), chain: generous }, wallet)
@@ -136,7 +136,7 @@ onBothEngines('ledger and chain', (database) => {
     if (transfer !== undefined) await resumeTransfer(sending, transfer)
     await watch(running)
     expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
-    expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
+    expect(await chain.readBalance('USDC', payee.address)).toBe(full + 9n)
   })
 
   it('books what an owner moved by their own operation, at once and once', async () => {
@@ -156,8 +156,8 @@ onBothEngines('ledger and chain', (database) => {
     let lost = 40n
     const lossy: Chain = {
       ...chain,
-      balanceOf: async (token, address) => {
-        const units = await chain.balanceOf(token, address)
+      readBalance: async (token, address) => {
+        const units = await chain.readBalance(token, address)
         return token === 'USDC' && lowerCase(address) === wallet.address ? units - lost : units
       },
     }
@@ -212,12 +212,14 @@ onBothEngines('ledger and chain', (database) => {
     const processAt = (seconds: number, changes: Partial<Chain>) =>
       createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
     const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
-    await processAt(0, { executionOf: executionOf('pending'), areBlocksReplaced: async () => true })(running)
+    await processAt(0, { awaitExecution: executionOf('pending'), areBlocksReplaced: async () => true })(
+      running,
+    )
     // The next process moves the search cursor past the transfer, and dies as well.
     await payStraight(outsideAddress, 1n)
-    await processAt(120, { executionOf: executionOf('pending') })(running)
+    await processAt(120, { awaitExecution: executionOf('pending') })(running)
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
-    await processAt(240, { executionOf: executionOf('absent') })(running)
+    await processAt(240, { awaitExecution: executionOf('absent') })(running)
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
@@ -235,7 +237,7 @@ onBothEngines('ledger and chain', (database) => {
         ...chain,
         areBlocksReplaced: async () => true,
         identity: async () => identity,
-        executionOf: async () => {
+        awaitExecution: async () => {
           identity = 'another chain'
           return { status: 'absent' }
         },

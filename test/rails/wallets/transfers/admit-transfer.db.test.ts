@@ -1,6 +1,6 @@
 /** The AML policy on real transfers: recent outflow, the owner's blocked addresses, and unavailable screening. */
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { thresholdsOf, velocityOf } from '../../../../policies/aml/limits.ts'
+import { parseThresholds, parseVelocity } from '../../../../policies/aml/limits.ts'
 import { screenAddress } from '../../../../policies/aml/screen-address.ts'
 import { silentLog } from '../../../../src/core/base/log.ts'
 import { Failure } from '../../../../src/core/failures/failure.ts'
@@ -68,7 +68,7 @@ onBothEngines('the AML policy on transfers', (database) => {
   })
 
   it('requires a review for a transfer that raises the day above 50,000 USD, in any token', async () => {
-    const free = limitedBy(services, { thresholds: thresholdsOf('default:1000000') ?? new Map() })
+    const free = limitedBy(services, { thresholds: parseThresholds('default:1000000') ?? new Map() })
     const person = await newPayer(free)
     await person.send({ amount: '20000' })
     await person.send({ amount: '20000', token: 'USDT' })
@@ -92,7 +92,7 @@ onBothEngines('the AML policy on transfers', (database) => {
   })
 
   it('requires a review for an accumulation of small amounts', async () => {
-    const velocity = velocityOf('2/600') ?? []
+    const velocity = parseVelocity('2/600') ?? []
     const person = await newPayer(limitedBy(services, { velocity }))
     await person.send({ amount: '0.999999' })
     await person.send({ amount: '0.999999' })
@@ -102,7 +102,7 @@ onBothEngines('the AML policy on transfers', (database) => {
   })
 
   it('requires a review for a burst', async () => {
-    const velocity = velocityOf('10/600/3') ?? []
+    const velocity = parseVelocity('10/600/3') ?? []
     const person = await newPayer(limitedBy(services, { velocity }))
     await person.send({ amount: '6' })
     await person.send({ amount: '6' })

@@ -1,8 +1,7 @@
 /** Transfer rows written in the commit that holds their money, in single calls and in batches. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { releaseSpend } from '../../../../src/books/spending/release.ts'
-import { reserveSpend } from '../../../../src/books/spending/reserve.ts'
-import { reserveSpends } from '../../../../src/books/spending/reserve-batch.ts'
+import { reserveSpend, reserveSpends } from '../../../../src/books/spending/reserve.ts'
 import type { SpendRequest } from '../../../../src/books/spending/spend-request.ts'
 import { createSimulatedChain } from '../../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../../src/core/base/clock.ts'

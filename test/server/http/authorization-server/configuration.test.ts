@@ -1,7 +1,7 @@
 /** Lifetimes of codes, tokens and grants, in the settings of the OAuth library. */
 import { errors, interactionPolicy } from 'oidc-provider'
 import { expect, it } from 'vitest'
-import { tokenJwkOf } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
+import { exportTokenJwk } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { oauthConfiguration } from '../../../../src/server/http/authorization-server/configuration.ts'
 
 it('gives codes a minute, access tokens ten, and no grant more than a year despite refreshes', async () => {
@@ -12,7 +12,7 @@ it('gives codes a minute, access tokens ten, and no grant more than a year despi
       throw new Error('nothing is stored')
     },
     cookieKey: 'a key of thirty-two letters or so',
-    signingKey: await tokenJwkOf(Buffer.from('a data key of thirty-two letters')),
+    signingKey: await exportTokenJwk(Buffer.from('a data key of thirty-two letters')),
     library: { interactionPolicy, errors },
     isLive: async () => true,
   })

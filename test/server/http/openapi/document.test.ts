@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { failures } from '../../../../src/core/failures/failure.ts'
-import { catalogueOf } from '../../../../src/kernel/catalogue.ts'
+import { buildCatalogue } from '../../../../src/kernel/catalogue.ts'
 import { defineTool } from '../../../../src/kernel/tool.ts'
 import { openApiDocument } from '../../../../src/server/http/openapi/document.ts'
-import { pathsOf } from '../../../../src/server/http/tool-paths.ts'
+import { listPaths } from '../../../../src/server/http/tool-paths.ts'
 import { tools } from '../../../../tools/index.ts'
 import { origin, sandboxSettings } from '../../../kernel/scene.ts'
 
@@ -60,14 +60,14 @@ const providers = new Map([
 ])
 const described = (of: typeof tools = tools) => {
   const written: unknown = JSON.parse(
-    JSON.stringify(openApiDocument(catalogueOf(of, settings), { settings, identityProviders: providers })),
+    JSON.stringify(openApiDocument(buildCatalogue(of, settings), { settings, identityProviders: providers })),
   )
   return { written, parsed: document.parse(written) }
 }
 
 /** Paths at which a tool is served, with their operation ids. */
 const served = (tool: (typeof tools)[number]) =>
-  pathsOf(tool, { identityProviders: providers }).map((path) => ({
+  listPaths(tool, { identityProviders: providers }).map((path) => ({
     ...path,
     method: tool.route.split(' ')[0] ?? '',
   }))
@@ -207,7 +207,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('describes each operation beyond its summary', () => {
-    const silent = catalogueOf(tools, settings).filter(({ tool }) => (tool.description ?? '').length < 10)
+    const silent = buildCatalogue(tools, settings).filter(({ tool }) => (tool.description ?? '').length < 10)
     expect(silent.map(({ tool }) => tool.name)).toEqual([])
   })
 
@@ -225,7 +225,7 @@ describe('the OpenAPI document', () => {
       if (data.type === 'array' && data.maxItems === undefined) wrong.push(path)
       for (const [name, value] of Object.entries(data)) visit(value, `${path}.${name}`)
     }
-    for (const { tool, input } of catalogueOf(tools, settings)) {
+    for (const { tool, input } of buildCatalogue(tools, settings)) {
       visit(input, tool.name)
       expect(JSON.stringify(input)).not.toMatch(/\\p\{/i)
     }

@@ -1,21 +1,21 @@
 /** Pages that a sign-in may lead to: those of the gateway, and nothing that a browser could read as another origin. */
 import { describe, expect, it } from 'vitest'
-import { ownPageOf } from '../../../../src/server/http/pages/client/own-page.ts'
+import { parseOwnPage } from '../../../../src/server/http/pages/client/own-page.ts'
 import { consolePaths } from '../../../../src/server/http/pages/console.tsx'
 
 describe('the page after a sign-in', () => {
   it('is any page of the console, with its query', () => {
     for (const path of consolePaths) {
       const page = path.replace(':id', 'apr_01jxyz-AB_c')
-      expect(ownPageOf(page)).toBe(page)
+      expect(parseOwnPage(page)).toBe(page)
       const queried = `${page}?kind=card&from=2026-01-01T00:00:00Z&entry=a%2Fb`
-      expect(ownPageOf(queried)).toBe(queried)
+      expect(parseOwnPage(queried)).toBe(queried)
     }
   })
 
   it('is a page that asks for a decision', () => {
     for (const page of ['/oauth/consent/abc_DEF-1', '/agents/connect/abc', '/devices/abc'])
-      expect(ownPageOf(page)).toBe(page)
+      expect(parseOwnPage(page)).toBe(page)
   })
 
   const hostile = [
@@ -55,6 +55,6 @@ describe('the page after a sign-in', () => {
     `/activity?${'a'.repeat(513)}`,
   ]
   it.each(hostile)('is never %j', (text) => {
-    expect(ownPageOf(text)).toBeNull()
+    expect(parseOwnPage(text)).toBeNull()
   })
 })

@@ -11,7 +11,7 @@ export async function ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?
   })
   const answer = await read(response)
   if (response.ok) return answer
-  throw new Error(messageFor(answer, response), { cause: textOf(answer, 'code') })
+  throw new Error(messageFor(answer, response), { cause: readText(answer, 'code') })
 }
 
 /** Replaces the browser's technical error message. */
@@ -34,10 +34,10 @@ async function read(response: Response): Promise<Answer> {
 
 /** Combines detail and hint. Hints that name routes or members are for API clients and are left out. */
 function messageFor(answer: Answer, response: Response): string {
-  const detail = sentence(textOf(answer, 'detail') || 'The gateway rejected this request')
-  const hint = textOf(answer, 'hint')
+  const detail = sentence(readText(answer, 'detail') || 'The gateway rejected this request')
+  const hint = readText(answer, 'hint')
   const isForPrograms = /\b(GET|POST|PATCH|DELETE) \/|Authorization|Idempotency-Key|"issues"/.test(hint)
-  const wait = response.status === 429 ? `Try again in ${waitOf(response)} seconds.` : ''
+  const wait = response.status === 429 ? `Try again in ${readWait(response)} seconds.` : ''
   return [detail, isForPrograms ? '' : sentence(hint), wait].filter((words) => words !== '').join(' ')
 }
 
@@ -45,7 +45,7 @@ function sentence(words: string): string {
   return words === '' || /[.!?]$/.test(words) ? words : `${words}.`
 }
 
-function waitOf(response: Response): string {
+function readWait(response: Response): string {
   return response.headers.get('Retry-After') ?? 'some'
 }
 
@@ -59,7 +59,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Returns a string member, or an empty string. */
-export function textOf(answer: Answer, name: string): string {
+export function readText(answer: Answer, name: string): string {
   const value = answer[name]
   return typeof value === 'string' ? value : ''
 }

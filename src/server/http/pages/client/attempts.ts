@@ -31,7 +31,7 @@ export async function attempt(work: Work): Promise<void> {
   try {
     await work()
   } catch (error) {
-    const words = messageOf(error)
+    const words = describeError(error)
     tell(words, 'error')
     const code = error instanceof Error && typeof error.cause === 'string' ? error.cause : ''
     await remedies.get(code)?.(work, words)
@@ -58,7 +58,7 @@ const browserErrors: Readonly<Record<string, string>> = {
   SecurityError: 'Passkeys do not work at this address.',
 }
 
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'Something went wrong.'
   return browserErrors[error.name] ?? error.message
 }

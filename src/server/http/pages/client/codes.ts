@@ -1,10 +1,10 @@
 /** Requests one-time codes, after validating the address in the browser. */
 import { type Answer, ask } from './api.ts'
-import { fieldOf } from './elements.ts'
+import { readField } from './elements.ts'
 
 /** @throws Error when the address does not fit the channel. */
 export async function askForCode(path: string, form: HTMLFormElement): Promise<Answer> {
-  const [channel, destination] = [fieldOf(form, 'channel'), fieldOf(form, 'destination')]
+  const [channel, destination] = [readField(form, 'channel'), readField(form, 'destination')]
   const field = form.querySelector<HTMLInputElement>('input[name="destination"]')
   const trouble = addressError(
     channel,

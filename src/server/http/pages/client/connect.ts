@@ -1,8 +1,8 @@
 /** Script of the connect page: shows an agent that asks to be registered, and submits the owner's decision. */
-import { type Answer, ask, textOf } from './api.ts'
+import { type Answer, ask, readText } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
-import { formOf, show, tell, write } from './elements.ts'
-import { grantOf, setUpPresets } from './grant.ts'
+import { findForm, show, tell, write } from './elements.ts'
+import { readGrant, setUpPresets } from './grant.ts'
 import { forgetPlan, takePlanOver } from './planned-agent.ts'
 import { requireSameAccount } from './session.ts'
 import { setUpSignOut } from './sign-out.ts'
@@ -15,25 +15,25 @@ let request: Answer = {}
 setUpStepUp()
 setUpSignOut()
 setUpPresets()
-takePlanOver(formOf('approve'))
-onSubmit(formOf('approve'), async (form) => {
+takePlanOver(findForm('approve'))
+onSubmit(findForm('approve'), async (form) => {
   await requireSameAccount(form)
-  const [name, publicKey] = [textOf(request, 'name'), textOf(request, 'publicKey')]
-  await ask('POST', '/api/agents/keys', { name, publicKey, registration: code, ...grantOf(form) })
+  const [name, publicKey] = [readText(request, 'name'), readText(request, 'publicKey')]
+  await ask('POST', '/api/agents/keys', { name, publicKey, registration: code, ...readGrant(form) })
   forgetPlan()
   finish('approved')
 })
-onSubmit(formOf('reject'), async () => {
+onSubmit(findForm('reject'), async () => {
   await ask('POST', `${registration}/reject`, {})
   finish('rejected')
 })
 void attempt(async () => {
   request = await ask('GET', registration)
-  write('user-code', textOf(request, 'userCode'))
-  write('agent', textOf(request, 'name'))
-  write('thumbprint', textOf(request, 'keyId'))
-  write('until', new Date(textOf(request, 'expiresAt')).toLocaleString())
-  const status = textOf(request, 'status')
+  write('user-code', readText(request, 'userCode'))
+  write('agent', readText(request, 'name'))
+  write('thumbprint', readText(request, 'keyId'))
+  write('until', new Date(readText(request, 'expiresAt')).toLocaleString())
+  const status = readText(request, 'status')
   if (status !== 'pending') return finish(status)
   show('request', true)
   tell('')

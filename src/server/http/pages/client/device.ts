@@ -1,7 +1,7 @@
 /** Script of the device page: shows a program that asks to be signed in, and submits the person's decision. */
-import { type Answer, ask, textOf } from './api.ts'
+import { type Answer, ask, readText } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
-import { formOf, show, tell, write } from './elements.ts'
+import { findForm, show, tell, write } from './elements.ts'
 import { requireSameAccount } from './session.ts'
 import { setUpSignOut } from './sign-out.ts'
 import { setUpStepUp } from './step-up.ts'
@@ -12,23 +12,23 @@ let request: Answer = {}
 
 setUpStepUp()
 setUpSignOut()
-onSubmit(formOf('allow'), async (form) => {
+onSubmit(findForm('allow'), async (form) => {
   await requireSameAccount(form)
   await ask('POST', `${signIn}/allow`, {})
   finish('allowed')
 })
-onSubmit(formOf('reject'), async () => {
+onSubmit(findForm('reject'), async () => {
   await ask('POST', `${signIn}/reject`, {})
   finish('rejected')
 })
 void attempt(async () => {
   request = await ask('GET', signIn)
-  write('user-code', textOf(request, 'userCode'))
-  write('program', textOf(request, 'name'))
-  write('address', textOf(request, 'address'))
-  write('since', new Date(textOf(request, 'createdAt')).toLocaleString())
-  write('until', new Date(textOf(request, 'expiresAt')).toLocaleString())
-  const status = textOf(request, 'status')
+  write('user-code', readText(request, 'userCode'))
+  write('program', readText(request, 'name'))
+  write('address', readText(request, 'address'))
+  write('since', new Date(readText(request, 'createdAt')).toLocaleString())
+  write('until', new Date(readText(request, 'expiresAt')).toLocaleString())
+  const status = readText(request, 'status')
   if (status !== 'pending') return finish(status)
   show('request', true)
   tell('')

@@ -1,5 +1,5 @@
 /** Search over the guides, operations and error codes. The index is loaded when the field gets focus. */
-import { isObject, textOf } from './api.ts'
+import { isObject, readText } from './api.ts'
 
 interface Entry {
   readonly title: string
@@ -45,13 +45,13 @@ export function startSearch(): void {
     chosen.scrollIntoView({ block: 'nearest' })
   }
   const show = async () => {
-    const words = wordsOf(field.value)
+    const words = splitWords(field.value)
     if (words.length === 0) return close()
     const index = await load().catch(() => null)
     // The text changed while the index was loading: the later call shows its results.
-    if (words.join(' ') !== wordsOf(field.value).join(' ')) return
+    if (words.join(' ') !== splitWords(field.value).join(' ')) return
     const results = index === null ? [] : search(index, words)
-    list.replaceChildren(...results.map(optionOf))
+    list.replaceChildren(...results.map(createOption))
     if (results.length === 0) {
       const none = document.createElement('div')
       none.className = 'none'
@@ -88,7 +88,7 @@ export function startSearch(): void {
   })
 }
 
-function wordsOf(text: string): readonly string[] {
+function splitWords(text: string): readonly string[] {
   return text
     .toLowerCase()
     .split(/\s+/)
@@ -100,9 +100,9 @@ async function loadIndex(): Promise<readonly Entry[]> {
   const read: unknown = await response.json()
   if (!response.ok || !Array.isArray(read)) throw new Error('The search index could not be loaded.')
   return read.filter(isObject).map((one) => {
-    const [title, about, href] = [textOf(one, 'title'), textOf(one, 'about'), textOf(one, 'href')]
+    const [title, about, href] = [readText(one, 'title'), readText(one, 'about'), readText(one, 'href')]
     const name = title.toLowerCase()
-    return { title, about, href, name, all: `${name} ${about} ${textOf(one, 'text')}`.toLowerCase() }
+    return { title, about, href, name, all: `${name} ${about} ${readText(one, 'text')}`.toLowerCase() }
   })
 }
 
@@ -122,7 +122,7 @@ function search(index: readonly Entry[], words: readonly string[]): readonly Ent
     .map(({ entry }) => entry)
 }
 
-function optionOf({ title, about, href }: Entry, index: number): HTMLElement {
+function createOption({ title, about, href }: Entry, index: number): HTMLElement {
   const option = document.createElement('div')
   option.id = `result-${index}`
   option.setAttribute('role', 'option')

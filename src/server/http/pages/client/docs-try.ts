@@ -2,7 +2,7 @@
  * Sends the request of an operation's page: with the credential in the form, and operations of persons without one with
  * the reader's session, or that of a new guest.
  */
-import { ask, isRefusal, textOf } from './api.ts'
+import { ask, isRefusal, readText } from './api.ts'
 import { readAccount } from './session.ts'
 
 export function startTrying(): void {
@@ -41,7 +41,7 @@ export function startTrying(): void {
 
 async function fillDemoKey(credential: HTMLInputElement): Promise<void> {
   try {
-    const key = textOf(await ask('GET', '/sandbox/credentials'), 'demoApiKey')
+    const key = readText(await ask('GET', '/sandbox/credentials'), 'demoApiKey')
     if (credential.value === '') credential.value = key
   } catch {
     credential.placeholder = 'the demo key could not be read'
@@ -67,7 +67,7 @@ async function send(form: HTMLFormElement, credential: HTMLInputElement | null):
     ...(form.dataset.repeatable === undefined ? {} : { 'Idempotency-Key': newIdempotencyKey() }),
   }
   const startedAt = performance.now()
-  const response = await fetch(targetOf(form), {
+  const response = await fetch(buildTarget(form), {
     method: form.dataset.method ?? 'GET',
     headers,
     body,
@@ -78,7 +78,7 @@ async function send(form: HTMLFormElement, credential: HTMLInputElement | null):
   const ms = Math.round(performance.now() - startedAt)
   return {
     status: `${response.status} ${response.statusText} in ${ms} ms`,
-    body: indented(answer),
+    body: indentJson(answer),
     isFine: response.ok,
   }
 }
@@ -94,7 +94,7 @@ async function requireSession(): Promise<void> {
 }
 
 /** Path and query from the form. */
-function targetOf(form: HTMLFormElement): string {
+function buildTarget(form: HTMLFormElement): string {
   const inputs = [...form.querySelectorAll<HTMLInputElement>('input[data-in]')]
   const query = new URLSearchParams()
   let path = form.dataset.path ?? ''
@@ -122,7 +122,7 @@ function newIdempotencyKey(): string {
     .join('')
 }
 
-function indented(text: string): string {
+function indentJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

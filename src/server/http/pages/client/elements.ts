@@ -6,7 +6,7 @@ export function find<Kind extends HTMLElement>(id: string, kind: new () => Kind)
   return element instanceof kind ? element : null
 }
 
-export function formOf(id: string): HTMLFormElement | null {
+export function findForm(id: string): HTMLFormElement | null {
   return find(id, HTMLFormElement)
 }
 
@@ -29,7 +29,7 @@ export function tell(text: string, kind: 'news' | 'error' = 'news'): void {
   status.scrollIntoView({ block: 'nearest' })
 }
 
-export function fieldOf(form: HTMLFormElement, name: string): string {
+export function readField(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name)
   return typeof value === 'string' ? value.trim() : ''
 }

@@ -1,5 +1,5 @@
 /** The scopes and spending limits that an owner chooses on a page. */
-import { fieldOf, find } from './elements.ts'
+import { find, readField } from './elements.ts'
 
 /** Policy categories of each spending scope. */
 const categories: Readonly<Record<string, readonly string[]>> = {
@@ -40,20 +40,20 @@ export function setUpPresets(): void {
 }
 
 /** The ticked scopes, and the policy if one of them can spend. */
-export function grantOf(form: HTMLFormElement) {
+export function readGrant(form: HTMLFormElement) {
   const scopes = [...form.querySelectorAll<HTMLInputElement>('input[name=scope]:checked')].map(
     ({ value }) => value,
   )
   const allow = [...new Set(scopes.flatMap((scope) => categories[scope] ?? []))]
-  return { scopes, ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}) }
+  return { scopes, ...(allow.length > 0 ? { policy: readPolicy(form, allow) } : {}) }
 }
 
-function policyOf(form: HTMLFormElement, allow: readonly string[]) {
-  const [weekly, monthly, above] = ['weekly', 'monthly', 'approval-above'].map((id) => fieldOf(form, id))
+function readPolicy(form: HTMLFormElement, allow: readonly string[]) {
+  const [weekly, monthly, above] = ['weekly', 'monthly', 'approval-above'].map((id) => readField(form, id))
   return {
     currency: 'USD',
-    perTransaction: { max: fieldOf(form, 'per-transaction') },
-    dailyBudget: { max: fieldOf(form, 'daily') },
+    perTransaction: { max: readField(form, 'per-transaction') },
+    dailyBudget: { max: readField(form, 'daily') },
     ...(weekly ? { weeklyBudget: { max: weekly } } : {}),
     ...(monthly ? { monthlyBudget: { max: monthly } } : {}),
     categories: { allow },

@@ -1,17 +1,17 @@
 /** Remembers the page that required a sign-in, across the redirect to an identity provider. */
-import { ownPageOf } from './own-page.ts'
+import { parseOwnPage } from './own-page.ts'
 
 const KEY = 'next'
 
 /** Stores the `next` query parameter. */
 export function rememberNext(): void {
-  const next = ownPageOf(new URLSearchParams(location.search).get('next') ?? '')
+  const next = parseOwnPage(new URLSearchParams(location.search).get('next') ?? '')
   if (next !== null) sessionStorage.setItem(KEY, next)
 }
 
 /** Takes the stored page. @returns the console's first page if there is none */
 export function takeNext(): string {
-  const next = ownPageOf(sessionStorage.getItem(KEY) ?? '')
+  const next = parseOwnPage(sessionStorage.getItem(KEY) ?? '')
   sessionStorage.removeItem(KEY)
   return next ?? '/'
 }

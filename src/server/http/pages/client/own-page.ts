@@ -26,6 +26,6 @@ const OWN_PAGE = new RegExp(`^/(?:${PATHS.join('|')})(?:\\?[A-Za-z0-9_.~:,+&=%-]
  * Returns the text if it is the path of a page of ours, and null for everything else: other origins, `//host`,
  * backslashes, dot segments, schemes and encoded forms of them.
  */
-export function ownPageOf(text: string): string | null {
+export function parseOwnPage(text: string): string | null {
   return OWN_PAGE.test(text) ? text : null
 }

@@ -1,5 +1,5 @@
 /** Takes over the owner's choices for this agent, just made in the console in the same browser. */
-import { isObject, textOf } from './api.ts'
+import { isObject, readText } from './api.ts'
 import { find, write } from './elements.ts'
 
 /** As `src/console/data/planned-agent.ts` keeps it. */
@@ -19,19 +19,19 @@ const fields = {
 /** Ticks and fills in the form, and says so. Scopes that the agent did not ask for stay away. */
 export function takePlanOver(form: HTMLFormElement | null): void {
   const plan = readPlan()
-  if (form === null || plan === null || textOf(plan, 'accountId') !== form.dataset.account) return
+  if (form === null || plan === null || readText(plan, 'accountId') !== form.dataset.account) return
   const { scopes, limits } = plan
   if (!Array.isArray(scopes) || !isObject(limits)) return
   for (const box of form.querySelectorAll<HTMLInputElement>('input[name=scope]'))
     box.checked = scopes.includes(box.value)
   for (const [name, id] of Object.entries(fields)) {
     const field = find(id, HTMLInputElement)
-    if (field !== null) field.value = textOf(limits, name)
+    if (field !== null) field.value = readText(limits, name)
   }
   for (const button of form.querySelectorAll('button[data-preset]'))
     button.setAttribute('aria-pressed', 'false')
   form.querySelector('#policy details')?.setAttribute('open', '')
-  write('planned-name', textOf(plan, 'name'))
+  write('planned-name', readText(plan, 'name'))
   find('planned', HTMLElement)?.removeAttribute('hidden')
 }
 

@@ -1,8 +1,8 @@
 /** Recovers a locked account by code, by passkey, or by both. */
-import { type Answer, ask, isRefusal, textOf } from './api.ts'
+import { type Answer, ask, isRefusal, readText } from './api.ts'
 import { onRefusal, onSubmit } from './attempts.ts'
 import { askForCode } from './codes.ts'
-import { fieldOf, find, focusHeading, formOf, show, tell } from './elements.ts'
+import { find, findForm, focusHeading, readField, show, tell } from './elements.ts'
 import { takeNext } from './next.ts'
 import { assertionFor } from './passkeys.ts'
 
@@ -17,16 +17,16 @@ let started: Answer = {}
 export function setUpRecovery(): void {
   if (location.hash === ANCHOR) find('recovery', HTMLDetailsElement)?.setAttribute('open', '')
   onRefusal('account_locked', (_work, words) => offerRecovery(words))
-  onSubmit(formOf('recovery-start'), async (form) => {
+  onSubmit(findForm('recovery-start'), async (form) => {
     started = await askForCode(START, form)
     show('recovery-complete', true)
     find('recovery-code', HTMLInputElement)?.focus()
     tell('If an account has this address, a code is on its way. It works for ten minutes.')
   })
-  onSubmit(formOf('recovery-complete'), async (form) => {
-    finish(await completeWithCode(fieldOf(form, 'code')))
+  onSubmit(findForm('recovery-complete'), async (form) => {
+    finish(await completeWithCode(readField(form, 'code')))
   })
-  onSubmit(formOf('recovery-passkey'), async () => {
+  onSubmit(findForm('recovery-passkey'), async () => {
     const { challengeId, publicKey } = await ask('POST', START, { channel: 'passkey' })
     finish(await ask('POST', COMPLETE, { challengeId, credential: await assertionFor(publicKey) }))
   })
@@ -34,7 +34,7 @@ export function setUpRecovery(): void {
 
 /** Accounts with a passkey require it as well; the API reveals this only after a correct code. */
 async function completeWithCode(code: string): Promise<Answer> {
-  const shown = { challengeId: textOf(started, 'challengeId'), code }
+  const shown = { challengeId: readText(started, 'challengeId'), code }
   try {
     return await ask('POST', COMPLETE, shown)
   } catch (error) {
@@ -47,9 +47,9 @@ async function completeWithCode(code: string): Promise<Answer> {
 /** Leads on after a recovery, or says who has to decide first. */
 function finish(answer: Answer): void {
   started = {}
-  for (const id of ['recovery-start', 'recovery-complete']) formOf(id)?.reset()
+  for (const id of ['recovery-start', 'recovery-complete']) findForm(id)?.reset()
   show('recovery-complete', false)
-  if (textOf(answer, 'status') === 'review') tell(waiting)
+  if (readText(answer, 'status') === 'review') tell(waiting)
   else leadOn()
 }
 

@@ -1,8 +1,8 @@
 /** Script of the sign-in page: attaches the form handlers. */
-import { ask, textOf } from './api.ts'
+import { ask, readText } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
 import { askForCode } from './codes.ts'
-import { fieldOf, find, focusHeading, formOf, show, tell } from './elements.ts'
+import { find, findForm, focusHeading, readField, show, tell } from './elements.ts'
 import { goOn, rememberNext } from './next.ts'
 import { canUsePasskeys, makePasskey, signInWithPasskey } from './passkeys.ts'
 import { comeBack, goTo } from './providers.ts'
@@ -19,28 +19,28 @@ let challengeId = ''
 rememberNext()
 setUpRecovery()
 
-onSubmit(formOf('passkey-sign-in'), async () => {
+onSubmit(findForm('passkey-sign-in'), async () => {
   await signInWithPasskey()
   goOn()
 })
-onSubmit(formOf('passkey-create'), async (form) => {
-  await makePasskey({ displayName: fieldOf(form, 'displayName') })
+onSubmit(findForm('passkey-create'), async (form) => {
+  await makePasskey({ displayName: readField(form, 'displayName') })
   goOn()
 })
-onSubmit(formOf('code-start'), async (form) => {
-  challengeId = textOf(await askForCode('/api/auth/otp/start', form), 'challengeId')
+onSubmit(findForm('code-start'), async (form) => {
+  challengeId = readText(await askForCode('/api/auth/otp/start', form), 'challengeId')
   show('code-verify', true)
   find('code', HTMLInputElement)?.focus()
   tell('A code is on its way. It works for ten minutes.')
 })
-onSubmit(formOf('code-verify'), async (form) => {
-  await ask('POST', '/api/auth/otp/verify', { challengeId, code: fieldOf(form, 'code') })
+onSubmit(findForm('code-verify'), async (form) => {
+  await ask('POST', '/api/auth/otp/verify', { challengeId, code: readField(form, 'code') })
   form.reset()
   goOn()
 })
 for (const form of document.querySelectorAll('form'))
   onSubmit(form.dataset.provider === undefined ? null : form, () => goTo(form.dataset.provider ?? ''))
-onSubmit(formOf('guest'), async () => {
+onSubmit(findForm('guest'), async () => {
   await ask('POST', '/api/auth/guest', {})
   goOn()
 })

@@ -1,10 +1,10 @@
 import { ask } from './api.ts'
 import { onSubmit } from './attempts.ts'
-import { formOf } from './elements.ts'
+import { findForm } from './elements.ts'
 
 /** Ends the session from any page of a signed-in person. */
 export function setUpSignOut(): void {
-  onSubmit(formOf('sign-out'), async () => {
+  onSubmit(findForm('sign-out'), async () => {
     await ask('POST', '/api/auth/logout', {})
     location.assign('/sign-in')
   })

@@ -1,7 +1,7 @@
 /** Asks for a second factor when an action requires it, then repeats the action. */
 import { type Answer, ask, isRefusal } from './api.ts'
 import { attempt, onRefusal, onSubmit, type Work } from './attempts.ts'
-import { fieldOf, find, formOf, show, tell } from './elements.ts'
+import { find, findForm, readField, show, tell } from './elements.ts'
 import { readAccount } from './session.ts'
 
 /** Action that awaits a second factor. */
@@ -9,15 +9,15 @@ let refused: Work | null = null
 
 export function setUpStepUp(): void {
   onRefusal('step_up_required', askForSecondFactor)
-  onSubmit(formOf('step-up-app'), (form) => confirm(form, { code: fieldOf(form, 'code') }))
-  onSubmit(formOf('step-up-recovery'), (form) =>
-    confirm(form, { recoveryCode: fieldOf(form, 'recoveryCode') }),
+  onSubmit(findForm('step-up-app'), (form) => confirm(form, { code: readField(form, 'code') }))
+  onSubmit(findForm('step-up-recovery'), (form) =>
+    confirm(form, { recoveryCode: readField(form, 'recoveryCode') }),
   )
 }
 
 function forgetStepUp(): void {
   refused = null
-  for (const id of ['step-up-app', 'step-up-recovery']) formOf(id)?.reset()
+  for (const id of ['step-up-app', 'step-up-recovery']) findForm(id)?.reset()
   show('step-up', false)
 }
 

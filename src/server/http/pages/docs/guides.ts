@@ -76,16 +76,16 @@ export function readGuides({
   const listed = guideGroups.flatMap(([group, guides]) =>
     guides.map(([slug, name]) => ({ group, slug, name })),
   )
-  const existing = listed.filter(({ slug }) => existsSync(fileOf(slug)))
+  const existing = listed.filter(({ slug }) => existsSync(locateGuide(slug)))
   const pages = new Map(existing.map(({ slug }) => [`${slug}.md`, `/docs/${slug}`]))
   return existing.map((guide) => {
-    const text = readFileSync(fileOf(guide.slug), 'utf8')
+    const text = readFileSync(locateGuide(guide.slug), 'utf8')
     const ours = keepsOrigin(guide.slug, isSandbox) ? text : text.replaceAll(WRITTEN_ORIGIN, origin)
     return { ...guide, text: ours, ...renderMarkdown(ours, (file) => pages.get(file) ?? null) }
   })
 }
 
-function fileOf(slug: string): URL {
+function locateGuide(slug: string): URL {
   return new URL(`docs/${slug}.md`, projectRoot())
 }
 

@@ -24,8 +24,8 @@ export interface Rendered {
 /** Renders a file. @param linkTo page of a link to another file; null: the site has none, and the link becomes text. */
 export function renderMarkdown(text: string, linkTo: (file: string) => string | null): Rendered {
   const seen = new Map<string, number>()
-  const marked = markedFor(linkTo, (heading) => {
-    const anchor = anchorOf(heading)
+  const marked = createMarked(linkTo, (heading) => {
+    const anchor = toAnchor(heading)
     const count = seen.get(anchor) ?? 0
     seen.set(anchor, count + 1)
     return count === 0 ? anchor : `${anchor}-${count}`
@@ -41,16 +41,19 @@ export function renderMarkdown(text: string, linkTo: (file: string) => string | 
       .replaceAll('<table>', '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>')
       .replaceAll('</table>', '</table></div>')
       .replaceAll('<pre>', '<pre tabindex="0">'),
-    sections: sectionsOf(tokens),
+    sections: splitSections(tokens),
   }
 }
 
 /** Renders a description: one paragraph, whose failure codes link to their pages. */
 export function renderInline(text: string): string {
-  return String(markedFor(() => null, anchorOf).parseInline(text))
+  return String(createMarked(() => null, toAnchor).parseInline(text))
 }
 
-function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading: string) => string): Marked {
+function createMarked(
+  linkTo: (file: string) => string | null,
+  nameAnchor: (heading: string) => string,
+): Marked {
   return new Marked({
     gfm: true,
     renderer: {
@@ -60,33 +63,33 @@ function markedFor(linkTo: (file: string) => string | null, nameAnchor: (heading
       },
       link({ href, tokens }) {
         const inner = this.parser.parseInline(tokens)
-        const target = /^(https:\/\/|#)/.test(href) ? href : targetOf(href, linkTo)
-        return target === null ? inner : `<a href="${escaped(target)}">${inner}</a>`
+        const target = /^(https:\/\/|#)/.test(href) ? href : resolveTarget(href, linkTo)
+        return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
       codespan({ text }) {
-        const code = `<code>${escaped(text)}</code>`
+        const code = `<code>${escapeHtml(text)}</code>`
         return isFailureCode(text) ? `<a href="/errors/${text}">${code}</a>` : code
       },
-      html: ({ text }) => (/^<!--[^>]*-->\s*$/.test(text) ? '' : escaped(text)),
-      image: ({ text }) => escaped(text),
+      html: ({ text }) => (/^<!--[^>]*-->\s*$/.test(text) ? '' : escapeHtml(text)),
+      image: ({ text }) => escapeHtml(text),
     },
   })
 }
 
-function targetOf(href: string, linkTo: (file: string) => string | null): string | null {
+function resolveTarget(href: string, linkTo: (file: string) => string | null): string | null {
   const [file = '', anchor] = href.split('#')
   const page = linkTo(file)
   return page === null || anchor === undefined ? page : `${page}#${anchor}`
 }
 
-function sectionsOf(tokens: readonly Token[]): Section[] {
+function splitSections(tokens: readonly Token[]): Section[] {
   const sections: { heading: string; anchor: string; text: string }[] = [
     { heading: '', anchor: '', text: '' },
   ]
   for (const token of tokens) {
     const heading = token.type === 'heading' ? plain(token) : null
     const last = sections.at(-1)
-    if (heading !== null) sections.push({ heading, anchor: anchorOf(heading), text: '' })
+    if (heading !== null) sections.push({ heading, anchor: toAnchor(heading), text: '' })
     else if (last !== undefined) last.text += ` ${token.raw}`
   }
   return sections.map((one) => ({
@@ -106,14 +109,14 @@ function plain(token: Token | undefined): string {
 }
 
 /** The anchor that code hosts give a heading. */
-function anchorOf(heading: string): string {
+function toAnchor(heading: string): string {
   return heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -4,7 +4,7 @@ import { failures } from '../../../../core/failures/failure.ts'
 import { Layout, type Site } from './layout.tsx'
 import { renderInline } from './markdown.ts'
 import type { Member, Operation, Tag } from './operations.ts'
-import { samplesOf } from './samples.ts'
+import { buildSamples } from './samples.ts'
 
 export function TagPage({ site, tag }: { readonly site: Site; readonly tag: Tag }) {
   return (
@@ -199,7 +199,7 @@ function Members({ members }: { readonly members: readonly Member[] }) {
 
 /** Tabs without a script: the chosen language is a radio button. */
 function Samples({ operation, site }: { readonly operation: Operation; readonly site: Site }) {
-  const samples = samplesOf(operation, site)
+  const samples = buildSamples(operation, site)
   return (
     <section class="samples" aria-labelledby="samples">
       <h2 id="samples">Request</h2>

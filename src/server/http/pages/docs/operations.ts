@@ -2,8 +2,8 @@
 import { type FailureCode, isFailureCode } from '../../../../core/failures/failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../../../../kernel/catalogue.ts'
 import type { Services } from '../../../../kernel/context.ts'
-import { exampleOf, responseExample } from '../../openapi/example-of.ts'
-import { pathsOf } from '../../tool-paths.ts'
+import { buildExample, responseExample } from '../../openapi/build-example.ts'
+import { listPaths } from '../../tool-paths.ts'
 
 /** @property name with the names of the objects around it: `policy.perTransaction.max`. */
 export interface Member {
@@ -63,28 +63,28 @@ export function readReference(
   services: Pick<Services, 'identityProviders'>,
 ): readonly Tag[] {
   const entries = new Map(
-    catalogue.flatMap((entry) => pathsOf(entry.tool, services).map(({ name }) => [name, entry] as const)),
+    catalogue.flatMap((entry) => listPaths(entry.tool, services).map(({ name }) => [name, entry] as const)),
   )
-  const operations = Object.entries(recordOf(document.paths)).flatMap(([path, methods]) =>
-    METHODS.filter((method) => method in recordOf(methods)).map((method) => {
-      const described = recordOf(recordOf(methods)[method])
-      const id = textOf(described.operationId)
-      const [tag] = listOf(described.tags).map(textOf)
+  const operations = Object.entries(toRecord(document.paths)).flatMap(([path, methods]) =>
+    METHODS.filter((method) => method in toRecord(methods)).map((method) => {
+      const described = toRecord(toRecord(methods)[method])
+      const id = toText(described.operationId)
+      const [tag] = toList(described.tags).map(toText)
       const entry = entries.get(id)
       const tool = entry?.tool
-      const request = jsonOf(described.requestBody)
-      const failures = failuresOf(recordOf(described.responses), document)
-      const response = jsonOf(recordOf(described.responses)['200'])
-      const parameters = listOf(described.parameters).map((one) => resolve(recordOf(one), document))
+      const request = readJsonContent(described.requestBody)
+      const failures = listFailures(toRecord(described.responses), document)
+      const response = readJsonContent(toRecord(described.responses)['200'])
+      const parameters = toList(described.parameters).map((one) => resolve(toRecord(one), document))
       return {
         id,
-        slug: slugOf(id),
+        slug: toSlug(id),
         tag: tag ?? '',
-        href: `/docs/reference/${slugOf(tag ?? '')}/${slugOf(id)}`,
+        href: `/docs/reference/${toSlug(tag ?? '')}/${toSlug(id)}`,
         method: method.toUpperCase(),
         path,
-        summary: textOf(described.summary),
-        description: textOf(described.description),
+        summary: toText(described.summary),
+        description: toText(described.description),
         caller: tool?.who ?? 'provider',
         scopes: tool?.who === 'account' ? tool.scopes : [],
         secondFactor:
@@ -95,76 +95,76 @@ export function readReference(
               : 'never',
         isOverMcp: tool?.mcp === true,
         isRepeatable: parameters.some(({ name }) => name === 'Idempotency-Key'),
-        parameters: parameters.flatMap((one) => parameterOf(one, document)),
-        body: membersOf(recordOf(request.schema), document),
+        parameters: parameters.flatMap((one) => toParameters(one, document)),
+        body: listMembers(toRecord(request.schema), document),
         bodyExample: 'example' in request ? request.example : requiredExample(request.schema, document),
-        answer: membersOf(recordOf(response.schema), document),
+        answer: listMembers(toRecord(response.schema), document),
         answerExample:
           entry === undefined ? response.example : responseExample(entry.output, entry.tool.example),
         failures,
       } as const
     }),
   )
-  return listOf(document.tags).map((one) => {
-    const { name, description } = recordOf(one)
+  return toList(document.tags).map((one) => {
+    const { name, description } = toRecord(one)
     return {
-      name: textOf(name),
-      slug: slugOf(textOf(name)),
-      description: textOf(description),
+      name: toText(name),
+      slug: toSlug(toText(name)),
+      description: toText(description),
       operations: operations.filter(({ tag }) => tag === name),
     }
   })
 }
 
 /** `wallets.transfer_intent` is `wallets-transfer-intent`. */
-function slugOf(name: string): string {
+function toSlug(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-')
 }
 
-function parameterOf(parameter: Record<string, unknown>, document: JsonSchema): Parameter[] {
+function toParameters(parameter: Record<string, unknown>, document: JsonSchema): Parameter[] {
   const { name, in: where, required, schema, example } = parameter
   if (where !== 'path' && where !== 'query') return []
-  const shape = recordOf(schema)
+  const shape = toRecord(schema)
   const isRequired = required === true
-  const sample = example ?? (isRequired ? exampleOf(shape, textOf(name), document) : '')
+  const sample = example ?? (isRequired ? buildExample(shape, toText(name), document) : '')
   return [
     {
-      name: textOf(name),
+      name: toText(name),
       in: where,
       depth: 0,
       type: typeOf(shape, document),
       isRequired,
-      description: textOf(shape.description),
+      description: toText(shape.description),
       example: typeof sample === 'string' ? sample : JSON.stringify(sample),
     },
   ]
 }
 
 /** The members of an object, those of its objects behind them. */
-function membersOf(schema: JsonSchema, document: JsonSchema, before = '', depth = 0): Member[] {
+function listMembers(schema: JsonSchema, document: JsonSchema, before = '', depth = 0): Member[] {
   const shape = resolve(schema, document)
   const variants = [shape.oneOf, shape.anyOf].find(Array.isArray)
   if (variants !== undefined && shape.properties === undefined) {
     const known = new Set<string>()
     return variants
-      .flatMap((one) => membersOf(recordOf(one), document, before, depth))
+      .flatMap((one) => listMembers(toRecord(one), document, before, depth))
       .filter(({ name }) => !known.has(name) && known.add(name))
   }
   if (Array.isArray(shape.allOf))
-    return shape.allOf.flatMap((part) => membersOf(recordOf(part), document, before, depth))
-  if (shape.type === 'array' || listOf(shape.type).includes('array'))
-    return membersOf(recordOf(shape.items), document, before, depth)
-  const required = listOf(shape.required)
-  return Object.entries(recordOf(shape.properties)).flatMap(([name, one]) => {
-    const member = recordOf(one)
+    return shape.allOf.flatMap((part) => listMembers(toRecord(part), document, before, depth))
+  if (shape.type === 'array' || toList(shape.type).includes('array'))
+    return listMembers(toRecord(shape.items), document, before, depth)
+  const required = toList(shape.required)
+  return Object.entries(toRecord(shape.properties)).flatMap(([name, one]) => {
+    const member = toRecord(one)
     const own = {
       name: `${before}${name}`,
       depth,
       type: typeOf(member, document),
       isRequired: required.includes(name) && !('default' in member),
-      description: textOf(member.description) || textOf(resolve(member, document).description),
+      description: toText(member.description) || toText(resolve(member, document).description),
     }
-    const inner = depth < MAX_DEPTH ? membersOf(member, document, `${before}${name}.`, depth + 1) : []
+    const inner = depth < MAX_DEPTH ? listMembers(member, document, `${before}${name}.`, depth + 1) : []
     return [own, ...inner]
   })
 }
@@ -180,9 +180,9 @@ function typeOf(schema: JsonSchema, document: JsonSchema): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
   const variants = [anyOf, oneOf].find(Array.isArray)
   if (variants !== undefined)
-    return [...new Set(variants.map((one) => typeOf(recordOf(one), document)))].join(' | ')
+    return [...new Set(variants.map((one) => typeOf(toRecord(one), document)))].join(' | ')
   if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one }, document)).join(' | ')
-  if (type === 'array') return `${typeOf(recordOf(items), document)}[]`
+  if (type === 'array') return `${typeOf(toRecord(items), document)}[]`
   if (type === 'string' && typeof format === 'string') return `string (${format})`
   return typeof type === 'string' ? type : 'any'
 }
@@ -190,28 +190,28 @@ function typeOf(schema: JsonSchema, document: JsonSchema): string {
 /** An example of the required members only, for requests without an example of their own. */
 function requiredExample(schema: unknown, document: JsonSchema): unknown {
   if (schema === undefined) return undefined
-  const shape = resolve(recordOf(schema), document)
+  const shape = resolve(toRecord(schema), document)
   const { properties, required } = shape
-  if (properties === undefined) return exampleOf(shape, '', document)
-  const names = listOf(required)
+  if (properties === undefined) return buildExample(shape, '', document)
+  const names = toList(required)
   return Object.fromEntries(
-    Object.entries(recordOf(properties))
+    Object.entries(toRecord(properties))
       .filter(([name]) => names.includes(name))
-      .map(([name, one]) => [name, exampleOf(recordOf(one), name, document)]),
+      .map(([name, one]) => [name, buildExample(toRecord(one), name, document)]),
   )
 }
 
 /** Codes of the responses that are the operation's own: the default holds those of every request. */
-function failuresOf(responses: Record<string, unknown>, document: JsonSchema): FailureCode[] {
+function listFailures(responses: Record<string, unknown>, document: JsonSchema): FailureCode[] {
   return Object.entries(responses)
     .filter(([status]) => status !== 'default')
-    .map(([, one]) => textOf(resolve(recordOf(one), document).description))
+    .map(([, one]) => toText(resolve(toRecord(one), document).description))
     .flatMap((told) => [...told.matchAll(/`(\w+)`/g)].map(([, code = '']) => code))
     .filter(isFailureCode)
 }
 
-function jsonOf(content: unknown): Record<string, unknown> {
-  return recordOf(recordOf(recordOf(content).content)['application/json'])
+function readJsonContent(content: unknown): Record<string, unknown> {
+  return toRecord(toRecord(toRecord(content).content)['application/json'])
 }
 
 /** The target of a reference; members beside the reference override its members. */
@@ -221,18 +221,18 @@ function resolve(schema: JsonSchema, document: JsonSchema): Record<string, unkno
   const target = $ref
     .replace('#/', '')
     .split('/')
-    .reduce<unknown>((at, name) => recordOf(at)[name], document)
-  return { ...recordOf(target), ...beside }
+    .reduce<unknown>((at, name) => toRecord(at)[name], document)
+  return { ...toRecord(target), ...beside }
 }
 
-function recordOf(value: unknown): Record<string, unknown> {
+function toRecord(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -9,7 +9,7 @@ import { Failure, failureCodes, isFailureCode } from '../../../../core/failures/
 import type { CatalogueEntry } from '../../../../kernel/catalogue.ts'
 import type { Services } from '../../../../kernel/context.ts'
 import { sendPublic } from '../../compressed.ts'
-import { type Env, type HttpContext, jsonBodyOf } from '../../request.ts'
+import { type Env, type HttpContext, parseJsonBody } from '../../request.ts'
 import { pageHeaders } from '../headers.ts'
 import { ErrorPage, ErrorsPage } from './errors.tsx'
 import { GuidePage, HomePage } from './guide.tsx'
@@ -63,7 +63,7 @@ export function refuseUnknownPages(app: Hono<Env>, site: () => Site): void {
       ),
   )
   app.post('/api/docs/feedback', async (c, next) => {
-    const { success, data } = z.object({ page: z.string() }).safeParse(jsonBodyOf(c))
+    const { success, data } = z.object({ page: z.string() }).safeParse(parseJsonBody(c))
     if (success) {
       const page = data.page.replace(/^\//, '')
       // The reference takes a while to build, so that other pages do not wait for it.

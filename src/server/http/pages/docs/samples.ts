@@ -14,7 +14,7 @@ interface Deployment {
 }
 
 /** Webhooks of providers have no sample of the client, because clients do not call them. */
-export function samplesOf(operation: Operation, deployment: Deployment): readonly Sample[] {
+export function buildSamples(operation: Operation, deployment: Deployment): readonly Sample[] {
   const client = {
     language: 'client',
     title: 'TypeScript',
@@ -28,7 +28,7 @@ export function samplesOf(operation: Operation, deployment: Deployment): readonl
 }
 
 /** Path and query with the example values. */
-function targetOf({ path, parameters }: Operation): string {
+function buildTarget({ path, parameters }: Operation): string {
   const valued = parameters.filter(({ example }) => example !== '')
   const filled = valued
     .filter((one) => one.in === 'path')
@@ -42,20 +42,20 @@ function targetOf({ path, parameters }: Operation): string {
 }
 
 /** Credential of a sample: a key, a session of a person, or none. */
-function credentialOf({ caller }: Operation): 'key' | 'session' | null {
+function chooseCredential({ caller }: Operation): 'key' | 'session' | null {
   if (caller === 'account') return 'key'
   return caller === 'person' || caller === 'admin' ? 'session' : null
 }
 
 function curlSample(operation: Operation, { origin, isSandbox }: Deployment): string {
-  const credential = credentialOf(operation)
+  const credential = chooseCredential(operation)
   const source =
     credential === 'key'
       ? `KEY=$(curl -s ${origin}/sandbox/credentials | sed 's/.*"demoApiKey":"\\([^"]*\\)".*/\\1/')`
       : `SESSION=$(curl -s -X POST ${origin}/api/auth/guest | sed 's/.*"sessionToken":"\\([^"]*\\)".*/\\1/')`
   const { method, bodyExample } = operation
   const hasBody = bodyExample !== undefined
-  const url = `${origin}${targetOf(operation)}`
+  const url = `${origin}${buildTarget(operation)}`
   const quoted = /[?&]/.test(url) ? `'${url}'` : url
   const parts = [
     `curl -s ${method === 'GET' || (method === 'POST' && hasBody) ? '' : `-X ${method} `}${quoted}`,
@@ -76,7 +76,7 @@ function curlSample(operation: Operation, { origin, isSandbox }: Deployment): st
 }
 
 function clientSample(operation: Operation, { origin, isSandbox }: Deployment): string {
-  const credential = credentialOf(operation)
+  const credential = chooseCredential(operation)
   const option = credential === 'key' ? 'apiKey' : 'session'
   const secret = credential === 'key' ? 'BURSAR_KEY' : 'BURSAR_SESSION'
   const lines =
@@ -96,12 +96,12 @@ function clientSample(operation: Operation, { origin, isSandbox }: Deployment): 
   const valued = operation.parameters.filter(({ example }) => example !== '')
   const body = typeof operation.bodyExample === 'object' ? operation.bodyExample : {}
   const input = { ...Object.fromEntries(valued.map(({ name, example }) => [name, example])), ...body }
-  const call = `bursar.${clientPath(operation.id).join('.')}(${Object.keys(input).length === 0 ? '' : typescriptOf(input)})`
+  const call = `bursar.${clientPath(operation.id).join('.')}(${Object.keys(input).length === 0 ? '' : toTypescript(input)})`
   return [`import { Bursar } from 'bursar/client'`, '', ...lines, '', `console.log(await ${call})`].join('\n')
 }
 
 function pythonSample(operation: Operation, { origin, isSandbox }: Deployment): string {
-  const credential = credentialOf(operation)
+  const credential = chooseCredential(operation)
   const { method, bodyExample } = operation
   const hasBody = bodyExample !== undefined
   const source = !isSandbox
@@ -129,10 +129,10 @@ function pythonSample(operation: Operation, { origin, isSandbox }: Deployment): 
     '',
     ...(credential === null ? [] : source),
     'request = urllib.request.Request(',
-    `    "${origin}${targetOf(operation)}",`,
+    `    "${origin}${buildTarget(operation)}",`,
     `    method="${method}",`,
     ...(headers.length === 0 ? [] : [`    headers={${headers.join(', ')}},`]),
-    ...(hasBody ? [`    data=json.dumps(${pythonOf(bodyExample)}).encode(),`] : []),
+    ...(hasBody ? [`    data=json.dumps(${toPython(bodyExample)}).encode(),`] : []),
     ')',
     'try:',
     '    with urllib.request.urlopen(request) as response:',
@@ -143,25 +143,25 @@ function pythonSample(operation: Operation, { origin, isSandbox }: Deployment): 
 }
 
 /** A JSON value as a TypeScript literal. */
-function typescriptOf(value: unknown): string {
+function toTypescript(value: unknown): string {
   if (typeof value === 'string')
     return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
-  if (Array.isArray(value)) return `[${value.map(typescriptOf).join(', ')}]`
+  if (Array.isArray(value)) return `[${value.map(toTypescript).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const members = Object.entries(value).map(([name, one]) => {
     const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : `'${name}'`
-    return `${key}: ${typescriptOf(one)}`
+    return `${key}: ${toTypescript(one)}`
   })
   return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
 }
 
 /** A JSON value as a Python literal: JSON strings are Python strings. */
-function pythonOf(value: unknown): string {
+function toPython(value: unknown): string {
   if (value === null || value === undefined) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (Array.isArray(value)) return `[${value.map(pythonOf).join(', ')}]`
+  if (Array.isArray(value)) return `[${value.map(toPython).join(', ')}]`
   if (typeof value !== 'object') return JSON.stringify(value)
   return `{${Object.entries(value)
-    .map(([name, one]) => `${JSON.stringify(name)}: ${pythonOf(one)}`)
+    .map(([name, one]) => `${JSON.stringify(name)}: ${toPython(one)}`)
     .join(', ')}}`
 }

@@ -10,6 +10,7 @@ declare
   v_needed bigint;
   v_source text;
   v_held text;
+  v_postings int;
 begin
   select * into r from reservation where decision_id = p_decision for update;
   v_source := r.account_id || ':purse.' || p_purse || ':available';
@@ -26,19 +27,9 @@ begin
   end if;
   verdict := 'settled';
   select p.units into strict v_needed from purchase p where p.decision_id = p_decision;
-  update balance set units = units - r.units where account = r.held and asset = r.asset;
-  if r.units > v_needed then
-    insert into balance as b (account, asset, units) values (v_source, r.asset, r.units - v_needed)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  insert into balance as b (account, asset, units) values (v_held, r.asset, v_needed)
-  on conflict (account, asset) do update set units = b.units + excluded.units;
-  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':fill', 'purse_fill', p_decision, p_at);
-  insert into posting (transaction_id, ordinal, source, destination, asset, units)
-  values (p_decision || ':fill', 1, r.held, v_held, r.asset, v_needed);
-  if r.units > v_needed then
-    insert into posting (transaction_id, ordinal, source, destination, asset, units)
-    values (p_decision || ':fill', 2, r.held, v_source, r.asset, r.units - v_needed);
-  end if;
+  v_postings := case when r.units > v_needed then 2 else 1 end;
+  perform ledger_book(array_fill(p_decision || ':fill', array[v_postings]), (array[1, 2])[1:v_postings], array_fill('purse_fill'::text, array[v_postings]),
+    array_fill(p_decision, array[v_postings]), array_fill(p_at, array[v_postings]), (array[r.held, r.held])[1:v_postings],
+    (array[v_held, v_source])[1:v_postings], (array[r.asset, r.asset])[1:v_postings], (array[v_needed, r.units - v_needed])[1:v_postings]);
   update reservation set source = v_source, held = v_held, units = v_needed where decision_id = p_decision;
 end $$;

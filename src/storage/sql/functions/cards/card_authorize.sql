@@ -7,7 +7,7 @@
 --   p_refusal: the reason when the card's own controls refuse it; null: they do not
 --   p_places, p_assets, p_rates: sources in the order of the card's priority; a rate is the worth of a smallest unit in
 --     ten-billionths of a millionth of a USD
---   p_spend: spend_reserve's parameters without their prefix. Its facts are those of a purchase that the first source pays; its
+--   p_spend: a spend_request. Its facts are those of a purchase that the first source pays; its
 --     mac is stored if they prove right
 --   p_kyc_level, p_is_guest, p_key_expires_at: of the holder and the bound key, as the caller has read them
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
@@ -36,7 +36,7 @@ create or replace function card_authorize(
 declare
   a card_authorization;
   c card;
-  q record;
+  q spend_request;
   holder record;
   f record;
   s record;
@@ -77,11 +77,7 @@ begin
     return;
   end if;
 
-  select * into q from jsonb_to_record(p_spend) as (
-    decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
-    usd_micros bigint, daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean,
-    at timestamptz, budgets text, mac text
-  );
+  q := jsonb_populate_record(null::spend_request, p_spend);
   v_at := q.at;
   v_day := (v_at at time zone 'UTC')::date;
   perform pg_advisory_xact_lock(hashtextextended(q.account, 0));
@@ -157,7 +153,7 @@ begin
       select coalesce(sum(h.micros), 0) into v_floating from unnest(v_places, v_worths) as h (place, micros) where h.place = p_place;
       v_is_floating := v_floating > 0 and v_floating + card_float_micros(q.account, p_place) > p_float;
     end if;
-    v_facts := q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
+    v_facts := q.facts || jsonb_build_object('asset', v_assets[1],
       'chain', case v_places[1] when 'bank' then null else replace(v_places[1], 'escrow.', '') end,
       'usdMicros', (v_need * 10000)::bigint::text, 'holds',
       (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)

@@ -1,23 +1,27 @@
 -- Reserves a purchase's money from its first source, under its decision.
 --
--- Arguments: p_spend as in card_authorize; p_mac is stored where the facts are those that the caller expected.
+-- Arguments: p_spend as in card_authorize; its mac is stored where the facts are those that the caller expected.
 -- Verdicts and locks: those of spend_reserve.
 create or replace function card_reserve(
   p_spend jsonb, p_facts jsonb, p_place text, p_asset text, p_units bigint, p_usd_micros bigint, p_approval text,
-  out verdict text, out decision_id text, out violations jsonb
+  out o spend_outcome
 ) language plpgsql as $$
 declare
-  q record;
+  q spend_request := jsonb_populate_record(null::spend_request, p_spend);
+  v_outcomes spend_outcome[];
 begin
-  select * into q from jsonb_to_record(p_spend) as (
-    decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
-    daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean, at timestamptz, budgets text,
-    mac text
-  );
-  select s.verdict, s.decision_id, s.violations into verdict, decision_id, violations from spend_reserve(
-    q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, p_facts,
-    q.violations::jsonb, p_asset, p_units, p_usd_micros, q.daily_max, q.daily_count, q.counterparty,
-    q.cooldown_seconds, q.needs_approval and p_approval is null, false, q.account || ':' || p_place || ':available',
-    q.account || ':' || p_place || ':held', null, null, null, q.at, p_budgets => q.budgets::jsonb,
-    p_approval => p_approval, p_mac => case when p_facts = q.facts::jsonb then q.mac end) s;
+  if p_facts <> q.facts then
+    q.mac := null;
+  end if;
+  q.facts := p_facts;
+  q.asset := p_asset;
+  q.units := p_units;
+  q.usd_micros := p_usd_micros;
+  q.needs_approval := q.needs_approval and p_approval is null;
+  q.is_approved := false;
+  q.approval := p_approval;
+  q.source := q.account || ':' || p_place || ':available';
+  q.held := q.account || ':' || p_place || ':held';
+  v_outcomes := spend_reserve(array[q]);
+  o := v_outcomes[1];
 end $$;

@@ -38,11 +38,8 @@ begin
     end if;
   end if;
   if p_got > 0 then
-    insert into balance as b (account, asset, units) values (p_destination, p_asset, p_got)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-    insert into ledger_transaction (id, kind, reference, at) values (p_part || ':got', 'fill', p_order, p_at);
-    insert into posting (transaction_id, ordinal, source, destination, asset, units)
-    values (p_part || ':got', 1, p_broker, p_destination, p_asset, p_got);
+    perform ledger_book(array[p_part || ':got'], array[1], array['fill'], array[p_order], array[p_at], array[p_broker], array[p_destination],
+      array[p_asset], array[p_got]);
   end if;
   if p_qty <> 0 then
     perform position_book(p_change, p_account, p_symbol, p_qty, p_cash, p_order, p_at);

@@ -8,7 +8,6 @@ create or replace function order_book_batch(p_requests jsonb) returns table (ver
 #variable_conflict use_column
 declare
   v_name text;
-  v_locked record;
   v_verdicts text[];
   v_is_known boolean;
 begin
@@ -34,27 +33,17 @@ begin
       order by 1
     ) owner;
 
-    for v_locked in
-      select p.account, p.asset, bool_or(p.is_filled) as is_filled
-      from jsonb_to_recordset(p_requests) as q (decision text, destination text, asset text, got bigint, ends boolean)
-      cross join lateral (
-        select r.source, r.held, r.asset from reservation r where r.decision_id = q.decision limit 1
-      ) r
-      cross join lateral (values
-        (r.held, r.asset, false),
-        (case when q.ends then r.source end, r.asset, true),
-        (case when q.got > 0 then q.destination end, q.asset, true)
-      ) as p (account, asset, is_filled)
-      where p.account is not null
-      group by p.account, p.asset
-      order by p.account collate "C", p.asset collate "C"
-    loop
-      -- The balance that a fill would insert is inserted now, in lock order.
-      if v_locked.is_filled then
-        insert into balance (account, asset, units) values (v_locked.account, v_locked.asset, 0) on conflict do nothing;
-      end if;
-      perform 1 from balance b where b.account = v_locked.account and b.asset = v_locked.asset for update;
-    end loop;
+    -- The balance that a fill would open is opened now, in lock order.
+    perform balance_change(array_agg(p.account), array_agg(p.asset), array_agg(0::bigint))
+    from jsonb_to_recordset(p_requests) as q (decision text, destination text, asset text, got bigint, ends boolean)
+    cross join lateral (
+      select r.source, r.held, r.asset from reservation r where r.decision_id = q.decision limit 1
+    ) r
+    cross join lateral (values
+      (r.held, r.asset),
+      (case when q.ends then r.source end, r.asset),
+      (case when q.got > 0 then q.destination end, q.asset)
+    ) as p (account, asset);
   end if;
 
   select array_agg(b.verdict order by q.ordinality), bool_and(q.status in ('accepted', 'partially_filled', 'filled'))

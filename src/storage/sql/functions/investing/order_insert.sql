@@ -1,18 +1,23 @@
--- Writes the row of an order whose money or shares are reserved.
+-- Writes the rows of orders whose money or shares are reserved.
 --
--- Arguments: p_key: the key that places it; null: the account's owner. p_order has the columns of the row.
--- Returns true; null if the caller used its client order id before, and nothing was written.
--- Locks: none but a new row.
-create or replace function order_insert(p_account text, p_decision text, p_key text, p_order jsonb) returns jsonb language plpgsql as $$
-declare
-  v_at timestamptz := p_order->>'submitted_at';
+-- Arguments: the arrays are one order for each index. p_keys: the key that places it; null: the account's owner. p_orders has the
+--   columns of the row.
+-- Returns the decision of each row; none for a client order id that the caller used before.
+-- Locks: none but new rows.
+create or replace function order_insert(p_accounts text[], p_decisions text[], p_keys text[], p_orders jsonb[])
+returns table (decision_id text) language plpgsql as $$
+#variable_conflict use_column
 begin
+  return query
   insert into investing_order
     (id, account_id, key_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, reference_price,
     status, submitted_at, updated_at)
-  values (p_order->>'id', p_account, p_key, p_decision, p_order->>'client_order_id', p_order->>'asked', p_order->>'symbol',
-    p_order->>'side', p_order->>'type', (p_order->>'notional')::bigint, (p_order->>'qty')::bigint, (p_order->>'limit_price')::bigint,
-    (p_order->>'reference_price')::bigint, 'new', v_at, v_at)
-  on conflict do nothing;
-  return case when found then to_jsonb(true) end;
+  select o.id, a.account, a.key, a.decision, o.client_order_id, o.asked, o.symbol, o.side, o.type, o.notional, o.qty, o.limit_price,
+    o.reference_price, 'new', o.submitted_at, o.submitted_at
+  from unnest(p_accounts, p_decisions, p_keys, p_orders) as a (account, decision, key, "order")
+  cross join lateral jsonb_to_record(a."order") as o (
+    id text, client_order_id text, asked text, symbol text, side text, type text, notional bigint, qty bigint, limit_price bigint,
+    reference_price bigint, submitted_at timestamptz)
+  on conflict do nothing
+  returning investing_order.decision_id;
 end $$;

@@ -52,17 +52,6 @@ begin
     return;
   end if;
 
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, v_units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  update balance set units = units - v_units where account = r.held and asset = r.asset;
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" > r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, v_units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-
-  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
-  insert into posting (transaction_id, ordinal, source, destination, asset, units)
-  values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, v_units);
+  perform ledger_book(array[p_decision || ':' || v_kind], array[1], array[v_kind], array[p_decision], array[p_at],
+    array[r.held], array[v_destination], array[r.asset], array[v_units]);
 end $$;

@@ -28,16 +28,5 @@ begin
     status = case when r.taken + p_units = r.units then 'settled' else status end,
     resolved_at = case when r.taken + p_units = r.units then p_at end
   where decision_id = p_decision;
-  if left(p_destination, 5) = 'acct_' and p_destination collate "C" < r.held then
-    insert into balance as b (account, asset, units) values (p_destination, r.asset, p_units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  update balance set units = units - p_units where account = r.held and asset = r.asset;
-  if left(p_destination, 5) = 'acct_' and p_destination collate "C" > r.held then
-    insert into balance as b (account, asset, units) values (p_destination, r.asset, p_units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  insert into ledger_transaction (id, kind, reference, at) values (p_id, 'take', p_decision, p_at);
-  insert into posting (transaction_id, ordinal, source, destination, asset, units)
-  values (p_id, 1, r.held, p_destination, r.asset, p_units);
+  perform ledger_book(array[p_id], array[1], array['take'], array[p_decision], array[p_at], array[r.held], array[p_destination], array[r.asset], array[p_units]);
 end $$;

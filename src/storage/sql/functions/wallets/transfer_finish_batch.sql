@@ -14,8 +14,15 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 as $$
 #variable_conflict use_column
 declare
-  v_locked record;
   v_together bigint[] := '{}';
+  v_ids text[];
+  v_kinds text[];
+  v_decisions text[];
+  v_ats timestamptz[];
+  v_held text[];
+  v_destinations text[];
+  v_assets text[];
+  v_units bigint[];
   v_verdicts text[];
 begin
   -- A single transfer takes its locks in this order by itself.
@@ -34,28 +41,22 @@ begin
       order by 1
     ) owner;
 
-    for v_locked in
-      select p.account, p.asset, bool_or(p.is_filled) as is_filled
+    -- The balance that a receipt would open is opened now, in lock order.
+    perform balance_change(array_agg(p.account), array_agg(p.asset), array_agg(0::bigint))
+    from (
+      select p.account, r.asset
       from jsonb_to_recordset(p_requests) as q (decision text, chain text, destination text, is_confirmed boolean)
       join reservation r on r.decision_id = q.decision and r.status = 'reserved' and r.source is not null
       left join wallet w on q.is_confirmed and w.address = q.destination
       left join card_pull l on l.decision_id = q.decision
       cross join lateral (values
-        (r.held, r.asset, false),
-        (case when not q.is_confirmed then r.source else w.account_id || ':' || q.chain || ':available' end, r.asset, true),
-        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':available', r.asset, true),
-        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':held', r.asset, true)
-      ) as p (account, asset, is_filled)
+        (r.held),
+        (case when not q.is_confirmed then r.source else w.account_id || ':' || q.chain || ':available' end),
+        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':available'),
+        (r.account_id || case when q.is_confirmed then ':escrow.' else ':' end || l.place || ':held')
+      ) as p (account)
       where p.account is not null
-      group by p.account, p.asset
-      order by p.account collate "C", p.asset collate "C"
-    loop
-      -- The balance that a receipt would insert is inserted now, in lock order.
-      if v_locked.is_filled then
-        insert into balance (account, asset, units) values (v_locked.account, v_locked.asset, 0) on conflict do nothing;
-      end if;
-      perform 1 from balance b where b.account = v_locked.account and b.asset = v_locked.asset for update;
-    end loop;
+    ) p;
 
     perform 1 from transfer t
     where t.id in (select q.transfer from jsonb_to_recordset(p_requests) as q (transfer text))
@@ -82,31 +83,19 @@ begin
     ), resolved as (
       update reservation r set status = 'settled', resolved_at = s.at, taken = r.units
       from together s where r.decision_id = s.decision
-    ), debited as (
-      update balance b set units = b.units - h.units
-      from (select s.held, s.asset, sum(s.units)::bigint as units from together s group by s.held, s.asset) h
-      where b.account = h.held and b.asset = h.asset
-    ), credited as (
-      -- A wallet that was opened after the locks were taken has no balance yet.
-      insert into balance as b (account, asset, units)
-      select s.destination, s.asset, sum(s.units)::bigint from together s
-      where left(s.destination, 5) = 'acct_'
-      group by s.destination, s.asset
-      order by s.destination collate "C", s.asset collate "C"
-      on conflict (account, asset) do update set units = b.units + excluded.units
-    ), booked as (
-      insert into ledger_transaction (id, kind, reference, at)
-      select s.decision || ':settle', 'settle', s.decision, s.at from together s
-    ), posted as (
-      insert into posting (transaction_id, ordinal, source, destination, asset, units)
-      select s.decision || ':settle', 1, s.held, s.destination, s.asset, s.units from together s
     ), ended as (
       update transfer t
       set state = 'confirmed', transaction_hash = coalesce(s.hash, t.transaction_hash), failure = s.failure,
         failure_code = s.code, updated_at = s.at
       from together s where t.id = s.transfer and t.state not in ('confirmed', 'failed')
     )
-    select coalesce(array_agg(s.place), '{}') into v_together from together s;
+    select coalesce(array_agg(s.place), '{}'), array_agg(s.decision || ':settle'), array_agg('settle'::text), array_agg(s.decision),
+      array_agg(s.at), array_agg(s.held), array_agg(s.destination), array_agg(s.asset), array_agg(s.units)
+    into v_together, v_ids, v_kinds, v_decisions, v_ats, v_held, v_destinations, v_assets, v_units
+    from together s;
+    if v_together <> '{}' then
+      perform ledger_book(v_ids, array_fill(1, array[cardinality(v_ids)]), v_kinds, v_decisions, v_ats, v_held, v_destinations, v_assets, v_units);
+    end if;
   end if;
 
   select array_agg(

@@ -1,27 +1,35 @@
--- Writes the row of a transfer whose money is reserved, and uses up its intent.
+-- Writes the rows of transfers whose money is reserved, and uses up their intents.
 --
--- Arguments: p_transfer has the columns of the row, and "intent": id of the signed intent, or null.
--- Returns the paying wallet, from which it is sent; null if the intent was already used, and nothing was written.
--- Locks: the intent's row. Nothing is waited for after it.
-create or replace function transfer_insert(p_account text, p_decision text, p_transfer jsonb) returns jsonb language plpgsql as $$
+-- Arguments: the arrays are one transfer for each index. p_transfers has the columns of the row, and "intent": id of the signed intent,
+--   or null.
+-- Returns the decision and the paying wallet, from which it is sent, of each row; none for an intent that was already used.
+-- Locks: the intents' rows. Nothing is waited for after them.
+create or replace function transfer_insert(p_accounts text[], p_decisions text[], p_transfers jsonb[])
+returns table (decision_id text, written jsonb) language plpgsql as $$
+#variable_conflict use_column
 declare
-  v_at timestamptz := p_transfer->>'at';
+  v_unusable int[] := '{}';
 begin
-  if p_transfer->>'intent' is not null then
-    update intent i set used_at = v_at where i.id = p_transfer->>'intent' and i.account_id = p_account and i.used_at is null;
-    if not found then
-      return null;
+  for v_place in 1 .. cardinality(p_transfers) loop
+    if p_transfers[v_place]->>'intent' is not null then
+      update intent i set used_at = (p_transfers[v_place]->>'at')::timestamptz
+      where i.id = p_transfers[v_place]->>'intent' and i.account_id = p_accounts[v_place] and i.used_at is null;
+      if not found then
+        v_unusable := v_unusable || v_place;
+      end if;
     end if;
-  end if;
-  insert into transfer
+  end loop;
+  return query
+  insert into transfer as w
     (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac, payer)
-  values (p_transfer->>'id', p_account, p_decision, p_transfer->>'token', (p_transfer->>'units')::bigint, p_transfer->>'destination',
-    p_transfer->>'chain', 'reserved', v_at, v_at, p_transfer->'authorized', p_transfer->>'signer',
-    (p_transfer->>'valid_until')::timestamptz, p_transfer->>'mac', coalesce(p_transfer->>'payer', 'wallet'))
-  on conflict do nothing;
-  if not found then
-    return null;
-  end if;
-  return (select jsonb_build_object('origin', w.origin, 'owner', w.owner, 'card_cover', w.card_cover::text)
-    from wallet w where w.account_id = p_account);
+  select t.id, a.account, a.decision, t.token, t.units, t.destination, t.chain, 'reserved', t.at, t.at, t.authorized, t.signer,
+    t.valid_until, t.mac, coalesce(t.payer, 'wallet')
+  from unnest(p_accounts, p_decisions, p_transfers) with ordinality as a (account, decision, transfer, place)
+  cross join lateral jsonb_to_record(a.transfer) as t (
+    id text, token text, units bigint, destination text, chain text, at timestamptz, authorized jsonb, signer text,
+    valid_until timestamptz, mac text, payer text)
+  where a.place <> all (v_unusable)
+  on conflict do nothing
+  returning w.decision_id, (select jsonb_build_object('origin', p.origin, 'owner', p.owner, 'card_cover', p.card_cover::text)
+    from wallet p where p.account_id = w.account_id);
 end $$;

@@ -50,7 +50,7 @@ const request = z.looseObject({
  * Returns the error response for a malformed request, or null. Other methods have no parameters to check, and 2026
  * has no `initialize`.
  */
-export function malformed(message: unknown, { era }: { era: '2025' | '2026' }): object | null {
+export function refuseMalformed(message: unknown, { era }: { era: '2025' | '2026' }): object | null {
   const { data } = request.safeParse(message)
   if (data === undefined || (era === '2026' && data.method === 'initialize')) return null
   if (shapes[data.method].safeParse(data.params).success) return null

@@ -86,7 +86,7 @@ const rare = /cursor$|reason$|^failure$|^problem$|^answer$|refusal/i
  * Generates an example response. @param asked example of the request; members with the same name get the same value.
  */
 export function responseExample(output: JsonSchema, request: unknown): unknown {
-  const answer = exampleOf(output)
+  const answer = buildExample(output)
   if (!isSchema(answer) || !isSchema(request) || !isSchema(output.properties)) return answer
   const { properties } = output
   return Object.fromEntries(
@@ -111,9 +111,9 @@ function isAccepted(text: string, schema: JsonSchema): boolean {
  * Generates an example value. @param name member that the schema belongs to. @param root document that `$ref` points
  * into.
  */
-export function exampleOf(schema: JsonSchema, name = '', root: JsonSchema = schema): unknown {
+export function buildExample(schema: JsonSchema, name = '', root: JsonSchema = schema): unknown {
   const { $ref, examples, const: constant, enum: choices, anyOf, oneOf, allOf, type } = schema
-  if (typeof $ref === 'string') return exampleOf(targetOf($ref, root), name, root)
+  if (typeof $ref === 'string') return buildExample(resolveTarget($ref, root), name, root)
   if (Array.isArray(examples) && examples.length > 0) return examples[0]
   if ('default' in schema) return schema.default
   if ('const' in schema) return constant
@@ -122,17 +122,17 @@ export function exampleOf(schema: JsonSchema, name = '', root: JsonSchema = sche
   const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isSchema)
   if (variants !== undefined) {
     const chosen = variants.find((variant) => variant.type !== 'null') ?? variants[0] ?? {}
-    return exampleOf({ description: schema.description, ...chosen }, name, root)
+    return buildExample({ description: schema.description, ...chosen }, name, root)
   }
   const [kind] = Array.isArray(type) ? type.filter((one) => one !== 'null') : [type]
   if (kind === 'object')
-    return name === 'policy' && !isSchema(schema.properties) ? policy : objectOf(schema, root)
-  if (kind === 'array') return listOf(schema, name, root)
-  if (kind === 'string') return textOf(schema, name)
+    return name === 'policy' && !isSchema(schema.properties) ? policy : buildObject(schema, root)
+  if (kind === 'array') return buildList(schema, name, root)
+  if (kind === 'string') return buildText(schema, name)
   if (kind === 'integer' || kind === 'number')
     return typeof schema.minimum === 'number' ? Math.max(schema.minimum, 1) : 1
   if (kind === 'boolean') return true
-  return kind === undefined && name !== '' ? textOf(schema, name) : null
+  return kind === undefined && name !== '' ? buildText(schema, name) : null
 }
 
 function isNullable({ type, anyOf }: JsonSchema): boolean {
@@ -140,28 +140,28 @@ function isNullable({ type, anyOf }: JsonSchema): boolean {
   return types.includes('null')
 }
 
-function objectOf(schema: JsonSchema, root: JsonSchema): Record<string, unknown> {
+function buildObject(schema: JsonSchema, root: JsonSchema): Record<string, unknown> {
   const { properties, additionalProperties, propertyNames } = schema
   const own = isSchema(properties)
     ? Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1]))
     : []
   if (own.length > 0 || !isSchema(additionalProperties))
-    return Object.fromEntries(own.map(([member, inner]) => [member, exampleOf(inner, member, root)]))
+    return Object.fromEntries(own.map(([member, inner]) => [member, buildExample(inner, member, root)]))
   const keys =
     isSchema(propertyNames) && Array.isArray(propertyNames.enum) ? propertyNames.enum.map(String) : []
-  return Object.fromEntries(keys.map((key) => [key, exampleOf(additionalProperties, key, root)]))
+  return Object.fromEntries(keys.map((key) => [key, buildExample(additionalProperties, key, root)]))
 }
 
-function listOf({ items, prefixItems, minItems }: JsonSchema, name: string, root: JsonSchema): unknown[] {
+function buildList({ items, prefixItems, minItems }: JsonSchema, name: string, root: JsonSchema): unknown[] {
   if (Array.isArray(prefixItems))
-    return prefixItems.filter(isSchema).map((item) => exampleOf(item, name, root))
+    return prefixItems.filter(isSchema).map((item) => buildExample(item, name, root))
   if (!isSchema(items)) return []
-  const one = exampleOf(items, name.replace(/s$/, ''), root)
+  const one = buildExample(items, name.replace(/s$/, ''), root)
   return Array.from({ length: typeof minItems === 'number' ? Math.max(minItems, 1) : 1 }, () => one)
 }
 
 /** Picks the first fitting text: from the description, then from the member name, then from the candidates. */
-function textOf(schema: JsonSchema, name: string): string {
+function buildText(schema: JsonSchema, name: string): string {
   const described = typeof schema.description === 'string' ? schema.description : ''
   const prefix = /`([a-z]{2,8}_)…`/.exec(described)?.[1]
   const quoted = (/such as `([^`]+)`/.exec(described) ?? /`([a-z][\w.:-]*)`/.exec(described))?.[1]
@@ -192,7 +192,7 @@ function fits(text: string, { pattern, format, minLength, maxLength }: JsonSchem
   return typeof maxLength !== 'number' || text.length <= maxLength
 }
 
-function targetOf(ref: string, root: JsonSchema): JsonSchema {
+function resolveTarget(ref: string, root: JsonSchema): JsonSchema {
   const found = ref
     .replace(/^#\/?/, '')
     .split('/')

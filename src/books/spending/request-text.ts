@@ -1,27 +1,26 @@
-/** Parameters of the database's spend functions: one list of names for single calls and batches. */
+/** A spend as the database reads it: the members of its type `spend_request`, and the row of a rail. */
 import type { BudgetRule } from '../../../policies/budget.ts'
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
 import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
 
-/** Parameters of a request by name, without the prefix `p_`. JSON values are text. */
-export function parametersOf(request: SpendRequest) {
+/** Serializes a request as a JSON object. */
+export function requestText(request: SpendRequest): string {
   const { key, idempotency, money, place, windows = [] } = request
-  return {
+  const plain = {
     decision: request.decisionId,
     account: request.accountId,
     key: key?.id ?? null,
     policy_version: key?.policyVersion ?? null,
     policy_hash: request.policyHash,
     operation: request.operation,
-    facts: JSON.stringify(request.facts),
-    violations: JSON.stringify(request.violations),
+    facts: request.facts,
+    violations: request.violations,
     asset: money.asset,
     units: money.units,
     usd_micros: request.usdMicros,
     daily_max: key?.limits.dailyMaxMicros ?? null,
     daily_count: key?.limits.dailyMaxCount ?? null,
-    budgets: budgetsText(key?.limits.longer ?? []),
     counterparty: request.counterparty?.toLowerCase() ?? null,
     cooldown_seconds: request.cooldownSeconds,
     needs_approval: request.needsApproval,
@@ -32,18 +31,28 @@ export function parametersOf(request: SpendRequest) {
     idempotency_key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,
     at: request.at,
-    windows: windows.length === 0 ? null : windowsText(windows),
     mac: request.mac ?? null,
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
     approval: request.approvalId ?? null,
     nonce: request.nonce?.value ?? null,
     nonce_expires_at: request.nonce?.expiresAt ?? null,
-    transfer:
-      request.transfer === undefined || request.transfer === null ? null : transferText(request.transfer),
-    purse: request.purse === undefined || request.purse === null ? null : purseText(request, request.purse),
-    order: request.order === undefined || request.order === null ? null : orderText(request.order),
   }
+  // What is text already.
+  const texts = {
+    windows: windows.length === 0 ? null : windowsText(windows),
+    budgets: budgetsText(key?.limits.longer ?? []),
+    transfer: request.transfer == null ? null : transferText(request.transfer),
+    purse: request.purse == null ? null : purseText(request, request.purse),
+    order: request.order == null ? null : orderText(request.order),
+  }
+  const members = Object.entries(texts).flatMap(([name, text]) =>
+    text === null ? [] : [`,"${name}":${text}`],
+  )
+  const text = JSON.stringify(plain, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+  return `${text.slice(0, -1)}${members.join('')}}`
 }
 
 function purseText(
@@ -98,41 +107,3 @@ export function orderText({ notional, qty, limitPrice, referencePrice, ...row }:
     submitted_at: row.submittedAt,
   })
 }
-
-/** Names of {@link parametersOf} in the order of the statement. */
-export const parameterNames = [
-  'decision',
-  'account',
-  'key',
-  'policy_version',
-  'policy_hash',
-  'operation',
-  'facts',
-  'violations',
-  'asset',
-  'units',
-  'usd_micros',
-  'daily_max',
-  'daily_count',
-  'counterparty',
-  'cooldown_seconds',
-  'needs_approval',
-  'is_approved',
-  'source',
-  'held',
-  'principal',
-  'idempotency_key',
-  'fingerprint',
-  'at',
-  'windows',
-  'mac',
-  'subject',
-  'released',
-  'approval',
-  'nonce',
-  'nonce_expires_at',
-  'transfer',
-  'purse',
-  'budgets',
-  'order',
-] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

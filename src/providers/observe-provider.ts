@@ -10,7 +10,7 @@ export interface DecisionObserver {
 }
 
 /** Counts, times and traces every method that returns a promise. Arguments and results are not recorded. */
-export function observed<Provider extends object>(
+export function observeProvider<Provider extends object>(
   provider: Provider,
   name: string,
   watching: DecisionObserver,
@@ -22,8 +22,8 @@ export function observed<Provider extends object>(
       if (typeof property !== 'string') return member
       const known = watched.get(property)
       if (known !== undefined) return known
-      if (isPartOf(member)) {
-        const part = observed(member, name, watching)
+      if (hasMethods(member)) {
+        const part = observeProvider(member, name, watching)
         watched.set(property, part)
         return part
       }
@@ -37,7 +37,7 @@ export function observed<Provider extends object>(
 }
 
 /** True if a member has its own methods, such as a chain's signer. */
-function isPartOf(member: unknown): member is object {
+function hasMethods(member: unknown): member is object {
   return (
     typeof member === 'object' &&
     member !== null &&
