@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { randomToken } from '../../src/core/base/ids.ts'
 import { postCall } from '../mcp/post-call.ts'
+import { applicant } from '../tools/compliance/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newGuest, type Person } from './people.ts'
 
@@ -133,13 +134,6 @@ describe('the Travel Rule', () => {
         anythingElse: true,
       })
     expect(await disclose()).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
-    const applicant = {
-      firstName: 'Ada',
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'BR',
-      address: 'Rua Augusta 1, São Paulo',
-    }
     expect(await payer.send('POST', '/api/compliance/kyc', { applicant })).toMatchObject({
       body: { status: 'approved' },
     })

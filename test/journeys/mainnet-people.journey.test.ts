@@ -15,7 +15,7 @@ import { startBridgeServer } from '../contracts/bridge-server.ts'
 import { startSumsubServer } from '../contracts/sumsub-server.ts'
 import { testServerUrl } from '../engines.ts'
 import { american } from '../rails/banking/american.ts'
-import { answers } from '../rails/investing/answers.ts'
+import { answers, describeApplicant } from '../rails/investing/answers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
 import { type OnMainnet, type Owner, openOnMainnet } from './on-mainnet.ts'
@@ -106,15 +106,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
       [ofAda(), 'Ada'],
       [ofBob(), 'Robert'],
     ] as const) {
-      const applicant = {
-        firstName,
-        lastName: 'Lovelace',
-        dateOfBirth: '1990-12-10',
-        country: 'DE',
-        address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
-        email: `${firstName.toLowerCase()}@example.com`,
-        phone: '+493012345678',
-      }
+      const applicant = describeApplicant(firstName, `${firstName.toLowerCase()}@example.com`)
       // Identity comes first: neither the bank nor the broker opens anything without it.
       expect(await person.send('POST', '/api/banking/customer', {})).toMatchObject({
         status: 403,

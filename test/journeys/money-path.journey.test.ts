@@ -16,17 +16,7 @@ import { walletTools } from '../mcp/wallet-tools.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, sharedGateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, personFrom, requestJson } from './people.ts'
-
-const redisUrl = process.env.TEST_REDIS_URL
-
-const worlds = [
-  { name: 'embedded parts', isReal: false, isThere: true },
-  {
-    name: 'PostgreSQL and Redis',
-    isReal: true,
-    isThere: testServerUrl !== undefined && redisUrl !== undefined,
-  },
-]
+import { redisUrl, worlds } from './worlds.ts'
 
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({

@@ -16,6 +16,7 @@ import {
 import { Icon } from '../components/icon.tsx'
 import { Chip, IconGlyph, Status } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { NotReady } from '../components/not-ready.tsx'
 import { Columns, PageHead, Panel, PanelLink } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { deployment } from '../data/account.ts'
@@ -54,16 +55,7 @@ export function CardsPage() {
           card purchases. It is collected from what comes in; until then the cards decline.
         </Banner>
       )}
-      {state.status === 'loading' && (
-        <Panel>
-          <SkeletonRows />
-        </Panel>
-      )}
-      {state.status === 'failed' && (
-        <Panel>
-          <Failed subject="The list of cards" error={state.error} retry={cards.reload} />
-        </Panel>
-      )}
+      <NotReady state={state} subject="The list of cards" retry={cards.reload} />
       {state.status === 'ready' && chosen === undefined && (
         <Panel>
           <Empty icon="card" title="No card yet">

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Allowance, Passkey } from '../../client/operations.ts'
 import { BudgetBurn } from '../components/burn.tsx'
-import { CodeField, isCode } from '../components/code-field.tsx'
+import { AuthenticatorCode, CodeField, isCode } from '../components/code-field.tsx'
 import {
   ActionButton,
   Copy,
@@ -488,13 +488,7 @@ function RemoveFactor({ close }: { readonly close: () => void }) {
   return (
     <Dialog title="Switch the second factor off?" close={close}>
       <p>Whoever is signed in as you can then loosen every rule.</p>
-      <CodeField
-        label="Code from your authenticator app"
-        value={code}
-        change={setCode}
-        error={problem}
-        autofocus
-      />
+      <AuthenticatorCode value={code} change={setCode} error={problem} />
       <DialogButtons close={close} leave="Keep it on">
         <ActionButton kind="stop" run={remove} disabled={!isCode(code)} busy="Switching off">
           Switch it off

@@ -11,3 +11,16 @@ export const answers = {
   },
   acceptsAgreements: true,
 }
+
+/** A verified person's data, for the broker. */
+export function describeApplicant(firstName: string, email: string) {
+  return {
+    firstName,
+    lastName: 'Lovelace',
+    dateOfBirth: '1990-12-10',
+    country: 'DE',
+    address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
+    email,
+    phone: '+493012345678',
+  }
+}

@@ -22,7 +22,7 @@ import portfolio from '../../../tools/investing/portfolio.ts'
 import { type KeptAccount, startAlpacaServer } from '../../contracts/alpaca-server.ts'
 import { onBothEngines } from '../../engines.ts'
 import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
-import { answers } from './answers.ts'
+import { answers, describeApplicant } from './answers.ts'
 import { movedClock } from './scene.ts'
 
 const quiet = new AbortController().signal
@@ -82,15 +82,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       return (await run(tool, callOf(services, principal, changes), input)).body
     }
     count += 1
-    const applicant = {
-      firstName,
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'DE',
-      address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
-      email: email ?? `person${count}@example.com`,
-      phone: '+493012345678',
-    }
+    const applicant = describeApplicant(firstName, email ?? `person${count}@example.com`)
     await call(kyc, { applicant })
     await post(database(), {
       id: `deposit:${accountId}`,
