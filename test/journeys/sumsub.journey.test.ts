@@ -12,6 +12,14 @@ import { type Person, signInByEmail } from './people.ts'
 const SECRET = 'the secret of the webhook'
 const applicantId = '5cb56e8e0a975a35f333cb83'
 
+const applicant = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  dateOfBirth: '1990-12-10',
+  country: 'JP',
+  address: 'Chiyoda 1-1',
+}
+
 /** Starts a gateway whose Sumsub is this server. */
 async function startWithSumsub(api: Server, env: Record<string, string>): Promise<Gateway> {
   await once(api, 'listening')
@@ -78,13 +86,6 @@ describe('Sumsub’s webhook', () => {
   const statusOf = async () => (await person.send('POST', '/api/compliance/kyc', {})).body.status
 
   it('moves a review by the API’s state, regardless of the body, and never back', async () => {
-    const applicant = {
-      firstName: 'Ada',
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'JP',
-      address: 'Chiyoda 1-1',
-    }
     review = { reviewStatus: 'pending' }
     expect((await person.send('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
 
@@ -130,13 +131,6 @@ describe('Sumsub’s webhook', () => {
 })
 
 describe('Sumsub with a lost answer', () => {
-  const applicant = {
-    firstName: 'Ada',
-    lastName: 'Lovelace',
-    dateOfBirth: '1990-12-10',
-    country: 'JP',
-    address: 'Chiyoda 1-1',
-  }
   /** Names by application id, as first sent to the provider. */
   const known = new Map<string, { id: string; lastName: string }>()
   let gateway: Gateway

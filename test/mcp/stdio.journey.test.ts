@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { freePort } from '../free-port.ts'
 import { startGateway } from '../journeys/gateway.ts'
-import { newGuest } from '../journeys/people.ts'
+import { newGuest, type Person } from '../journeys/people.ts'
 import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
 import { walletTools } from './wallet-tools.ts'
 
@@ -217,21 +217,25 @@ describe('bursar mcp at startup', () => {
   })
 })
 
+/** Registers a key that asks its owner above 2 USD. */
+const registerAsking = (owner: Person, name: string, publicKey: unknown) =>
+  owner.send('POST', '/api/agents/keys', {
+    name,
+    publicKey,
+    scopes: ['wallets:read', 'wallets:transfer'],
+    policy: {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '20' },
+      categories: { allow: ['transfer'] },
+      approval: { above: '2', ttlSec: 600 },
+    },
+  })
+
 describe('bursar mcp for a client that can open pages', () => {
   it('forwards the elicitation to the client, its answer back, and the result of the call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('asking')
-    await owner.send('POST', '/api/agents/keys', {
-      name: 'Asking',
-      publicKey,
-      scopes: ['wallets:read', 'wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '20' },
-        categories: { allow: ['transfer'] },
-        approval: { above: '2', ttlSec: 600 },
-      },
-    })
+    await registerAsking(owner, 'Asking', publicKey)
     const elicitingClient = new Client(
       { name: 'test', version: '1' },
       { capabilities: { elicitation: { url: {} } } },
@@ -260,17 +264,7 @@ describe('the notifications of bursar mcp', () => {
   it('announce changed tools and the progress of a waiting call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('listening')
-    const { body } = await owner.send('POST', '/api/agents/keys', {
-      name: 'Listening',
-      publicKey,
-      scopes: ['wallets:read', 'wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '20' },
-        categories: { allow: ['transfer'] },
-        approval: { above: '2', ttlSec: 600 },
-      },
-    })
+    const { body } = await registerAsking(owner, 'Listening', publicKey)
     const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
     let changes = 0
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => {

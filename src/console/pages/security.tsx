@@ -1,6 +1,8 @@
 /** Passkeys, sessions, second factor, signers, allowances and the journal. */
+
 import { useEffect, useState } from 'preact/hooks'
 import type { Allowance, Passkey } from '../../client/operations.ts'
+import { AgentSelect } from '../components/agent-select.tsx'
 import { BudgetBurn } from '../components/burn.tsx'
 import { AuthenticatorCode, CodeField, isCode } from '../components/code-field.tsx'
 import {
@@ -655,19 +657,13 @@ function AllowanceDialog({ close }: { readonly close: () => void }) {
       <p>Your passkey signs it, and the wallet itself enforces it.</p>
       <Field label="For">
         {(props) => (
-          <select
-            class="input"
+          <AgentSelect
+            agents={keys}
+            other={['cards', 'All cards']}
             value={agentId}
-            onChange={(event) => setAgentId(event.currentTarget.value)}
-            {...props}
-          >
-            <option value="cards">All cards</option>
-            {keys.map((key) => (
-              <option key={key.agentId} value={key.agentId}>
-                {key.name}
-              </option>
-            ))}
-          </select>
+            choose={setAgentId}
+            field={props}
+          />
         )}
       </Field>
       <Field label="At most a day (UTC)" of="dailyMax" hint="0: nothing.">
