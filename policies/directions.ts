@@ -5,8 +5,8 @@
 import { usdMicrosOf } from './usd.ts'
 
 /**
- * What loosens a member. `higher`, `lower`: an amount or a count. `wider`: a list of what is allowed. `narrower`: a list of what is
- * denied. `later`, `earlier`: a moment. `on`, `off`: a switch. `never`: no change of it. A function judges what has no order.
+ * The change that loosens a member. `higher`, `lower`: an amount or a count. `wider`: a list of what is allowed.
+ * `narrower`: a list of what is denied. `later`, `earlier`: a moment. `on`, `off`: a switch. `never`: no change of it. A function judges what has no order.
  */
 export type Direction<Value = unknown> =
   | 'higher'

@@ -93,14 +93,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const closed = new Set(['people', 'rails', 'records', 'adapter'])
 
 const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
-const layerOf = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'
-const roomOf = (file: string) =>
-  file.startsWith('src/storage/') ? 'src/storage' : dirname(file).split('/').slice(0, depthOf(file)).join('/')
+const findLayer = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'
+const findRoom = (file: string) =>
+  file.startsWith('src/storage/')
+    ? 'src/storage'
+    : dirname(file).split('/').slice(0, countDepth(file)).join('/')
 /** Selling keeps what it sold apart from how it is paid. */
-const depthOf = (file: string) =>
+const countDepth = (file: string) =>
   file.startsWith('src/chain/') ? 2 : file.startsWith('src/rails/selling/') ? 4 : 3
 
-function importsOf(file: string): { target: string; isType: boolean }[] {
+function listImports(file: string): { target: string; isType: boolean }[] {
   const text = readFileSync(file, 'utf8')
   const statements = [...text.matchAll(/(?:^|\n)\s*(import|export)(\s+type)?[^;'"]*?from\s+'([^']+)'/g)].map(
     (match) => ({ target: match[3] ?? '', isType: match[2] !== undefined }),
@@ -114,23 +116,23 @@ function importsOf(file: string): { target: string; isType: boolean }[] {
 
 describe('the import table', () => {
   it('assigns every file to a layer', () => {
-    expect(files.filter((file) => layerOf(file) === 'unknown')).toEqual([])
+    expect(files.filter((file) => findLayer(file) === 'unknown')).toEqual([])
     expect(files.length).toBeGreaterThan(50)
   })
 
   it('permits every import', () => {
     const broken = files.flatMap((file) => {
-      const layer = layerOf(file)
+      const layer = findLayer(file)
       if (layer === 'root') return []
-      return importsOf(file)
+      return listImports(file)
         .filter(({ target }) => target.startsWith('.'))
         .map(({ target }) => posix.normalize(posix.join(dirname(file), target)))
         .filter((target) => {
-          const to = layerOf(target)
-          if (to === layer) return closed.has(layer) && roomOf(file) !== roomOf(target)
+          const to = findLayer(target)
+          if (to === layer) return closed.has(layer) && findRoom(file) !== findRoom(target)
           return !(mayImport[layer] ?? []).includes(to)
         })
-        .map((target) => `${file} (${layer}) → ${target} (${layerOf(target)})`)
+        .map((target) => `${file} (${layer}) → ${target} (${findLayer(target)})`)
     })
     expect(broken).toEqual([])
   })
@@ -139,7 +141,7 @@ describe('the import table', () => {
     const imports = new Map(
       files.map((file) => [
         file,
-        importsOf(file)
+        listImports(file)
           .filter(({ target }) => target.startsWith('.'))
           .map(({ target }) => posix.normalize(posix.join(dirname(file), target))),
       ]),
@@ -160,7 +162,7 @@ describe('the import table', () => {
     const importers = files.filter(
       (file) =>
         file.startsWith('src/') &&
-        importsOf(file).some(({ target }) => /(^|\/)\.\.\/(tools|mcp)\//.test(target)),
+        listImports(file).some(({ target }) => /(^|\/)\.\.\/(tools|mcp)\//.test(target)),
     )
     expect(importers).toEqual(['src/main.ts'])
   })
@@ -168,11 +170,11 @@ describe('the import table', () => {
   it('restricts imports of adapters to the runtime', () => {
     const importers = files.filter(
       (file) =>
-        layerOf(file) !== 'adapter' &&
-        importsOf(file).some(
+        findLayer(file) !== 'adapter' &&
+        listImports(file).some(
           ({ target }) =>
             target.startsWith('.') &&
-            layerOf(posix.normalize(posix.join(dirname(file), target))) === 'adapter',
+            findLayer(posix.normalize(posix.join(dirname(file), target))) === 'adapter',
         ),
     )
     expect(importers).toEqual(['src/runtime.ts'])
@@ -197,7 +199,7 @@ describe('the import table', () => {
     ['Hono', /^(hono|@hono\/)/, /^src\/(server\/http|rails\/selling\/x402|commands)\//],
   ])('keeps %s isolated from its siblings', (_name, packages, room) => {
     const violations = files.filter(
-      (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
+      (file) => !room.test(file) && listImports(file).some(({ target }) => packages.test(target)),
     )
     expect(violations).toEqual([])
   })

@@ -1,10 +1,10 @@
 /** A document without references: each `{ $ref }` is replaced by its target; members beside the reference win. */
-export function dereferenced(document: unknown): unknown {
+export function dereference(document: unknown): unknown {
   const replace = (at: unknown): unknown => {
     if (Array.isArray(at)) return at.map(replace)
     if (!isRecord(at)) return at
     const { $ref, ...rest } = at
-    const target = typeof $ref === 'string' ? targetOf(document, $ref) : {}
+    const target = typeof $ref === 'string' ? resolveTarget(document, $ref) : {}
     return Object.fromEntries(
       Object.entries({ ...target, ...rest }).map(([name, member]) => [name, replace(member)]),
     )
@@ -12,7 +12,7 @@ export function dereferenced(document: unknown): unknown {
   return replace(document)
 }
 
-function targetOf(document: unknown, ref: string): Record<string, unknown> {
+function resolveTarget(document: unknown, ref: string): Record<string, unknown> {
   const found = ref
     .replace(/^#\//, '')
     .split('/')

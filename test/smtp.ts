@@ -40,7 +40,7 @@ export async function startSmtp({ user, password, isRefusing, delayMs = 0 }: Smt
       const parts: Buffer[] = []
       stream.on('data', (part: Buffer) => parts.push(part))
       stream.on('end', () => {
-        mails.push(mailOf(Buffer.concat(parts).toString('utf8'), envelope))
+        mails.push(parseMail(Buffer.concat(parts).toString('utf8'), envelope))
         done()
       })
     },
@@ -49,7 +49,7 @@ export async function startSmtp({ user, password, isRefusing, delayMs = 0 }: Smt
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
   return {
-    port: portOf(server.server.address()),
+    port: readPort(server.server.address()),
     mails,
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   }
@@ -59,18 +59,18 @@ export async function startSmtp({ user, password, isRefusing, delayMs = 0 }: Smt
 export async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const port = portOf(server.address())
+  const port = readPort(server.address())
   server.close()
   await once(server, 'close')
   return port
 }
 
-function portOf(address: AddressInfo | string | null): number {
+function readPort(address: AddressInfo | string | null): number {
   if (address === null || typeof address === 'string') throw new Error('no port')
   return address.port
 }
 
-function mailOf(
+function parseMail(
   source: string,
   envelope: { mailFrom: { address: string } | false; rcptTo: { address: string }[] },
 ): ReceivedMail {

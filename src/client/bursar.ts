@@ -53,9 +53,9 @@ const RETRIES = 4
 const SETTLE_WITHIN_MS = 60_000
 const SETTLE_EVERY_MS = 1_000
 const FIRST_WAIT_MS = 250
-const LONGEST_WAIT_MS = 20_000
+const MAX_WAIT_MS = 20_000
 /** A call that is told to wait longer fails: its caller knows better what to do meanwhile. */
-const LONGEST_TOLD_MS = 60_000
+const MAX_RETRY_AFTER_MS = 60_000
 
 /** Codes under which nothing was done, or the first call still runs: the same call may be sent again. */
 const again: ReadonlySet<string> = new Set([
@@ -130,7 +130,7 @@ export class Bursar {
         else if (!(error instanceof BursarUnreachable)) throw error
       }
       onStatus?.('broken')
-      await pause(Math.min(waitMs(failures, told), LONGEST_TOLD_MS), signal).catch(() => undefined)
+      await pause(Math.min(waitMs(failures, told), MAX_RETRY_AFTER_MS), signal).catch(() => undefined)
     }
   }
 
@@ -165,7 +165,7 @@ export class Bursar {
         if (!(problem instanceof BursarProblem)) throw problem
         const mayRepeat = isSafe ? again.has(problem.code) : problem.code === 'rate_limited'
         const wait = waitMs(failures, problem.problem.retryAfter)
-        if (!mayRepeat || failures > retries || wait > LONGEST_TOLD_MS) throw problem
+        if (!mayRepeat || failures > retries || wait > MAX_RETRY_AFTER_MS) throw problem
         await pause(wait, sent.signal)
       } catch (error) {
         if (!(error instanceof BursarUnreachable) || !isSafe || failures > retries) throw error
@@ -278,7 +278,7 @@ async function readProblem(response: Response): Promise<Error> {
 /** The delay that the gateway asks for; otherwise a longer one after each failure, randomized so that clients spread out. */
 function waitMs(failures: number, toldSeconds?: number): number {
   if (toldSeconds !== undefined) return toldSeconds * 1000
-  return Math.min(FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random()), LONGEST_WAIT_MS)
+  return Math.min(FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random()), MAX_WAIT_MS)
 }
 
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {

@@ -59,7 +59,7 @@ function describeIssue(
   return [{ path, message: describeBound(issue) ?? issue.message.replace('LosslessNumber', 'number') }]
 }
 
-/** What is too small, too big or no time, in words; undefined for what has words of its own. */
+/** Describes a value that is too small, too big or no time; undefined for issues with a message of their own. */
 function describeBound(issue: Issue): string | undefined {
   const isOwn = !/^(Too (small|big):|Invalid ISO)/.test(issue.message)
   if (isOwn) return undefined

@@ -133,7 +133,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
 }
 
 /**
- * Who may call a tool. `person`: a session. `admin`: an administrator's session. `account`: a session, or a key with the scopes.
+ * Callers of a tool. `person`: a session. `admin`: an administrator's session. `account`: a session, or a key with the scopes.
  * `public`: no authentication; its scopes are those that a key needs. Keys, and therefore MCP, reach the last two only.
  * @property mcp true if the tool is served over MCP.
  */

@@ -17,9 +17,9 @@ import { silentLog } from '../../src/core/base/log.ts'
 import type { Chain } from '../../src/providers/chain/port.ts'
 import { sendTransfer } from '../../src/rails/wallets/transfers/send-transfer.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { newAddress, transferOf, walletOf } from '../contracts/chain.ts'
+import { buildTransfer, buildWallet, newAddress } from '../contracts/chain.ts'
 import { createTestDatabase } from '../engines.ts'
-import { openFundedAccount, orderOf, sendingDependencies } from '../rails/wallets/scene.ts'
+import { openFundedAccount, reserveOrder, sendingDependencies } from '../rails/wallets/scene.ts'
 
 /** Senders, each waiting for its transfer before it sends the next. */
 const SENDERS = 64
@@ -121,11 +121,11 @@ async function bareSenders(url: string, chain: Chain): Promise<Send> {
 
 async function walletSenders(chain: Chain): Promise<Send> {
   const accounts = Array.from({ length: SENDERS }, (_, index) => `acct_bench_${index}`)
-  const wallets = await Promise.all(accounts.map((account) => chain.walletAddress(walletOf(account))))
+  const wallets = await Promise.all(accounts.map((account) => chain.walletAddress(buildWallet(account))))
   await chain.mint(wallets.map((to) => ({ token: 'USDC', to, units: 10n ** 12n })))
   const to = newAddress()
   return async (index) => {
-    const transfer = transferOf(accounts[index] ?? '', to, 1n)
+    const transfer = buildTransfer(accounts[index] ?? '', to, 1n)
     const submission = await chain.submit(transfer)
     if (submission.status === 'refused') throw new Error(submission.reason)
     const { status } = await operationOutcome(chain, transfer, 10_000)
@@ -145,7 +145,7 @@ async function wholeSenders(
   for (let index = 0; index < SENDERS; index += 1) accounts.push((await openFundedAccount(sending)).accountId)
   return {
     send: async (index) => {
-      const order = await orderOf(sending, { accountId: accounts[index] ?? '', units: 1n })
+      const order = await reserveOrder(sending, { accountId: accounts[index] ?? '', units: 1n })
       const { status } = await sendTransfer(sending, order)
       if (status !== 'confirmed') throw new Error(`a transfer is ${status}`)
     },

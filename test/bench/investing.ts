@@ -54,10 +54,10 @@ export async function benchInvesting(serverUrl: string): Promise<InvestingFigure
     const people = await Promise.all(Array.from({ length: PEOPLE }, () => newGuest(gateway.origin)))
     await buy(gateway.origin, people, WARM_UP_EACH)
     const orders = await buy(gateway.origin, people, ORDERS_EACH)
-    const used = () => [processorMs(gateway.process.pid), backendsMs(new URL(url).pathname.slice(1))]
-    const [gatewayBefore = 0, databaseBefore = 0] = used()
+    const readUsage = () => [processorMs(gateway.process.pid), backendsMs(new URL(url).pathname.slice(1))]
+    const [gatewayBefore = 0, databaseBefore = 0] = readUsage()
     const warm = await buy(gateway.origin, people, WARM_EACH)
-    const [gatewayAfter = 0, databaseAfter = 0] = used()
+    const [gatewayAfter = 0, databaseAfter = 0] = readUsage()
     return {
       orders,
       warm,

@@ -17,7 +17,15 @@ import { run } from '../../src/kernel/run.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { tools } from '../../tools/index.ts'
-import { callOf, keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
+import {
+  buildCall,
+  buildKeyPrincipal,
+  newPerson,
+  noon,
+  nothingForSale,
+  origin,
+  servicesOn,
+} from '../kernel/scene.ts'
 
 const CALLS = 1_000
 /** Odd: the round with the median counts. */
@@ -37,7 +45,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
     })
     const { account } = await newPerson(database)
-    const principal = keyOf(account, { scopes: Object.keys(scopes) })
+    const principal = buildKeyPrincipal(account, { scopes: Object.keys(scopes) })
     const handle = mcpHandler(buildCatalogue(tools, services.settings), services, {
       seller: nothingForSale,
       ending: new AbortController().signal,
@@ -88,7 +96,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       'mcp-name': 'context',
     }
     const works: Record<string, () => Promise<unknown>> = {
-      'the operation, without a protocol': () => run(context, callOf(services, principal), {}),
+      'the operation, without a protocol': () => run(context, buildCall(services, principal), {}),
       'a bare SDK server with one echo tool': echo,
       'tools/call of 2025': () => send(call),
       'tools/call of 2026': () => send(modern('tools/call', call.params), modernHeaders),
@@ -137,8 +145,8 @@ async function echo(): Promise<void> {
 
 /** The printed lines: a call also minus the operation itself, which leaves the protocol's own part. */
 export function mcpBenchText(lines: readonly McpBenchLine[]): string[] {
-  const microsOf = (start: string) => lines.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
-  const [bare, operation] = [microsOf('a bare'), microsOf('the operation')]
+  const findMicros = (start: string) => lines.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
+  const [bare, operation] = [findMicros('a bare'), findMicros('the operation')]
   const times = (micros: number) => `${(micros / bare).toFixed(2)} ×`
   return lines.map(({ name, micros }) => {
     const own = name.startsWith('tools/call') ? `, less the operation ${times(micros - operation)}` : ''

@@ -51,13 +51,13 @@ export function benchPolicy(): { evaluationMicros: number; parseMicros: number }
       throw new Error('the bench expected to be allowed')
   }
   return {
-    evaluationMicros: microsOf(decide, 50_000),
-    parseMicros: microsOf(() => void spendPolicy.parse(document), 2_000),
+    evaluationMicros: measureMicros(decide, 50_000),
+    parseMicros: measureMicros(() => void spendPolicy.parse(document), 2_000),
   }
 }
 
 /** The mean of a run, after a warm-up run. */
-function microsOf(work: () => void, times: number): number {
+function measureMicros(work: () => void, times: number): number {
   for (let turn = 0; turn < times; turn += 1) work()
   const start = performance.now()
   for (let turn = 0; turn < times; turn += 1) work()

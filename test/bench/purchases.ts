@@ -5,7 +5,7 @@
 
 import { newGuest } from '../journeys/people.ts'
 import { newCustomer } from '../rails/selling/x402/scene.ts'
-import { median, openBench, originOf } from './x402.ts'
+import { median, openBench, readOrigin } from './x402.ts'
 
 const PURCHASES = 120
 const WARM_UP = 20
@@ -22,7 +22,7 @@ export async function benchPurchases(
 ): Promise<{ readonly stock: PurchaseTimes; readonly ours: PurchaseTimes }> {
   const { chain, gateway, child, close } = await openBench({ databaseUrl, limit: 'RATE_MUTATIONS' })
   try {
-    const url = `${await originOf(child)}/v2/fx`
+    const url = `${await readOrigin(child)}/v2/fx`
 
     const customer = await newCustomer(chain, 1_000_000_000n)
     const buy = await newBuyer(gateway.origin)
@@ -39,7 +39,7 @@ export async function benchPurchases(
       }
     }
     const [stock = [], ours = []] = times
-    return { stock: timesOf(stock), ours: timesOf(ours) }
+    return { stock: summarizeTimes(stock), ours: summarizeTimes(ours) }
   } finally {
     await close()
   }
@@ -70,6 +70,6 @@ async function newBuyer(origin: string): Promise<(url: string, idempotencyKey: s
     })
 }
 
-function timesOf(values: readonly number[]): PurchaseTimes {
+function summarizeTimes(values: readonly number[]): PurchaseTimes {
   return { median: median(values), mean: values.reduce((sum, value) => sum + value, 0) / values.length }
 }

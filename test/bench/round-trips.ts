@@ -153,12 +153,12 @@ async function measure(
     const { roundTrips, transactions, names } = tally
     seen.push({ roundTrips, statements: names.length, transactions, ms })
   }
-  const medianOf = (member: keyof (typeof seen)[number]) => median(seen.map((one) => one[member]))
+  const findMedian = (member: keyof (typeof seen)[number]) => median(seen.map((one) => one[member]))
   return {
-    roundTrips: medianOf('roundTrips'),
-    statements: medianOf('statements'),
-    transactions: medianOf('transactions'),
-    p50: medianOf('ms'),
+    roundTrips: findMedian('roundTrips'),
+    statements: findMedian('statements'),
+    transactions: findMedian('transactions'),
+    p50: findMedian('ms'),
   }
 }
 

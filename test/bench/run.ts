@@ -57,8 +57,8 @@ const add = (title: string, rows: readonly Row[]) => {
 // First: it counts processor time, which would include collecting the garbage of other parts.
 progress('MCP')
 const mcp = await benchMcp()
-const microsOf = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
-const bareServer = microsOf('a bare')
+const findMicros = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
+const bareServer = findMicros('a bare')
 add('MCP in one process, processor time a request, to a bare SDK server with one echo tool', [
   ...mcp.map(({ name, micros: time }) => ({
     what: name,
@@ -70,9 +70,9 @@ add('MCP in one process, processor time a request, to a bare SDK server with one
     .filter(({ name }) => name.startsWith('tools/call'))
     .map(({ name, micros: time }) => ({
       what: `${name}, less the operation itself`,
-      ours: micros(time - microsOf('the operation')),
+      ours: micros(time - findMicros('the operation')),
       floor: micros(bareServer),
-      ratio: (time - microsOf('the operation')) / bareServer,
+      ratio: (time - findMicros('the operation')) / bareServer,
     })),
 ])
 
@@ -108,14 +108,14 @@ const [alone, together] = [
   transfers.filter(({ callers }) => callers === 1),
   transfers.filter(({ callers }) => callers > 1),
 ]
-const floorOf = ({ name }: { readonly name: string }) => (name.endsWith('warm') ? bareWarm : bare).rate
+const findFloor = ({ name }: { readonly name: string }) => (name.endsWith('warm') ? bareWarm : bare).rate
 add(
   'Signed transfers a second (simulated chain; 64 connections, PGlite 16), to a bare Hono route with the same body; after 400 others, and warm after 2,400',
   together.map(({ name, rate, p50, p99, gatewayMs, databaseMs }) => ({
     what: `${name}; p50 ${p50} ms, p99 ${p99} ms; processor time ${gatewayMs.toFixed(1)} ms and the database's ${databaseMs.toFixed(1)} ms`,
     ours: perSecond(rate),
-    floor: perSecond(floorOf({ name })),
-    ratio: rate / floorOf({ name }),
+    floor: perSecond(findFloor({ name })),
+    ratio: rate / findFloor({ name }),
   })),
 )
 add(
@@ -314,7 +314,7 @@ add('Memory, to that before', [
   { what: `after ${requests} requests`, ours: `${after} MB`, floor: `${before} MB`, ratio: after / before },
 ])
 
-const table = textOf(parts, await postgresVersion())
+const table = renderReport(parts, await postgresVersion())
 process.stdout.write(table)
 writeFileSync(new URL('RESULTS.md', import.meta.url), table)
 progress('written to test/bench/RESULTS.md')
@@ -341,7 +341,7 @@ async function runStatement(statement: string): Promise<readonly unknown[]> {
   }
 }
 
-function textOf(all: readonly Part[], postgres: string): string {
+function renderReport(all: readonly Part[], postgres: string): string {
   const [cpu] = cpus()
   const machine = `${cpus().length} × ${cpu?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB`
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()

@@ -52,7 +52,7 @@ export async function benchScaling(
       fill: (count) => fillTransfers(client, count),
     })
     progress(`${MEMORY_REQUESTS} requests`)
-    return { keys, transfers, memory: await memoryOf(gateway, key) }
+    return { keys, transfers, memory: await measureMemory(gateway, key) }
   } finally {
     await client.end()
     await gateway?.stop()
@@ -173,7 +173,7 @@ async function fillKeys(client: pg.Client, count: number): Promise<void> {
   await client.query('analyze')
 }
 
-async function memoryOf(gateway: Gateway, key: string): Promise<MemoryLine> {
+async function measureMemory(gateway: Gateway, key: string): Promise<MemoryLine> {
   const before = residentMb(gateway)
   await new Promise<void>((resolve, reject) => {
     autocannon(

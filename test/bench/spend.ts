@@ -102,7 +102,7 @@ async function prepare(database: Database): Promise<void> {
 }
 
 /** The spend that every load repeats. */
-function spendOf(index: number): SpendRequest {
+function buildSpend(index: number): SpendRequest {
   const keyId = `key_${index}`
   return {
     decisionId: newId('dec', at),
@@ -136,7 +136,7 @@ async function spendFor(database: Database, { keys, lanes, seconds }: Load): Pro
   const lane = async (first: number): Promise<void> => {
     for (let turn = first; performance.now() < end; turn += 1) {
       // A stride that is coprime to the number of keys visits all of them, evenly and out of order.
-      const { verdict } = await reserve(spendOf(1 + ((turn * 7_919) % keys)))
+      const { verdict } = await reserve(buildSpend(1 + ((turn * 7_919) % keys)))
       if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
       spends += 1
     }

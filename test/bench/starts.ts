@@ -39,9 +39,9 @@ function median(values: readonly number[]): number {
 
 /** Milliseconds of processor time of a process and its children so far. @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 function processorTime(pid: number): number {
-  const fields = statOf(pid)
+  const fields = readStat(pid)
   const children = readdirSync('/proc').filter(
-    (name) => /^\d+$/.test(name) && statOf(Number(name))[1] === String(pid),
+    (name) => /^\d+$/.test(name) && readStat(Number(name))[1] === String(pid),
   )
   const own = ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond
   return children.reduce((sum, child) => sum + processorTime(Number(child)), own)
@@ -50,7 +50,7 @@ function processorTime(pid: number): number {
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /** Fields from the third on; the second, the name, may contain spaces. None of a process that has ended. */
-function statOf(pid: number): readonly string[] {
+function readStat(pid: number): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')

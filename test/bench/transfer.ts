@@ -62,7 +62,7 @@ async function benchBare(): Promise<readonly TransferLine[]> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {
-    const origin = await originOf(child)
+    const origin = await readOrigin(child)
     const headers = { 'content-type': 'application/json' }
     const target = { origin, connections: CONNECTIONS }
     const all = Array.from({ length: REQUESTS }, () => headers)
@@ -73,7 +73,7 @@ async function benchBare(): Promise<readonly TransferLine[]> {
   }
 }
 
-function originOf({ stdout }: ChildProcess): Promise<string> {
+function readOrigin({ stdout }: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     stdout?.setEncoding('utf8').on('data', (text: string) => {
       const origin = /is up at (\S+)/.exec(text)?.[1]
@@ -117,13 +117,13 @@ export async function openTransfers(
         signed.push(
           await agent.sign({ method: 'POST', url: `${origin}${PATH}`, body, idempotencyKey: randomUUID() }),
         )
-      const used = () => [
+      const readUsage = () => [
         processorMs(gateway.process.pid),
         env.DATABASE_URL === undefined ? 0 : backendsMs(new URL(env.DATABASE_URL).pathname.slice(1)),
       ]
-      const [gatewayBefore = 0, databaseBefore = 0] = used()
+      const [gatewayBefore = 0, databaseBefore = 0] = readUsage()
       const line = await load('signed transfer', { origin, connections: callers }, signed)
-      const [gatewayAfter = 0, databaseAfter = 0] = used()
+      const [gatewayAfter = 0, databaseAfter = 0] = readUsage()
       return {
         ...line,
         gatewayMs: (gatewayAfter - gatewayBefore) / count,

@@ -36,7 +36,7 @@ export async function openBench({ databaseUrl, limit }: { databaseUrl: string | 
     for (const end of opened.reverse()) await end()
   }
   try {
-    const rpcUrl = await rpcUrlOf(host)
+    const rpcUrl = await readRpcUrl(host)
     const chain = await connectRpcChain({
       name: 'base-sepolia',
       url: rpcUrl,
@@ -63,7 +63,7 @@ export async function openBench({ databaseUrl, limit }: { databaseUrl: string | 
 export async function benchX402(databaseUrl: string | null): Promise<readonly X402Line[]> {
   const { chain, gateway, child, close } = await openBench({ databaseUrl, limit: 'RATE_FX' })
   try {
-    const stock = await originOf(child)
+    const stock = await readOrigin(child)
     const ours = `${gateway.origin}/api/x402/fx${QUERY}`
     const lines: X402Line[] = []
     for (const generation of ['v1', 'v2'] as const) {
@@ -91,7 +91,7 @@ export function x402BenchText({ name, stock, ours, unit }: X402Line): string {
   return `${name}: stock ${figure(stock)}, ours ${figure(ours)}, ratio ${ratio.toFixed(2)}`
 }
 
-export async function rpcUrlOf({ origin }: Gateway): Promise<string> {
+export async function readRpcUrl({ origin }: Gateway): Promise<string> {
   const answer = await (await fetch(`${origin}/sandbox/credentials`)).json()
   return z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(answer).chain.rpcUrl
 }
@@ -104,7 +104,7 @@ export function startStock(rpcUrl: string): ChildProcess {
   })
 }
 
-export function originOf({ stdout }: ChildProcess): Promise<string> {
+export function readOrigin({ stdout }: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     stdout?.setEncoding('utf8').on('data', (text: string) => {
       const origin = /is up at (\S+)/.exec(text)?.[1]
@@ -143,11 +143,11 @@ async function challenge(url: string): Promise<Challenged> {
     times.push(performance.now() - start)
     if (response.status !== 402) throw new Error(`${url} answered ${response.status}`)
   }
-  return { ms: median(times), rate: await rateOf(url) }
+  return { ms: median(times), rate: await measureRate(url) }
 }
 
 /** Requests a second, to the last answer: autocannon's own time ends with its sampling interval. */
-async function rateOf(url: string): Promise<number> {
+async function measureRate(url: string): Promise<number> {
   const start = performance.now()
   let end = start
   await new Promise<void>((resolve, reject) => {

@@ -15,7 +15,7 @@ function newAgentKey() {
   return { keyId, publicKey, privateKey: { ...publicKey, d } }
 }
 
-async function problemOf(call: PromiseLike<unknown>): Promise<BursarProblem> {
+async function readProblem(call: PromiseLike<unknown>): Promise<BursarProblem> {
   try {
     await call
   } catch (error) {
@@ -73,11 +73,11 @@ describe('the client and what stands before the gateway', () => {
     )
     const client = new Bursar({ url: origin, retries: 1 })
     const began = performance.now()
-    expect((await problemOf(client.rails.list())).code).toBe('rate_limited')
+    expect((await readProblem(client.rails.list())).code).toBe('rate_limited')
     expect(performance.now() - began).toBeGreaterThan(990)
     expect(requests).toHaveLength(2)
     retryAfter = 61
-    expect((await problemOf(client.rails.list())).problem.retryAfter).toBe(61)
+    expect((await readProblem(client.rails.list())).problem.retryAfter).toBe(61)
     expect(requests).toHaveLength(3)
   })
 
@@ -137,7 +137,9 @@ describe('the client', () => {
     expect(paid).toMatchObject({ status: 'confirmed', amount: '1.5' })
     expect(await usdc()).toBeCloseTo(before - 1.5, 6)
 
-    const denied = await problemOf(agent.wallets.transfer({ destination: PAYEE, amount: '6', token: 'USDC' }))
+    const denied = await readProblem(
+      agent.wallets.transfer({ destination: PAYEE, amount: '6', token: 'USDC' }),
+    )
     expect(denied).toMatchObject({ code: 'policy_denied', status: 403 })
     expect(denied.violations.map(({ rule }) => rule)).toContain('per_transaction')
     expect(denied.hint).toEqual(expect.any(String))
@@ -157,10 +159,10 @@ describe('the client', () => {
     expect(transactions).toEqual([expect.objectContaining({ amount: '12.34' })])
     const order = await agent.investing.order({ symbol: 'VTI', side: 'buy', notional: '4' })
     expect(order.id).toMatch(/^ord_/)
-    expect((await problemOf(agent.banking.list())).code).toBe('insufficient_scope')
-    expect((await problemOf(agent.wallets.transfers.get({ id: 'tx_01jd0000000000000000000000' }))).code).toBe(
-      'not_found',
-    )
+    expect((await readProblem(agent.banking.list())).code).toBe('insufficient_scope')
+    expect(
+      (await readProblem(agent.wallets.transfers.get({ id: 'tx_01jd0000000000000000000000' }))).code,
+    ).toBe('not_found')
   })
 
   it('reads a list page by page, each entry once', async () => {
@@ -249,7 +251,7 @@ describe('the client', () => {
     const program = new Bursar({ url: gateway.origin, apiKey: demoApiKey })
     expect((await program.context()).scopes).toContain('wallets:read')
     expect(
-      (await problemOf(new Bursar({ url: gateway.origin, apiKey: 'bsk_sandbox_no' }).wallets.get())).code,
+      (await readProblem(new Bursar({ url: gateway.origin, apiKey: 'bsk_sandbox_no' }).wallets.get())).code,
     ).toBe('unknown_key')
   })
 })

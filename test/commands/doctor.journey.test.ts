@@ -49,7 +49,7 @@ async function closedPort(): Promise<number> {
   return port
 }
 
-async function examined(env: Record<string, string>) {
+async function examine(env: Record<string, string>) {
   const ended = await bursar(['doctor', '--json'], env)
   const { checks } = report.parse(JSON.parse(ended.out))
   return { ...ended, checks, of: (name: string) => checks.find(({ check }) => check === name) }
@@ -80,7 +80,7 @@ describe('bursar doctor', () => {
     expect(out).toMatch(/^✓ configuration: sandbox mode\n✓ node: Node \d+/)
     // A pipe is not a terminal.
     expect(out).not.toContain('\u001b')
-    const { checks, of, ...ended } = await examined({})
+    const { checks, of, ...ended } = await examine({})
     expect([ended.code, ended.err]).toEqual([0, ''])
     expect(checks.every(({ status }) => status === 'ok')).toBe(true)
     for (const name of ['database', 'limits', 'chain', 'disk', 'secrets', 'origin', 'port', 'clock'])
@@ -95,20 +95,20 @@ describe('bursar doctor', () => {
     } catch (error) {
       startError = error instanceof Error ? error.message : ''
     }
-    const { code, of } = await examined(env)
+    const { code, of } = await examine(env)
     expect(code).toBe(1)
     expect(of('configuration')).toMatchObject({ status: 'fail', detail: startError })
     const [first, ...rest] = startError.split('\n')
     const { out } = await bursar(['doctor'], env)
     expect(out).toContain(`✗ configuration: ${first}\n`)
     for (const line of rest) expect(out).toContain(line)
-    expect((await examined({ RATE_NONSENSE: '1/1' })).of('configuration')?.detail).toContain('RATE_NONSENSE')
+    expect((await examine({ RATE_NONSENSE: '1/1' })).of('configuration')?.detail).toContain('RATE_NONSENSE')
   })
 
   it('names every missing part and its remedy, without secrets', async () => {
     const closed = await closedPort()
     const at = `127.0.0.1:${closed}`
-    const { code, of, out } = await examined({
+    const { code, of, out } = await examine({
       ...production,
       DATABASE_URL: `postgres://bursar:hunter2-secret@${at}/bursar`,
       REDIS_URL: `redis://:hunter2-secret@${at}`,
@@ -176,9 +176,9 @@ describe('bursar doctor', () => {
       ...{ SUMSUB_URL: url, SUMSUB_APP_TOKEN: token, SUMSUB_SECRET_KEY: secretKey },
     }
     const names = ['facilitator', 'identity review', 'broker', 'broker’s data', 'card processor', 'banking']
-    const right = await examined(vendors)
+    const right = await examine(vendors)
     for (const name of names) expect([name, right.of(name)?.status]).toEqual([name, 'ok'])
-    const wrong = await examined({
+    const wrong = await examine({
       ...vendors,
       ...{ ALPACA_API_SECRET: 'wrong-secret', LITHIC_API_KEY: 'wrong', BRIDGE_API_KEY: 'wrong' },
       ...{ SUMSUB_SECRET_KEY: 'wrong-secret' },
@@ -194,7 +194,7 @@ describe('bursar doctor', () => {
   it('times out on every check', async () => {
     const silent = await listening(createServer(() => {}))
     const startedAt = performance.now()
-    const { code, of } = await examined({
+    const { code, of } = await examine({
       RAIL_CONTROLS_URL: `http://127.0.0.1:${silent}`,
       CHAIN_RPC_URL: `http://127.0.0.1:${silent}`,
       SMTP_URL: `smtp://127.0.0.1:${silent}`,
@@ -211,7 +211,7 @@ describe('bursar doctor', () => {
       response.setHeader('date', new Date(performance.timeOrigin + performance.now() - 120_000).toUTCString())
       response.end('{}')
     })
-    const { code, of } = await examined({ RAIL_CONTROLS_URL: late })
+    const { code, of } = await examine({ RAIL_CONTROLS_URL: late })
     expect([code, of('rail controls')?.status]).toEqual([1, 'ok'])
     expect(of('clock')).toMatchObject({
       status: 'fail',
@@ -219,7 +219,7 @@ describe('bursar doctor', () => {
     })
     expect(of('clock')?.hint).toContain('NTP')
     const right = await web((_request, response) => response.end('{}'))
-    expect((await examined({ RAIL_CONTROLS_URL: right })).of('clock')).toMatchObject({
+    expect((await examine({ RAIL_CONTROLS_URL: right })).of('clock')).toMatchObject({
       status: 'ok',
       detail: expect.stringMatching(/^within \d s of 127\.0\.0\.1/),
     })
@@ -244,7 +244,7 @@ describe('bursar doctor', () => {
       eth_getBalance: '0xde0b6b3a7640000',
     }
     const look = async (results: Record<string, unknown>) =>
-      (await examined({ ...production, MODE: 'sandbox', CHAIN_RPC_URL: await node(results) })).of('chain')
+      (await examine({ ...production, MODE: 'sandbox', CHAIN_RPC_URL: await node(results) })).of('chain')
     expect(await look(base)).toMatchObject({ status: 'ok', detail: expect.stringContaining('1.0000 ETH') })
     expect(await look({ ...base, eth_chainId: '0x1' })).toMatchObject({
       status: 'fail',
@@ -259,7 +259,7 @@ describe('bursar doctor', () => {
   })
 
   it('detects guessable secrets, and names that do not fit', async () => {
-    const weak = await examined({
+    const weak = await examine({
       ...production,
       MODE: 'sandbox',
       PUBLIC_ORIGIN: 'http://bursar.example',
@@ -268,7 +268,7 @@ describe('bursar doctor', () => {
     })
     expect(weak.of('secrets')).toMatchObject({ status: 'fail', detail: 'easily guessed: SESSION_SECRET' })
     expect(weak.of('origin')).toMatchObject({ status: 'warn', detail: expect.stringContaining('not https') })
-    const same = await examined({
+    const same = await examine({
       ...production,
       MODE: 'sandbox',
       DATA_KEY: production.SESSION_SECRET,
@@ -283,11 +283,11 @@ describe('bursar doctor', () => {
 
   it('detects an occupied port, and a directory without write access', async () => {
     const other = await web((_request, response) => response.end('hello'))
-    expect((await examined({ PORT: new URL(other).port })).of('port')).toMatchObject({
+    expect((await examine({ PORT: new URL(other).port })).of('port')).toMatchObject({
       status: 'fail',
       hint: 'Set PORT to another one.',
     })
-    expect((await examined({ DATA_DIR: '/proc/nothing/here' })).of('disk')?.status).toBe('fail')
+    expect((await examine({ DATA_DIR: '/proc/nothing/here' })).of('disk')?.status).toBe('fail')
   })
 
   it('leaves the embedded database of a running gateway alone, and reports that it runs', async () => {
@@ -295,7 +295,7 @@ describe('bursar doctor', () => {
     const env = { CHAIN: 'simulated', DATA_DIR: join(directory, 'running'), PORT: String(port) }
     const gateway = await startGateway(env)
     try {
-      const { code, of } = await examined(env)
+      const { code, of } = await examine(env)
       expect(code).toBe(0)
       expect(of('database')).toMatchObject({
         status: 'ok',
@@ -306,7 +306,7 @@ describe('bursar doctor', () => {
     } finally {
       await gateway.stop()
     }
-    const stopped = await examined(env)
+    const stopped = await examine(env)
     expect(stopped.of('database')).toMatchObject({
       detail: expect.stringContaining('all migrations and functions are applied'),
     })
@@ -320,13 +320,13 @@ describe.skipIf(testServerUrl === undefined)('bursar doctor with a PostgreSQL se
     const { url, drop } = await createEmptyDatabase(testServerUrl ?? '')
     const env = { ...production, DATABASE_URL: url, CHAIN_RPC_URL: `http://127.0.0.1:${await closedPort()}` }
     try {
-      expect((await examined(env)).of('database')).toMatchObject({
+      expect((await examine(env)).of('database')).toMatchObject({
         status: 'fail',
         hint: 'Run "bursar migrate".',
       })
       const migrated: CommandResult = await bursar(['migrate'], env)
       expect(migrated.code).toBe(0)
-      const { of } = await examined(env)
+      const { of } = await examine(env)
       expect(of('database')).toMatchObject({
         status: 'ok',
         detail: expect.stringMatching(/^PostgreSQL \d+ at/),

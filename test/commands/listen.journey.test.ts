@@ -31,12 +31,12 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const envOf = (by = person) => ({
+const buildEnv = (by = person) => ({
   XDG_CONFIG_HOME: home,
   BURSAR_URL: gateway.origin,
   BURSAR_SESSION: by.token,
 })
-const listen = async (args: readonly string[], env: Record<string, string> = envOf()) => {
+const listen = async (args: readonly string[], env: Record<string, string> = buildEnv()) => {
   const running = startBursar(['listen', ...args], env)
   await expect.poll(running.err, GENEROUS).toContain('Listening to')
   return running
@@ -67,21 +67,21 @@ it('hears and forwards every type that can be played', async () => {
   secret = z.string().parse(/whsec_\S+/.exec(listening.err())?.[0])
   const types = Object.keys(scenes)
   // Two at a time: each waits mostly for its own start.
-  const play = async (type: string) => [type, await bursar(['trigger', type], envOf())] as const
+  const play = async (type: string) => [type, await bursar(['trigger', type], buildEnv())] as const
   for (let at = 0; at < types.length; at += 2)
     for (const [type, { code, out, err }] of await Promise.all(types.slice(at, at + 2).map(play)))
       expect([type, code, err, out]).toEqual([type, 0, '', expect.stringContaining(`${type} evt_`)])
-  const idsOf = (text: string) =>
+  const parseIds = (text: string) =>
     text
       .split('\n')
       .filter(Boolean)
       .map((line) => received.parse(JSON.parse(line)).id)
-  await expect.poll(() => accepted.length === idsOf(listening.out()).length, GENEROUS).toBe(true)
+  await expect.poll(() => accepted.length === parseIds(listening.out()).length, GENEROUS).toBe(true)
   listening.interrupt()
   const { code, out, err } = await listening.ended
   expect(code).toBe(0)
   expect(types.filter((type) => !accepted.some((event) => event.type === type))).toEqual([])
-  expect(accepted.map(({ id }) => id)).toEqual(idsOf(out))
+  expect(accepted.map(({ id }) => id)).toEqual(parseIds(out))
   expect(err).toMatch(/→ 200 in \d+ ms {2}evt_/)
   expect(err).toMatch(
     new RegExp(`${accepted.length} events, ${accepted.length} delivered, 0 not delivered\\.\n$`),
@@ -95,7 +95,7 @@ it('goes on printing while its target is slow, and says what it dropped', async 
     () => new Promise(() => undefined),
   )
   const other = await newGuest(gateway.origin)
-  const env = { ...envOf(other), BURSAR_WEBHOOK_SECRET: secret }
+  const env = { ...buildEnv(other), BURSAR_WEBHOOK_SECRET: secret }
   const listening = await listen(['--types', 'card.issued', '--forward-to', url], env)
   expect(listening.err()).not.toContain(secret)
   for (let count = 0; count < 110; count += 1)
@@ -112,10 +112,10 @@ it('refuses without a session, an unknown type, and a type that cannot be played
   for (const [args, env, why] of [
     [['listen'], none, /Run "bursar login/],
     [['listen'], { ...none, BURSAR_SESSION: 'eyJ.x.y' }, /bursar login.*\(unauthenticated\)/],
-    [['listen', '--types', 'card.eaten'], envOf(), /"card\.eaten" is no type/],
-    [['listen'], { ...envOf(), BURSAR_URL: 'http://bursar.example' }, /not encrypted/],
-    [['trigger', 'card.eaten'], envOf(), /no type of an event/],
-    [['trigger', 'wallet.shortfall'], envOf(), /cannot be played: /],
+    [['listen', '--types', 'card.eaten'], buildEnv(), /"card\.eaten" is no type/],
+    [['listen'], { ...buildEnv(), BURSAR_URL: 'http://bursar.example' }, /not encrypted/],
+    [['trigger', 'card.eaten'], buildEnv(), /no type of an event/],
+    [['trigger', 'wallet.shortfall'], buildEnv(), /cannot be played: /],
   ] as const) {
     const { code, out, err } = await bursar(args, env)
     expect([code, out]).toEqual([1, ''])

@@ -40,7 +40,7 @@ export const plainTools = {
 }
 
 /** The result of a tool that answers immediately. */
-export function plainResultOf(name: string) {
+export function findPlainResult(name: string) {
   return Object.entries(plainTools).find(([known]) => known === name)?.[1]
 }
 
@@ -83,7 +83,7 @@ const schemas: Readonly<Record<string, { type: 'object'; [keyword: string]: unkn
   test_elicitation: withText('message'),
 }
 
-export function listed(names: readonly string[]) {
+export function listTools(names: readonly string[]) {
   return names.map((name) => ({
     name,
     description: `The suite’s ${name}.`,
@@ -122,7 +122,7 @@ export const templates = [
 ]
 
 /** The content of a resource; undefined for one outside the fixture. */
-export function contentOf(uri: string) {
+export function buildContent(uri: string) {
   const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1]
   if (id !== undefined) {
     const data = { id, templateTest: true, data: `Data for ID: ${id}` }
@@ -160,7 +160,10 @@ export const prompts = [
 const userMessage = <Content>(content: Content) => ({ role: 'user' as const, content })
 
 /** A prompt with its arguments filled in; undefined for one outside the fixture. */
-export function promptOf(name: string, { arg1 = '', arg2 = '', resourceUri = '' }: Record<string, string>) {
+export function buildPrompt(
+  name: string,
+  { arg1 = '', arg2 = '', resourceUri = '' }: Record<string, string>,
+) {
   switch (name) {
     case 'test_simple_prompt':
       return { messages: [userMessage(text('This is a simple prompt for testing.'))] }

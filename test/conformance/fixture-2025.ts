@@ -22,11 +22,11 @@ import {
 import { z } from 'zod'
 import type { Registrations } from '../../mcp/http.ts'
 import {
-  contentOf,
-  listed,
-  plainResultOf,
+  buildContent,
+  buildPrompt,
+  findPlainResult,
+  listTools,
   plainTools,
-  promptOf,
   prompts,
   resources,
   templates,
@@ -51,18 +51,21 @@ const defaults: Properties = {
   },
   verified: { type: 'boolean', description: 'Verification status', default: true },
 }
-const titled = (ordinals: readonly string[]) =>
+const toTitled = (ordinals: readonly string[]) =>
   ordinals.map((title, at) => ({ const: `value${at + 1}`, title }))
 const enums: Properties = {
   untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
-  titledSingle: { type: 'string', oneOf: titled(['First Option', 'Second Option', 'Third Option']) },
+  titledSingle: { type: 'string', oneOf: toTitled(['First Option', 'Second Option', 'Third Option']) },
   legacyEnum: {
     type: 'string',
     enum: ['opt1', 'opt2', 'opt3'],
     enumNames: ['Option One', 'Option Two', 'Option Three'],
   },
   untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
-  titledMulti: { type: 'array', items: { anyOf: titled(['First Choice', 'Second Choice', 'Third Choice']) } },
+  titledMulti: {
+    type: 'array',
+    items: { anyOf: toTitled(['First Choice', 'Second Choice', 'Third Choice']) },
+  },
 }
 
 async function elicit(extra: Extra, message: string, properties: Properties) {
@@ -127,7 +130,7 @@ const talking: Readonly<
     elicit(extra, 'Please select options from the enum fields', enums),
 }
 
-const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(talking)])
+const fixtureTools = listTools([...Object.keys(plainTools), ...Object.keys(talking)])
 
 /** Adds the fixture. Requests outside it are answered by the product. */
 export const on2025: Registrations['on2025'] = (server: Server, { offer, caller }) => {
@@ -139,18 +142,18 @@ export const on2025: Registrations['on2025'] = (server: Server, { offer, caller 
     const { name, arguments: raw = {} } = params
     const talk = talking[name]
     if (talk !== undefined) return talk(extra, given.parse(raw))
-    return plainResultOf(name) ?? offer.call(caller, name, raw)
+    return findPlainResult(name) ?? offer.call(caller, name, raw)
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({
     resources: [...resources, ...offer.resources],
   }))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: templates }))
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
-    contents: [contentOf(uri) ?? (await offer.read(caller, uri))],
+    contents: [buildContent(uri) ?? (await offer.read(caller, uri))],
   }))
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts }))
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
-    const prompt = promptOf(params.name, params.arguments ?? {})
+    const prompt = buildPrompt(params.name, params.arguments ?? {})
     if (prompt === undefined) throw new Error('the suite asks for its own prompts')
     return prompt
   })

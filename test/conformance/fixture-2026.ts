@@ -10,11 +10,11 @@ import { z } from 'zod'
 import type { Registrations } from '../../mcp/http.ts'
 import { protocolError } from '../../mcp/protocol-error.ts'
 import {
-  contentOf,
-  listed,
-  plainResultOf,
+  buildContent,
+  buildPrompt,
+  findPlainResult,
+  listTools,
   plainTools,
-  promptOf,
   prompts,
   resources,
   templates,
@@ -36,7 +36,7 @@ const userName = () => form('What is your name?', 'name', 'string')
 type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof textResult>
 
 /** The round of a call, read from its echoed state. @throws the protocol's error for a foreign state. */
-async function roundOf(context: ServerContext): Promise<number> {
+async function readRound(context: ServerContext): Promise<number> {
   const state = context.mcpReq.requestState()
   if (state === undefined) return 0
   if (typeof state !== 'string') throw protocolError('The requestState is not a string.')
@@ -53,8 +53,8 @@ const has = ({ mcpReq: { inputResponses } }: ServerContext, name: string) =>
   inputResponses?.[name] !== undefined
 
 /** Requests input in the first round, with a signed state. */
-async function confirmed(context: ServerContext): Promise<Round> {
-  const round = await roundOf(context)
+async function confirmRound(context: ServerContext): Promise<Round> {
+  const round = await readRound(context)
   if (round === 1 && isAnswered(context, 'confirm')) return textResult('state-ok')
   return inputRequired({
     inputRequests: { confirm: form('Please confirm', 'ok', 'boolean') },
@@ -78,10 +78,10 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
     has(context, 'client_roots')
       ? textResult(JSON.stringify(context.mcpReq.inputResponses?.client_roots))
       : inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } }),
-  test_input_required_result_request_state: confirmed,
-  test_input_required_result_tampered_state: confirmed,
+  test_input_required_result_request_state: confirmRound,
+  test_input_required_result_tampered_state: confirmRound,
   test_input_required_result_multiple_inputs: async (context) =>
-    (await roundOf(context)) === 1 &&
+    (await readRound(context)) === 1 &&
     ['user_name', 'greeting', 'client_roots'].every((name) => has(context, name))
       ? textResult('All three were answered.')
       : inputRequired({
@@ -93,7 +93,7 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
           requestState: await states.mint({ round: 1 }, context),
         }),
   test_input_required_result_multi_round: async (context) => {
-    const round = await roundOf(context)
+    const round = await readRound(context)
     if (round === 2 && isAnswered(context, 'step2')) return textResult('Both steps were answered.')
     const next = round === 1 && isAnswered(context, 'step1') ? 2 : 1
     const question =
@@ -153,7 +153,7 @@ const sending: Readonly<
   },
 }
 
-const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
+const fixtureTools = listTools([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
 const cached = { ttlMs: 1_000, cacheScope: 'private' } as const
 
 /** Adds the fixture. Requests outside it are answered by the product. */
@@ -173,7 +173,7 @@ export const on2026: Registrations['on2026'] = (server, { offer, caller, notifie
     if (inRounds !== undefined) return inRounds(context)
     const send = sending[name]
     if (send !== undefined) return send(context, notifier)
-    return plainResultOf(name) ?? offer.call(caller, name, given)
+    return findPlainResult(name) ?? offer.call(caller, name, given)
   })
   server.setRequestHandler('resources/list', () => ({
     resources: [...resources, ...offer.resources],
@@ -181,7 +181,7 @@ export const on2026: Registrations['on2026'] = (server, { offer, caller, notifie
   }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: templates, ...cached }))
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => ({
-    contents: [contentOf(uri) ?? (await offer.read(caller, uri))],
+    contents: [buildContent(uri) ?? (await offer.read(caller, uri))],
     ...cached,
   }))
   const promptingFixture = {
@@ -195,7 +195,7 @@ export const on2026: Registrations['on2026'] = (server, { offer, caller, notifie
       return isAnswered(context, 'user_context')
         ? { messages: [{ role: 'user' as const, content: { type: 'text' as const, text: 'Thank you.' } }] }
         : inputRequired({ inputRequests: { user_context: form('What is it about?', 'context', 'string') } })
-    const prompt = promptOf(name, given)
+    const prompt = buildPrompt(name, given)
     if (prompt === undefined) throw protocolError('The suite asks for its own prompts.')
     return prompt
   })

@@ -49,7 +49,7 @@ async function main(): Promise<number> {
     const apiKey = z.looseObject({ demoApiKey: z.string() }).parse(credentials).demoApiKey
     let failed = 0
     for (const revision of REVISIONS) {
-      const required = await requiredOf(revision)
+      const required = await readRequired(revision)
       const output = join(results, revision)
       // The fixture's 2026 notifications stay within one process; 2025 sessions work on every gateway.
       const behind = revision === '2025-11-25' ? ports : ports.slice(0, 1)
@@ -59,7 +59,7 @@ async function main(): Promise<number> {
         ['server', '--url', `${front.origin}/mcp`, '--requirements', revision, '-o', output],
         progressLine,
       )
-      failed += printTable(linesOf(output, 'server-', required), { required, code })
+      failed += printTable(listLines(output, 'server-', required), { required, code })
     }
     progress('\nAuthorization server')
     const scenario = 'authorization-server-metadata-endpoint'
@@ -67,7 +67,7 @@ async function main(): Promise<number> {
     const url = `${front.origin}/oauth`
     const code = await suite(['authorization', '--url', url, '--scenario', scenario, '-o', output], () => {})
     const required = new Set([scenario])
-    failed += printTable(linesOf(output, 'authorization-server-', required), { required, code })
+    failed += printTable(listLines(output, 'authorization-server-', required), { required, code })
     progress(failed === 0 ? paint(32, '\nEvery required scenario passed.') : paint(31, `\n${failed} failed.`))
     return failed === 0 ? 0 : 1
   } finally {
@@ -101,14 +101,14 @@ async function startGateway(origin: string, store: Readonly<Record<string, strin
     child.kill('SIGTERM')
     await exited
   }
-  await started(child, exited).catch(async (error: unknown) => {
+  await awaitStart(child, exited).catch(async (error: unknown) => {
     await stop()
     throw error
   })
   return { port, stop }
 }
 
-function started(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+function awaitStart(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('The gateway did not start in time.')), START_MS)
     let output = ''
@@ -146,7 +146,7 @@ async function suite(args: readonly string[], onLine: (line: string) => void): P
 }
 
 /** The scenarios that a revision requires of a server, from the suite's own list. */
-async function requiredOf(revision: string): Promise<ReadonlySet<string>> {
+async function readRequired(revision: string): Promise<ReadonlySet<string>> {
   const lines: string[] = []
   await suite(['list', '--requirements', revision], (line) => lines.push(line))
   const start = lines.findIndex((line) => line.startsWith('Server scenarios'))
@@ -156,7 +156,7 @@ async function requiredOf(revision: string): Promise<ReadonlySet<string>> {
   return new Set(names)
 }
 
-function linesOf(directory: string, prefix: string, required: ReadonlySet<string>): Line[] {
+function listLines(directory: string, prefix: string, required: ReadonlySet<string>): Line[] {
   return readdirSync(directory).map((name) => {
     const text = readFileSync(join(directory, name, 'checks.json'), 'utf8')
     const checks = z.array(check).parse(JSON.parse(text))

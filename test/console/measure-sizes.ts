@@ -27,19 +27,19 @@ export interface PageSize {
 /** Measures the frame (`main`) and every page. Parts that are loaded later, such as charts, count for themselves. */
 export function measureSizes(): PageSize[] {
   const { outputs } = metafile.parse(JSON.parse(readFileSync(`${FOLDER}/meta.json`, 'utf8')))
-  const importsOf = (path: string, kind: string) =>
+  const listImports = (path: string, kind: string) =>
     (outputs[path]?.imports ?? []).filter((one) => one.kind === kind).map((one) => one.path)
   const closure = (path: string, seen = new Set<string>()): Set<string> => {
     if (seen.has(path)) return seen
     seen.add(path)
-    for (const next of importsOf(path, 'import-statement')) closure(next, seen)
+    for (const next of listImports(path, 'import-statement')) closure(next, seen)
     return seen
   }
   const bytes = (paths: Iterable<string>) =>
     [...paths].reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0)
   const main = `${FOLDER}/main.js`
   const frame = closure(main)
-  const later = [...new Set([...Object.keys(outputs)].flatMap((path) => importsOf(path, 'dynamic-import')))]
+  const later = [...new Set([...Object.keys(outputs)].flatMap((path) => listImports(path, 'dynamic-import')))]
   const sizes = later.map((path) => {
     const parts = closure(path)
     const own = bytes([...parts].filter((part) => !frame.has(part)))

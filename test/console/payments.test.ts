@@ -4,7 +4,7 @@ import { BursarProblem, BursarUnreachable } from '../../src/client/problem.ts'
 import { type Attempt, forgetPayments, keepPayments, payOnce } from '../../src/console/data/payments.ts'
 
 const lost = () => Promise.reject(new BursarUnreachable('The gateway cannot be reached.'))
-const refused = (status: number, code: BursarProblem['code']) => () =>
+const refuse = (status: number, code: BursarProblem['code']) => () =>
   Promise.reject(
     new BursarProblem({ type: '', title: '', status, detail: '', code, instance: '', requestId: '' }),
   )
@@ -25,8 +25,8 @@ describe('payOnce', () => {
     const terms = { amount: '1.25' }
     const first = await press(terms, lost)
     expect(await press(terms, lost)).toEqual(first)
-    expect(await press(terms, refused(503, 'provider_unavailable'))).toEqual(first)
-    expect(await press(terms, refused(409, 'idempotency_in_progress'))).toEqual(first)
+    expect(await press(terms, refuse(503, 'provider_unavailable'))).toEqual(first)
+    expect(await press(terms, refuse(409, 'idempotency_in_progress'))).toEqual(first)
     expect(await press(terms, async () => 'paid')).toEqual(first)
     expect(await press(terms, async () => 'paid')).not.toEqual(first)
   })
@@ -43,7 +43,7 @@ describe('payOnce', () => {
     [422, 'idempotency_key_reused'],
   ] as const)('makes a new payment after the refusal %d %s', async (status, code) => {
     const terms = { amount: code }
-    const first = await press(terms, refused(status, code))
+    const first = await press(terms, refuse(status, code))
     expect(await press(terms, async () => 'paid')).not.toEqual(first)
   })
 

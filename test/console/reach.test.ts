@@ -22,7 +22,7 @@ describe('the reach of a gateway', () => {
     ['https://10.example', 'anywhere'],
     ['https://bursar.example', 'anywhere'],
     ['https://[2001:db8::1]', 'anywhere'],
-  ] as const)('of %s is %s', (origin, reach) => {
+  ] as const)('the reach of %s is %s', (origin, reach) => {
     expect(findReach(origin)).toBe(reach)
   })
 })

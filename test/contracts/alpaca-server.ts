@@ -230,7 +230,9 @@ function answerTo(books: Books, { method, path, headers, body }: RecordedRequest
   const [, accountId] = /^\/v1\/accounts\/([^/]{36})$/.exec(url.pathname) ?? []
   if (method === 'GET' && accountId !== undefined) {
     const found = books.accounts.get(accountId)
-    return found === undefined ? problem(404, 'account not found') : { status: 200, answer: shown(found) }
+    return found === undefined
+      ? problem(404, 'account not found')
+      : { status: 200, answer: viewAccount(found) }
   }
   const routes: Readonly<Record<string, () => Answer>> = {
     'POST /v1/journals': () => move(books, headers['idempotency-key'], body),
@@ -240,7 +242,7 @@ function answerTo(books: Books, { method, path, headers, body }: RecordedRequest
       const found = [...books.accounts.values()].filter(({ contact }) =>
         tokens.every((token) => contact.email_address.toLowerCase().includes(token)),
       )
-      return { status: 200, answer: found.map(shown) }
+      return { status: 200, answer: found.map(viewAccount) }
     },
     'GET /v1/accounts/activities': () => {
       const after = url.searchParams.get('after') ?? ''
@@ -287,7 +289,7 @@ function answerTo(books: Books, { method, path, headers, body }: RecordedRequest
   return routes[`${method} ${url.pathname}`]?.() ?? problem(404, `no ${method} ${path}`)
 }
 
-function shown({ cash: _cash, shares: _shares, identity, ...account }: KeptAccount) {
+function viewAccount({ cash: _cash, shares: _shares, identity, ...account }: KeptAccount) {
   const named = identity ?? { given_name: 'The', family_name: 'Firm', date_of_birth: '2000-01-01' }
   const { given_name, family_name, date_of_birth } = named
   return { ...account, identity: { given_name, family_name, date_of_birth } }
@@ -308,7 +310,7 @@ function open(books: Books, body: unknown): Answer {
     created_at: books.state.now().toISOString(),
   })
   books.accounts.set(account.id, account)
-  return { status: 200, answer: shown(account) }
+  return { status: 200, answer: viewAccount(account) }
 }
 
 /** Moves cash once for each key; a key with another body is refused. */
@@ -346,7 +348,7 @@ function tradingAnswer(
   { method, rest, url, body }: { method: string; rest: string; url: URL; body: unknown },
 ): Answer {
   const { orders, owners } = books
-  const own = (id: string) => (owners.get(id) === account.id ? orders.get(id) : undefined)
+  const findOwn = (id: string) => (owners.get(id) === account.id ? orders.get(id) : undefined)
   if (method === 'POST' && rest === 'orders') return place(books, account, body)
   if (method === 'GET' && rest === 'account')
     return { status: 200, answer: { id: account.id, cash_withdrawable: account.cash.toFixed(2) } }
@@ -359,14 +361,15 @@ function tradingAnswer(
           : [{ symbol: 'VTI', qty: String(Number(account.shares.toFixed(9))), side: 'long' }],
     }
   if (method === 'GET' && rest === 'orders:by_client_order_id') {
-    const kept = own(url.searchParams.get('client_order_id') ?? '')
+    const kept = findOwn(url.searchParams.get('client_order_id') ?? '')
     if (kept === undefined) return { status: 404, answer: { code: 40410000, message: 'order not found' } }
     if (kept.status === 'partially_filled') fill(account, kept, Number.POSITIVE_INFINITY)
     return { status: 200, answer: kept }
   }
   if (method === 'DELETE' && rest.startsWith('orders/')) {
     const kept = [...orders.values()].find(({ id }) => rest.endsWith(id))
-    if (kept === undefined || own(kept.client_order_id) === undefined) return problem(404, 'order not found')
+    if (kept === undefined || findOwn(kept.client_order_id) === undefined)
+      return problem(404, 'order not found')
     if (kept.status !== 'new' && kept.status !== 'partially_filled')
       return problem(422, `order is already in "${kept.status}" state`)
     kept.status = 'canceled'

@@ -32,7 +32,7 @@ const buying = (changes: Partial<BrokerOrder> = {}): BrokerOrder => ({
 
 /** The contract of every broker. The price of VTI is 100 USD. @param later advances the market. */
 function testBroker(broker: () => Broker, later: () => void): void {
-  const reportOf = async (placed: BrokerOrder) => {
+  const placeAndReport = async (placed: BrokerOrder) => {
     const placement = await broker().place(placed)
     if (placement.status === 'refused') throw new Error(placement.message)
     return placement.report
@@ -51,7 +51,7 @@ function testBroker(broker: () => Broker, later: () => void): void {
 
   it('fills a market buy for its amount', async () => {
     const placed = buying()
-    const report = await reportOf(placed)
+    const report = await placeAndReport(placed)
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 10n, reason: null })
     if (report.status === 'unreadable') throw new Error('the report cannot be read')
     expect(costRoundedUp(report.filledValue, 1n)).toBe(placed.notional)
@@ -60,16 +60,16 @@ function testBroker(broker: () => Broker, later: () => void): void {
   })
 
   it('sells a quantity', async () => {
-    const report = await reportOf(buying({ side: 'sell', notional: 5_000n, qty: NANOS / 2n }))
+    const report = await placeAndReport(buying({ side: 'sell', notional: 5_000n, qty: NANOS / 2n }))
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 2n })
   })
 
   it('accepts an id once that comes twice at once, and the other orders of the moment', async () => {
     const placed = buying()
     const [first, second, other] = await Promise.all([
-      reportOf(placed),
-      reportOf({ ...placed, notional: 2_000n }),
-      reportOf(buying()),
+      placeAndReport(placed),
+      placeAndReport({ ...placed, notional: 2_000n }),
+      placeAndReport(buying()),
     ])
     expect(second).toEqual(first)
     expect(other).toMatchObject({ status: 'filled' })
@@ -78,15 +78,15 @@ function testBroker(broker: () => Broker, later: () => void): void {
 
   it('accepts an id once', async () => {
     const placed = buying()
-    const first = await reportOf(placed)
-    expect(await reportOf({ ...placed, notional: 2_000n })).toEqual(first)
+    const first = await placeAndReport(placed)
+    expect(await placeAndReport({ ...placed, notional: 2_000n })).toEqual(first)
     expect(await broker().find(placed)).toEqual(first)
   })
 
   it('keeps a limit order open, and cancels it once', async () => {
     const placed = buying({ limitPrice: 50n * NANOS })
     const waiting = { status: 'accepted', filledQty: 0n, filledValue: 0n }
-    expect(await reportOf(placed)).toMatchObject(waiting)
+    expect(await placeAndReport(placed)).toMatchObject(waiting)
     expect(await broker().find(placed)).toMatchObject(waiting)
     await broker().cancel(placed)
     expect(await broker().find(placed)).toMatchObject({ ...waiting, status: 'canceled' })
@@ -96,14 +96,17 @@ function testBroker(broker: () => Broker, later: () => void): void {
 
   it('leaves a filled order unchanged when it is canceled', async () => {
     const placed = buying()
-    const report = await reportOf(placed)
+    const report = await placeAndReport(placed)
     await broker().cancel(placed)
     expect(await broker().find(placed)).toEqual(report)
   })
 
   it('fills a large order in parts', async () => {
     const placed = buying({ notional: 1_500_000n })
-    expect(await reportOf(placed)).toMatchObject({ status: 'partially_filled', filledQty: 100n * NANOS })
+    expect(await placeAndReport(placed)).toMatchObject({
+      status: 'partially_filled',
+      filledQty: 100n * NANOS,
+    })
     later()
     expect(await broker().find(placed)).toMatchObject({ status: 'filled', filledQty: 150n * NANOS })
   })

@@ -20,7 +20,7 @@ const authorizationAbi = parseAbi([
 /** Declares this part of the suite. @param chain returns the chain once the suite has opened it. */
 export function testAuthorizations(chain: () => Chain): void {
   const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
-  const balanceOf = (address: Address) => chain().readBalance('USDC', address)
+  const readBalance = (address: Address) => chain().readBalance('USDC', address)
 
   it('distinguishes a canceled authorization from a used one', async ({ skip }) => {
     skip(chain().rpcUrl === null, 'the simulated chain has no cancellation')
@@ -112,7 +112,7 @@ export function testAuthorizations(chain: () => Chain): void {
 
     it('settles an authorization once', async () => {
       const { message, typedData, signature } = await authorize(100n)
-      const before = await balanceOf(to)
+      const before = await readBalance(to)
       expect(await chain().signer.verifyTypedData({ address: payer.address, ...typedData, signature })).toBe(
         true,
       )
@@ -140,18 +140,18 @@ export function testAuthorizations(chain: () => Chain): void {
         ],
       })
       await expect(settle(message, signature)).rejects.toThrow('authorization is used')
-      expect(await balanceOf(to)).toBe(before + 100n)
+      expect(await readBalance(to)).toBe(before + 100n)
     })
 
     it('refuses a signature by another account, or of another message', async () => {
       const { message, typedData, signature } = await authorize(100n)
       const other = await authorize(200n)
-      const before = await balanceOf(to)
+      const before = await readBalance(to)
       expect(await chain().signer.verifyTypedData({ address: newAddress(), ...typedData, signature })).toBe(
         false,
       )
       await expect(settle(message, other.signature)).rejects.toThrow('invalid signature')
-      expect(await balanceOf(to)).toBe(before)
+      expect(await readBalance(to)).toBe(before)
     })
 
     it('refuses amounts beyond the payer’s balance', async () => {
@@ -162,7 +162,7 @@ export function testAuthorizations(chain: () => Chain): void {
     it('submits a permit and then transfers its allowance, once', async () => {
       const { address } = chain().signer
       const token = { address: chain().tokens.USDC, abi: authorizationAbi }
-      const before = await balanceOf(to)
+      const before = await readBalance(to)
       const signature = await payer.signTypedData({
         domain: domain(),
         types: signedPaymentTypes,
@@ -183,7 +183,7 @@ export function testAuthorizations(chain: () => Chain): void {
       ).toBe(1n)
       const take = { ...token, functionName: 'transferFrom', args: [payer.address, to, 30n] }
       await chain().signer.writeContract(take)
-      expect(await balanceOf(to)).toBe(before + 30n)
+      expect(await readBalance(to)).toBe(before + 30n)
       await expect(chain().signer.writeContract(take)).rejects.toThrow()
       await expect(chain().signer.writeContract({ ...token, functionName: 'permit', args })).rejects.toThrow()
     })

@@ -14,7 +14,7 @@ import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { Chain } from '../../src/providers/chain/port.ts'
-import { fundedAccount, newAddress, testChain, transferOf, walletOf } from './chain.ts'
+import { buildTransfer, buildWallet, fundedAccount, newAddress, testChain } from './chain.ts'
 
 const parts = { clock: systemClock, log: silentLog }
 const binary = binaryOrUndefined()
@@ -76,7 +76,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const to = newAddress()
       await Promise.all(
         chains.map(async (chain) => {
-          const transfer = transferOf(await fundedAccount(chain, 5n), to, 5n)
+          const transfer = buildTransfer(await fundedAccount(chain, 5n), to, 5n)
           await chain.submit(transfer)
           expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
         }),
@@ -88,7 +88,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const [one, other] = [await connect(), await connect()]
       onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
       const to = newAddress()
-      const transfer = transferOf(await fundedAccount(one, 10n), to, 10n)
+      const transfer = buildTransfer(await fundedAccount(one, 10n), to, 10n)
       const first = await one.submit(transfer)
       const outcome = await operationOutcome(one, transfer, 5_000)
       expect(await other.submit(transfer)).toEqual(first)
@@ -101,7 +101,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
       const to = newAddress()
       const accountId = await fundedAccount(one, 100n)
-      const transfers = Array.from({ length: 10 }, () => transferOf(accountId, to, 1n))
+      const transfers = Array.from({ length: 10 }, () => buildTransfer(accountId, to, 1n))
       for (const transfer of transfers) {
         await Promise.all([one.submit(transfer), other.submit(transfer)])
         const outcomes = await Promise.all(
@@ -161,8 +161,8 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
 
     it("moves money at the sponsor's expense, once", async () => {
       const to = newAddress()
-      const transfers = [1n, 2n, 3n].map((units) => transferOf('acct_public', to, units))
-      const wallet = await chain.walletAddress(walletOf('acct_public'))
+      const transfers = [1n, 2n, 3n].map((units) => buildTransfer('acct_public', to, units))
+      const wallet = await chain.walletAddress(buildWallet('acct_public'))
       await workshop.mint([{ token: 'USDC', to: wallet, units: 6n }])
       for (const transfer of transfers) {
         const submission = await chain.submit(transfer)
@@ -171,16 +171,16 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         expect(await chain.submit(transfer)).toEqual(submission)
       }
       expect(await chain.readBalance('USDC', to)).toBe(6n)
-      expect(await chain.submit(transferOf('acct_public', to, 1n))).toMatchObject({
+      expect(await chain.submit(buildTransfer('acct_public', to, 1n))).toMatchObject({
         status: 'refused',
       })
     })
 
     it('finds what an earlier process has executed', async () => {
       const to = newAddress()
-      const transfer = transferOf('acct_earlier', to, 5n)
+      const transfer = buildTransfer('acct_earlier', to, 5n)
       await workshop.mint([
-        { token: 'USDC', to: await chain.walletAddress(walletOf('acct_earlier')), units: 5n },
+        { token: 'USDC', to: await chain.walletAddress(buildWallet('acct_earlier')), units: 5n },
       ])
       await chain.submit(transfer)
       const outcome = await operationOutcome(chain, transfer, 5_000)
@@ -223,9 +223,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       onTestFinished(() => chain.close())
       const url = chain.rpcUrl
       const accountId = await fundedAccount(chain, 1_000n)
-      const wallet = await chain.walletAddress(walletOf(accountId))
+      const wallet = await chain.walletAddress(buildWallet(accountId))
       const to = newAddress()
-      await chain.submit(transferOf(accountId, to, 1n))
+      await chain.submit(buildTransfer(accountId, to, 1n))
       let resets = 0
       chain.onReset(async () => {
         resets += 1
@@ -239,9 +239,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await chain.readBalance('USDC', wallet)).toBe(500n)
       expect(resets).toBe(1)
       expect(chain.rpcUrl).toBe(url)
-      expect(await chain.walletAddress(walletOf(accountId))).toBe(wallet)
-      expect(await chain.modules(walletOf(accountId))).toMatchObject([{ status: 'pending_deployment' }])
-      const transfer = transferOf(accountId, to, 2n)
+      expect(await chain.walletAddress(buildWallet(accountId))).toBe(wallet)
+      expect(await chain.modules(buildWallet(accountId))).toMatchObject([{ status: 'pending_deployment' }])
+      const transfer = buildTransfer(accountId, to, 2n)
       expect(await chain.submit(transfer)).toMatchObject({ status: 'submitted' })
       expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
       expect(await chain.readBalance('USDC', to)).toBe(2n)
@@ -268,7 +268,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await sleep(50)
       const unavailable = { code: 'provider_unavailable', members: { retryAfter: 2 } }
       await expect(chain.blockNumber()).rejects.toMatchObject(unavailable)
-      await expect(chain.submit(transferOf('acct_1', newAddress(), 1n))).rejects.toMatchObject(unavailable)
+      await expect(chain.submit(buildTransfer('acct_1', newAddress(), 1n))).rejects.toMatchObject(unavailable)
       await expect.poll(() => chain.blockNumber().catch(() => -1n), { timeout: 5_000 }).toBeGreaterThan(0n)
     })
   })

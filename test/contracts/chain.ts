@@ -25,21 +25,21 @@ function newName(prefix: string): string {
 }
 
 /** The gateway-signed wallet of an account. */
-export function walletOf(accountId: string): Wallet {
+export function buildWallet(accountId: string): Wallet {
   return { accountId, origin: { kind: 'gateway' }, owner: { kind: 'gateway' } }
 }
 
 /** An account with this many units of USDC in its Safe. */
 export async function fundedAccount(chain: Chain, units: bigint): Promise<string> {
   const accountId = newName('acct')
-  await chain.mint([{ token: 'USDC', to: await chain.walletAddress(walletOf(accountId)), units }])
+  await chain.mint([{ token: 'USDC', to: await chain.walletAddress(buildWallet(accountId)), units }])
   return accountId
 }
 
 /** A transfer of USDC with a new id. */
-export function transferOf(accountId: string, to: Address, units: bigint): AuthorizedOperation {
+export function buildTransfer(accountId: string, to: Address, units: bigint): AuthorizedOperation {
   return {
-    wallet: walletOf(accountId),
+    wallet: buildWallet(accountId),
     id: newName('tx'),
     call: { kind: 'transfer', token: 'USDC', to, units },
     validUntil: new Date(Date.now() + 10 * 60_000),
@@ -47,7 +47,7 @@ export function transferOf(accountId: string, to: Address, units: bigint): Autho
   }
 }
 
-function hashOf(submission: Submission): Hex {
+function requireHash(submission: Submission): Hex {
   if (submission.status === 'refused') throw new Error(`refused: ${submission.reason}`)
   return submission.transactionHash
 }
@@ -61,7 +61,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     })
     afterAll(() => chain?.close())
 
-    const balanceOf = (address: Address) => chain.readBalance('USDC', address)
+    const readBalance = (address: Address) => chain.readBalance('USDC', address)
     const send = async (transfer: AuthorizedOperation) => {
       const submission = await chain.submit(transfer)
       return submission.status === 'refused' ? submission : operationOutcome(chain, transfer, WAIT_MS)
@@ -76,7 +76,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
 
     it('gives each account one address of its own', async () => {
       const [one, again, other] = await Promise.all(
-        ['a', 'a', 'b'].map((id) => chain.walletAddress(walletOf(`acct_${id}`))),
+        ['a', 'a', 'b'].map((id) => chain.walletAddress(buildWallet(`acct_${id}`))),
       )
       expect(one).toMatch(/^0x[0-9a-fA-F]{40}$/)
       expect(again).toBe(one)
@@ -90,44 +90,44 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
         ...addresses.map((to) => ({ token: 'USDC' as const, to, units: 5n })),
         ...(['USDT', 'EURC', 'PYUSD'] as const).map((token) => ({ token, to: last, units: 7n })),
       ])
-      const minted = await Promise.all(addresses.map(balanceOf))
+      const minted = await Promise.all(addresses.map(readBalance))
       expect(minted.every((units) => units === 5n)).toBe(true)
       for (const token of ['USDT', 'EURC', 'PYUSD'] as const)
         expect(await chain.readBalance(token, last)).toBe(7n)
-      expect(await balanceOf(last)).toBe(0n)
+      expect(await readBalance(last)).toBe(0n)
     })
 
     it('has the module pending before the first transfer and active after it', async () => {
       const accountId = await fundedAccount(chain, 10n)
-      const [before] = await chain.modules(walletOf(accountId))
+      const [before] = await chain.modules(buildWallet(accountId))
       expect(before).toMatchObject({ name: 'Safe4337Module', version: '0.3.0', status: 'pending_deployment' })
-      expect(await send(transferOf(accountId, newAddress(), 1n))).toMatchObject({ status: 'confirmed' })
-      expect(await chain.modules(walletOf(accountId))).toEqual([{ ...before, status: 'active' }])
+      expect(await send(buildTransfer(accountId, newAddress(), 1n))).toMatchObject({ status: 'confirmed' })
+      expect(await chain.modules(buildWallet(accountId))).toEqual([{ ...before, status: 'active' }])
     })
 
     it('moves exactly the amount of a transfer', async () => {
       const accountId = await fundedAccount(chain, 1_000_000n)
       const to = newAddress()
-      const transfer = transferOf(accountId, to, 250_001n)
+      const transfer = buildTransfer(accountId, to, 250_001n)
       const submission = await chain.submit(transfer)
-      expect(hashOf(submission)).toMatch(/^0x[0-9a-f]{64}$/)
+      expect(requireHash(submission)).toMatch(/^0x[0-9a-f]{64}$/)
       expect(await operationOutcome(chain, transfer, WAIT_MS)).toEqual({
         status: 'confirmed',
-        transactionHash: hashOf(submission),
+        transactionHash: requireHash(submission),
       })
-      expect(await balanceOf(to)).toBe(250_001n)
-      expect(await balanceOf(await chain.walletAddress(walletOf(accountId)))).toBe(749_999n)
+      expect(await readBalance(to)).toBe(250_001n)
+      expect(await readBalance(await chain.walletAddress(buildWallet(accountId)))).toBe(749_999n)
     })
 
     it('moves every token, and accepts an address in any letter case', async () => {
       const accountId = newName('acct')
-      const wallet = await chain.walletAddress(walletOf(accountId))
+      const wallet = await chain.walletAddress(buildWallet(accountId))
       const to: Address = '0x00000000000000000000000000000000000ABCdE'
       for (const token of ['USDT', 'EURC', 'PYUSD'] as const) {
         const before = await chain.readBalance(token, to)
         await chain.mint([{ token, to: wallet, units: 9n }])
         const transfer = {
-          ...transferOf(accountId, to, 9n),
+          ...buildTransfer(accountId, to, 9n),
           call: { kind: 'transfer', token, to, units: 9n },
         } as const
         expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
@@ -136,7 +136,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     })
 
     it('has no outcome for a transfer that was never submitted', async () => {
-      expect(await operationOutcome(chain, transferOf(newName('acct'), newAddress(), 1n), 0)).toEqual({
+      expect(await operationOutcome(chain, buildTransfer(newName('acct'), newAddress(), 1n), 0)).toEqual({
         status: 'absent',
       })
     })
@@ -144,61 +144,61 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     it('executes an id once when it is submitted repeatedly', async () => {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
-      const transfer = transferOf(accountId, to, 100n)
+      const transfer = buildTransfer(accountId, to, 100n)
       const first = await chain.submit(transfer)
       await operationOutcome(chain, transfer, WAIT_MS)
       // The wallet is empty now, yet the resubmission is not refused: it was executed.
       expect(await chain.submit(transfer)).toEqual(first)
-      expect(await balanceOf(to)).toBe(100n)
+      expect(await readBalance(to)).toBe(100n)
     })
 
     it('executes an id once when it is submitted twenty times concurrently', async () => {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
-      const transfer = transferOf(accountId, to, 3n)
+      const transfer = buildTransfer(accountId, to, 3n)
       const submissions = await Promise.all(Array.from({ length: 20 }, () => chain.submit(transfer)))
-      expect(new Set(submissions.map(hashOf)).size).toBe(1)
+      expect(new Set(submissions.map(requireHash)).size).toBe(1)
       expect(await operationOutcome(chain, transfer, WAIT_MS)).toMatchObject({ status: 'confirmed' })
-      expect(await balanceOf(to)).toBe(3n)
+      expect(await readBalance(to)).toBe(3n)
     })
 
     it('executes forty transfers of a new account concurrently', async () => {
       const accountId = await fundedAccount(chain, 40n)
       const to = newAddress()
       const outcomes = await Promise.all(
-        Array.from({ length: 40 }, () => send(transferOf(accountId, to, 1n))),
+        Array.from({ length: 40 }, () => send(buildTransfer(accountId, to, 1n))),
       )
       expect(outcomes.filter(({ status }) => status === 'confirmed')).toHaveLength(40)
-      expect(await balanceOf(to)).toBe(40n)
+      expect(await readBalance(to)).toBe(40n)
     })
 
     it('refuses amounts beyond the balance, and accepts the same id once the balance suffices', async () => {
       const accountId = await fundedAccount(chain, 10n)
       const to = newAddress()
-      const transfer = transferOf(accountId, to, 11n)
+      const transfer = buildTransfer(accountId, to, 11n)
       expect(await chain.submit(transfer)).toEqual({
         status: 'refused',
         reason: 'ERC20: transfer amount exceeds balance',
         cause: 'transfer',
       })
       expect(await operationOutcome(chain, transfer, 0)).toEqual({ status: 'absent' })
-      expect(await balanceOf(to)).toBe(0n)
-      await chain.mint([{ token: 'USDC', to: await chain.walletAddress(walletOf(accountId)), units: 1n }])
+      expect(await readBalance(to)).toBe(0n)
+      await chain.mint([{ token: 'USDC', to: await chain.walletAddress(buildWallet(accountId)), units: 1n }])
       expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
-      expect(await balanceOf(to)).toBe(11n)
+      expect(await readBalance(to)).toBe(11n)
     })
 
     it('never moves more than the balance, and reports which transfer failed', async () => {
       const accountId = await fundedAccount(chain, 100n)
-      await send(transferOf(accountId, newAddress(), 10n))
+      await send(buildTransfer(accountId, newAddress(), 10n))
       const to = newAddress()
       const outcomes = await Promise.all(
-        Array.from({ length: 5 }, () => send(transferOf(accountId, to, 60n))),
+        Array.from({ length: 5 }, () => send(buildTransfer(accountId, to, 60n))),
       )
       const statuses = outcomes.map(({ status }) => status)
       expect(statuses.filter((status) => status === 'confirmed')).toHaveLength(1)
       expect(statuses.every((status) => ['confirmed', 'failed', 'refused'].includes(status))).toBe(true)
-      expect(await balanceOf(to)).toBe(60n)
+      expect(await readBalance(to)).toBe(60n)
     })
 
     testAuthorizations(() => chain)

@@ -19,7 +19,7 @@ import {
 
 const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
 
-async function refusalOf(attempt: Promise<unknown>): Promise<Failure> {
+async function catchRefusal(attempt: Promise<unknown>): Promise<Failure> {
   const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
@@ -47,7 +47,7 @@ describe('identity provider: OpenID Connect', () => {
       { name: 'test', issuer: world.issuer, clientId: 'bursar', clientSecret, scope: null, ...changes },
       { log: silentLog, timeoutSeconds: 0.3 },
     )
-  const signedIn = async (client = newClient(), login = 'ada') => {
+  const signIn = async (client = newClient(), login = 'ada') => {
     const secrets = newSecrets()
     const back = await world.signIn(await client.authorizationUrl(secrets, redirectUri), login)
     return { client, secrets, back }
@@ -72,15 +72,15 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('returns the identity, with and without the issuer parameter', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     expect(back.state).toBe(secrets.state)
     const ada = { issuer: world.issuer, subject: 'ada', displayName: 'ada' }
     expect(await client.identify(back, secrets, redirectUri)).toEqual(ada)
-    const again = await signedIn(client)
+    const again = await signIn(client)
     expect(await client.identify({ code: again.back.code, iss: null }, again.secrets, redirectUri)).toEqual(
       ada,
     )
-    const nameless = await signedIn(client, 'nameless')
+    const nameless = await signIn(client, 'nameless')
     expect(await client.identify(nameless.back, nameless.secrets, redirectUri)).toMatchObject({
       subject: 'nameless',
       displayName: null,
@@ -88,23 +88,23 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it.each(['nonce', 'codeVerifier'] as const)('rejects an answer to another %s', async (member) => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     const other = { ...secrets, [member]: randomToken(32) }
-    expect(await refusalOf(client.identify(back, other, redirectUri))).toMatchObject(refused)
+    expect(await catchRefusal(client.identify(back, other, redirectUri))).toMatchObject(refused)
   })
 
   it('rejects another redirect URI', async () => {
-    const { client, secrets, back } = await signedIn()
-    expect(await refusalOf(client.identify(back, secrets, 'http://localhost/sign-in/other'))).toMatchObject(
-      refused,
-    )
+    const { client, secrets, back } = await signIn()
+    expect(
+      await catchRefusal(client.identify(back, secrets, 'http://localhost/sign-in/other')),
+    ).toMatchObject(refused)
   })
 
   it('rejects a spent or invented code, without exposing a secret', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     await client.identify(back, secrets, redirectUri)
     for (const code of [back.code, 'made-up']) {
-      const failure = await refusalOf(client.identify({ ...back, code }, secrets, redirectUri))
+      const failure = await catchRefusal(client.identify({ ...back, code }, secrets, redirectUri))
       expect(failure).toMatchObject(refused)
       const problemText = JSON.stringify(failure.toProblem())
       for (const secret of [code, clientSecret, ...Object.values(secrets)])
@@ -113,9 +113,9 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('rejects the answer of another issuer', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     const iss = 'https://evil.example'
-    expect(await refusalOf(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
+    expect(await catchRefusal(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
   })
 
   it('rejects a token that the provider’s keys did not sign', async () => {
@@ -128,9 +128,9 @@ describe('identity provider: OpenID Connect', () => {
     const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...foreignKey }))
     expect(forged.length).toBeGreaterThan(0)
     for (const keys of [forged, []]) {
-      const { client, secrets, back } = await signedIn()
+      const { client, secrets, back } = await signIn()
       world.misbehave(answerWith(/^\/jwks/, JSON.stringify({ keys })))
-      expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
+      expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
       world.misbehave(null)
     }
   })
@@ -140,7 +140,7 @@ describe('identity provider: OpenID Connect', () => {
     const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'RS256' }]
     const now = Math.floor(systemClock().getTime() / 1000)
     const identify = async (claims: object, header: object = {}) => {
-      const { client, secrets, back } = await signedIn()
+      const { client, secrets, back } = await signIn()
       const whole = { iss: world.issuer, aud: 'bursar', sub: 'ada', iat: now, exp: now + 60 }
       const token = await new SignJWT({ ...whole, nonce: secrets.nonce, ...claims })
         .setProtectedHeader({ alg: 'RS256', kid: 'own', ...header })
@@ -164,13 +164,13 @@ describe('identity provider: OpenID Connect', () => {
       { nonce: undefined },
       { sub: undefined },
     ])
-      expect([claims, await refusalOf(identify(claims))]).toMatchObject([claims, refused])
+      expect([claims, await catchRefusal(identify(claims))]).toMatchObject([claims, refused])
   })
 
   it('treats unavailable keys as a provider outage', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(answerWith(/^\/jwks/, 'oops', 'text/html', 500))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it.each([
@@ -182,7 +182,7 @@ describe('identity provider: OpenID Connect', () => {
   ])('treats %s as a provider outage, and retries on the next call', async (_name, body, type, status) => {
     const client = newClient()
     world.misbehave(answerWith(/well-known/, body, type, status))
-    expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
     world.misbehave(null)
     expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
   })
@@ -203,15 +203,15 @@ describe('identity provider: OpenID Connect', () => {
       ...changes,
     }
     world.misbehave(answerWith(/well-known/, JSON.stringify(described)))
-    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
   it('does not wait for a slow provider', async () => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(neverAnswer(/^\/token/))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
     world.misbehave(neverAnswer(/well-known/))
-    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
   it.each([
@@ -219,16 +219,16 @@ describe('identity provider: OpenID Connect', () => {
     ['a server error', '{"error":"server_error"}', 'application/json', 500],
     ['invalid_client', '{"error":"invalid_client"}', 'application/json', 401],
   ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
-    const { client, secrets, back } = await signedIn()
+    const { client, secrets, back } = await signIn()
     world.misbehave(answerWith(/^\/token/, body, type, status))
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it('treats a wrong client secret of ours as an outage', async () => {
-    const { client, secrets, back } = await signedIn(
+    const { client, secrets, back } = await signIn(
       newClient({ clientSecret: 'another one of thirty-two letters' }),
     )
-    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    expect(await catchRefusal(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
   it('fetches the description once for many sign-ins', async () => {
@@ -263,7 +263,7 @@ describe('identity provider: OpenID Connect', () => {
     await closedWorld.close()
     for (const issuer of [closedWorld.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
       expect(
-        await refusalOf(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
+        await catchRefusal(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
       ).toMatchObject(down)
   })
 })

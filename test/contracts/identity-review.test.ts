@@ -87,7 +87,7 @@ describe('Sumsub', () => {
   }
   const respond = (response: ServerResponse, body: object, status = 200) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  const completed = (reviewResult: object) => ({
+  const buildCompleted = (reviewResult: object) => ({
     id: '5cb56e8e0a975a35f333cb83',
     review: { reviewStatus: 'completed', reviewResult },
   })
@@ -150,7 +150,7 @@ describe('Sumsub', () => {
 
   it('sends an address of one line as the street', async () => {
     const { review, all } = await start((_seen, response) =>
-      respond(response, completed({ reviewAnswer: 'GREEN' })),
+      respond(response, buildCompleted({ reviewAnswer: 'GREEN' })),
     )
     const { applicant, ...rest } = application('Lovelace')
     await review.submit({ ...rest, applicant: { ...applicant, residence: {} } })
@@ -161,7 +161,7 @@ describe('Sumsub', () => {
 
   it('finds the applicant of an earlier attempt whose answer was lost', async () => {
     const { review, all } = await start(({ method, path }, response) => {
-      if (method === 'GET') return respond(response, completed({ reviewAnswer: 'GREEN' }))
+      if (method === 'GET') return respond(response, buildCompleted({ reviewAnswer: 'GREEN' }))
       return respond(response, path.endsWith('/status/pending') ? {} : { code: 409 }, 409)
     })
     expect((await review.submit(application('Lovelace'))).review.status).toBe('approved')
@@ -178,7 +178,7 @@ describe('Sumsub', () => {
     [{ reviewAnswer: 'RED', reviewRejectType: 'FINAL', rejectLabels: ['FORGERY'] }, 'rejected', ['FORGERY']],
     [{ reviewAnswer: 'BLUE' }, 'pending', []],
   ])('maps %j to %s', async (result, status, labels) => {
-    const { review } = await start((_seen, response) => respond(response, completed(result)))
+    const { review } = await start((_seen, response) => respond(response, buildCompleted(result)))
     expect(await review.read('abc123')).toMatchObject({
       status,
       labels,

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { text as textOf } from 'node:stream/consumers'
+import { text as readStream } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/base/ids.ts'
 import { silentLog } from '../../src/core/base/log.ts'
@@ -36,7 +36,7 @@ afterEach(async () => {
 })
 
 /** The failure of a message, and its log lines. */
-async function refusalOf(
+async function catchRefusal(
   create: (log: typeof silentLog) => Messages,
   message: Message,
 ): Promise<{ failure: Failure; text: string }> {
@@ -58,7 +58,7 @@ async function refusesLikeAnyOther(
   message: Message,
   { reason = '', retryAfter = 60 } = {},
 ) {
-  const { failure, text: visibleText } = await refusalOf(create, message)
+  const { failure, text: visibleText } = await catchRefusal(create, message)
   expect(failure).toMatchObject({
     code: 'provider_unavailable',
     message: 'The message could not be sent.',
@@ -153,7 +153,7 @@ describe('messages: twilio', () => {
   const answering = async (answer: (request: IncomingMessage, response: ServerResponse) => void) => {
     const requests: { url: string; method: string; authorization: string; type: string; body: string }[] = []
     const server = createServer((request, response) => {
-      void textOf(request).then((body) => {
+      void readStream(request).then((body) => {
         const { url = '', method = '', headers } = request
         const { authorization = '', 'content-type': type = '' } = headers
         requests.push({ url, method, authorization, type, body })

@@ -18,6 +18,6 @@ export async function parseAttestation(credential: Credential): Promise<{ x: Hex
   if (credentialPublicKey === undefined) throw new Error('the credential has no key')
   const key = decodeCredentialPublicKey(credentialPublicKey)
   if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not on P-256')
-  const hexOf = (bytes: Uint8Array | undefined): Hex => `0x${Buffer.from(bytes ?? []).toString('hex')}`
-  return { x: hexOf(key.get(cose.COSEKEYS.x)), y: hexOf(key.get(cose.COSEKEYS.y)) }
+  const toHex = (bytes: Uint8Array | undefined): Hex => `0x${Buffer.from(bytes ?? []).toString('hex')}`
+  return { x: toHex(key.get(cose.COSEKEYS.x)), y: toHex(key.get(cose.COSEKEYS.y)) }
 }

@@ -15,7 +15,7 @@ const unknownFor = (retryAfter: number) => ({
   members: expect.objectContaining({ reason: 'plan_limit', retryAfter }),
 })
 
-async function refusalOf(pendingReads: Promise<unknown>): Promise<Failure> {
+async function catchRefusal(pendingReads: Promise<unknown>): Promise<Failure> {
   const thrown: unknown = await pendingReads.then(
     () => undefined,
     (error) => error,
@@ -63,7 +63,7 @@ describe('rail controls: database', () => {
     const closedDatabase = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
     const controls = createDatabaseRailControls({ database: closedDatabase, defaultEnabled: true })
     await closedDatabase.close()
-    expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
+    expect(await catchRefusal(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
 
@@ -129,7 +129,7 @@ describe('rail controls: remote', () => {
     ],
   ])('fails closed on %s', async (_name, next, retryAfter) => {
     answer = next
-    expect(await refusalOf(read())).toMatchObject(unknownFor(retryAfter))
+    expect(await catchRefusal(read())).toMatchObject(unknownFor(retryAfter))
   })
 
   it('leaves changes to the control plane', async () => {
@@ -141,7 +141,7 @@ describe('rail controls: remote', () => {
 
   it('fails closed when nothing listens', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
-    expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
+    expect(await catchRefusal(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
 
@@ -193,7 +193,7 @@ describe('cachedRailControls', () => {
   })
 
   it('shares one read among concurrent callers', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = createDeferred()
     const { controls, wait, reads } = setUp(async (rail) => {
       await promise
       return on(rail)
@@ -211,16 +211,16 @@ describe('cachedRailControls', () => {
     const { controls, wait, reads } = setUp((rail) =>
       down ? Promise.reject(new Failure('controls_unavailable', 'Down.')) : on(rail),
     )
-    await refusalOf(controls.read('x402-fx'))
+    await catchRefusal(controls.read('x402-fx'))
     down = false
-    await refusalOf(controls.read('x402-fx'))
+    await catchRefusal(controls.read('x402-fx'))
     expect(reads()).toBe(1)
     wait(501)
     expect(await controls.read('x402-fx')).toMatchObject({ enabled: true })
   })
 })
 
-function deferred(): { promise: Promise<void>; resolve: () => void } {
+function createDeferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve = () => {}
   const promise = new Promise<void>((done) => {
     resolve = done

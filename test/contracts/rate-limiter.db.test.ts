@@ -217,7 +217,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
   it('never admits more than the count to busy processes together', async () => {
     const key = freshKey()
     const limit = { count: 400, seconds: 60 }
-    const admitted = async (limiter: RateLimiter) => {
+    const countAdmitted = async (limiter: RateLimiter) => {
       let allowed = 0
       for (let round = 0; round < 40; round += 1) {
         const verdicts = await Promise.all(Array.from({ length: 10 }, () => limiter.take(key, limit, start)))
@@ -225,7 +225,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
       }
       return allowed
     }
-    const [one, other] = await Promise.all(opened.limiters.map(admitted))
+    const [one, other] = await Promise.all(opened.limiters.map(countAdmitted))
     // Counts that one process took ahead and did not use may be missing for the other.
     expect((one ?? 0) + (other ?? 0)).toBeOneOf(Array.from({ length: 51 }, (_, missing) => 400 - missing))
   })

@@ -180,7 +180,7 @@ describe('ECB rates', () => {
 })
 
 describe('ECB rates and a restart', () => {
-  const keptIn = (table: { now: RateTable | null }): KeptRates => ({
+  const keepIn = (table: { now: RateTable | null }): KeptRates => ({
     load: async () => table.now,
     save: async (newest) => {
       table.now = newest
@@ -191,7 +191,7 @@ describe('ECB rates and a restart', () => {
     const table: { now: RateTable | null } = { now: null }
     const feed = await startFeed(ecbDocument('2026-11-19'))
     const open = () =>
-      createEcbRates({ url: feed.url, log: silentLog, kept: keptIn(table) }, { timeoutMs: 300 })
+      createEcbRates({ url: feed.url, log: silentLog, kept: keepIn(table) }, { timeoutMs: 300 })
     const before = await open().latest(now)
     await feed.close()
     expect((await open().latest(later(1))).perEuro).toEqual(before.perEuro)

@@ -12,9 +12,9 @@ const block = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)
 const directory = mkdtempSync(join(tmpdir(), 'bursar-events-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const secretOf = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`
+const readSecret = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`
 const body = JSON.stringify({ id: 'evt_1', data: { name: 'Größe €' } })
-const headers = signWebhook({ id: 'evt_1', body, at: new Date() }, secretOf('a'), secretOf('b'))
+const headers = signWebhook({ id: 'evt_1', body, at: new Date() }, readSecret('a'), readSecret('b'))
 
 /** Runs a program once for each case. @returns its exit codes. */
 function exits(command: string, file: string, program: string): (number | null)[] {
@@ -22,11 +22,11 @@ function exits(command: string, file: string, program: string): (number | null)[
   writeFileSync(path, program)
   const stale = { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) - 301) }
   const cases = [
-    { body, headers, secret: secretOf('a') },
-    { body, headers, secret: secretOf('b') },
-    { body, headers, secret: secretOf('c') },
-    { body: body.replace('evt_1', 'evt_2'), headers, secret: secretOf('a') },
-    { body, headers: stale, secret: secretOf('a') },
+    { body, headers, secret: readSecret('a') },
+    { body, headers, secret: readSecret('b') },
+    { body, headers, secret: readSecret('c') },
+    { body: body.replace('evt_1', 'evt_2'), headers, secret: readSecret('a') },
+    { body, headers: stale, secret: readSecret('a') },
   ]
   return cases.map((given) => spawnSync(command, [path], { input: JSON.stringify(given) }).status)
 }

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { readConfig, unknownVariables } from '../../src/core/config/read-config.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 
-const textOf = (name: string) => readFileSync(`docs/operating/${name}`, 'utf8')
+const readPage = (name: string) => readFileSync(`docs/operating/${name}`, 'utf8')
 
 describe('the alerts and the dashboard', () => {
   const used = [
     ...new Set(
-      [...`${textOf('alerts.yaml')}${textOf('dashboard.json')}`.matchAll(/\bbursar_\w+/g)].map(
+      [...`${readPage('alerts.yaml')}${readPage('dashboard.json')}`.matchAll(/\bbursar_\w+/g)].map(
         ([name]) => name,
       ),
     ),
@@ -34,7 +34,7 @@ describe('the alerts and the dashboard', () => {
 })
 
 describe('the settings of the example', () => {
-  const names = [...textOf('env.example').matchAll(/^([A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
+  const names = [...readPage('env.example').matchAll(/^([A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
 
   it('exist, and are all that production requires', () => {
     expect(unknownVariables(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])

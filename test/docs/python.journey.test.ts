@@ -11,11 +11,11 @@ const run = promisify(execFile)
 const directory = mkdtempSync(join(tmpdir(), 'bursar-python-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const blocksOf = (page: string) =>
+const readBlocks = (page: string) =>
   [...readFileSync(`docs/${page}`, 'utf8').matchAll(/```python\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 const programs = readdirSync('docs')
   .filter((page) => page.endsWith('.md'))
-  .flatMap((page) => blocksOf(page).map((text) => ({ page, text })))
+  .flatMap((page) => readBlocks(page).map((text) => ({ page, text })))
   .filter(({ text }) => text.startsWith('from bursar import'))
 
 /** What each guide's program prints. */
@@ -37,7 +37,7 @@ describe.skipIf(spawnSync('python3', ['--version']).status !== 0)('the Python of
   })
 
   it.each(programs)('does what $page says', async ({ page, text }) => {
-    const [client = ''] = blocksOf('client.md')
+    const [client = ''] = readBlocks('client.md')
     writeFileSync(join(directory, 'bursar.py'), client)
     const file = join(directory, page.replace('.md', '.py'))
     writeFileSync(file, text)

@@ -5,11 +5,11 @@ import { rateClasses } from '../../policies/rate-classes.ts'
 import { scopes } from '../../policies/scopes.ts'
 import { tools } from '../../tools/index.ts'
 
-const pageOf = (name: string) => readFileSync(`docs/security/${name}.md`, 'utf8')
-const decisions = pageOf('decisions')
+const readPage = (name: string) => readFileSync(`docs/security/${name}.md`, 'utf8')
+const decisions = readPage('decisions')
 
 /** Cells of the table rows whose first cell matches. */
-const rowsOf = (page: string, first: RegExp) =>
+const listRows = (page: string, first: RegExp) =>
   page
     .split('\n')
     .filter((line) => line.startsWith('| '))
@@ -18,7 +18,7 @@ const rowsOf = (page: string, first: RegExp) =>
     .filter(([cell = '']) => first.test(cell))
 
 describe('the table of ASVS requirements', () => {
-  const rows = rowsOf(pageOf('asvs'), /^\d+\.\d+\.\d+$/).map(
+  const rows = listRows(readPage('asvs'), /^\d+\.\d+\.\d+$/).map(
     ([id = '', level = '', requirement = '', verdict = '', evidence = '']) => ({
       id,
       level,
@@ -64,7 +64,7 @@ describe('the table of ASVS requirements', () => {
     const missing = count('not met')
       .map(({ id }) => id)
       .join(', ')
-    expect(pageOf('asvs')).toContain(
+    expect(readPage('asvs')).toContain(
       `${rows.length} requirements: ${count('met').length} met, ${count('not applicable').length} not applicable, ${count('not met').length} not met (${missing}).`,
     )
   })
@@ -72,7 +72,7 @@ describe('the table of ASVS requirements', () => {
 
 describe('the page of decisions', () => {
   it('names every authentication method, and no other', () => {
-    const named = rowsOf(decisions, /./).flatMap((cells) =>
+    const named = listRows(decisions, /./).flatMap((cells) =>
       cells.flatMap((cell) => /^`(POST \/api\/auth\/.+)`$/.exec(cell)?.[1] ?? []),
     )
     const open = tools.filter(({ opensSession }) => opensSession === true).map(({ route }) => route)
@@ -81,7 +81,7 @@ describe('the page of decisions', () => {
   })
 
   it('states every limit with its default', () => {
-    const stated = rowsOf(decisions, /^`RATE_/).map(
+    const stated = listRows(decisions, /^`RATE_/).map(
       ([name = '', value]) => `${name.replaceAll('`', '')}=${value}`,
     )
     const defaults = Object.values(rateClasses).map(({ env, count, seconds }) => `${env}=${count}/${seconds}`)
@@ -89,7 +89,7 @@ describe('the page of decisions', () => {
   })
 
   it('names every scope', () => {
-    const named = rowsOf(decisions, /^`\w+:\w+`/).flatMap(([cell = '']) =>
+    const named = listRows(decisions, /^`\w+:\w+`/).flatMap(([cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, scope]) => scope),
     )
     expect(named.sort()).toEqual(Object.keys(scopes).sort())

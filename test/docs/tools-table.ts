@@ -14,12 +14,12 @@ export function withTable(): string {
   const forKeys = tools.filter(({ who, mcp }) => mcp || who === 'account')
   const untold = forKeys.find(({ name, mcp }) => !mcp && !(name in withoutTool))
   if (untold !== undefined) throw new Error(`${untold.name} is no tool: say why in withoutTool`)
-  const roomOf = ({ name }: { readonly name: string }) => name.split('.')[0] ?? name
+  const findRoom = ({ name }: { readonly name: string }) => name.split('.')[0] ?? name
   const served = forKeys.filter(({ mcp }) => mcp)
-  const rooms = [...new Set(served.map(roomOf))].sort()
+  const rooms = [...new Set(served.map(findRoom))].sort()
   const rows = rooms.map((room) => {
     const named = served
-      .filter((tool) => roomOf(tool) === room)
+      .filter((tool) => findRoom(tool) === room)
       .map(({ name, title }) => `\`${name.replaceAll('.', '_')}\` (${title.toLowerCase()})`)
     return `| \`${room}\` | ${named.sort().join(', ')} |`
   })

@@ -17,7 +17,7 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/a
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { expectUnavailable, MAX_ANSWER_MS, sendJson } from './ask.ts'
 import { type Misbehaviour, misbehaviours } from './misbehaving-server.ts'
-import { type Client, clientOf } from './transfers.ts'
+import { type Client, createClient } from './transfers.ts'
 
 const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const hex = z.templateLiteral(['0x', z.string()])
@@ -69,7 +69,7 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
       RATE_MUTATIONS: '100000/60',
       LOG_LEVEL: 'silent',
     })
-    client = await clientOf(gateway.origin)
+    client = await createClient(gateway.origin)
   }, 60_000)
   afterAll(async () => {
     fault = null

@@ -76,7 +76,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(body === undefined ? {} : { body }),
     })
-  const signed = (parameters: Record<string, Date> = {}, body?: string) =>
+  const sendSigned = (parameters: Record<string, Date> = {}, body?: string) =>
     agent.sign({
       method: body === undefined ? 'GET' : 'POST',
       url: `http://127.0.0.1:9999/api/wallets${body === undefined ? '' : '/transfer'}`,
@@ -91,9 +91,9 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
 
   it('accept a signature of now, and reject one beyond the tolerance', async () => {
     for (const gateway of both()) {
-      expect((await deliver(gateway, '/api/wallets', await signed())).status).toBe(200)
+      expect((await deliver(gateway, '/api/wallets', await sendSigned())).status).toBe(200)
       const tolerable = { created: at(20), expires: at(60) }
-      expect((await deliver(gateway, '/api/wallets', await signed(tolerable))).status).toBe(200)
+      expect((await deliver(gateway, '/api/wallets', await sendSigned(tolerable))).status).toBe(200)
       for (const [created, expires] of [
         [60, 90],
         [-120, -60],
@@ -103,7 +103,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
         const reply = await deliver(
           gateway,
           '/api/wallets',
-          await signed({ created: at(created), expires: at(expires) }),
+          await sendSigned({ created: at(created), expires: at(expires) }),
         )
         expect([reply.status, await reply.json()]).toMatchObject([401, { code: 'signature_expired' }])
       }
@@ -111,7 +111,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
   })
 
   it('keep a nonce for as long as any gateway accepts its signature', async () => {
-    const headers = await signed()
+    const headers = await sendSigned()
     expect((await deliver(behind, '/api/wallets', headers)).status).toBe(200)
     const { expires_at: keptUntil } = await database.kysely
       .selectFrom('signature_nonce')
@@ -133,7 +133,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
         amount: '1',
         signature: 'sandbox',
       })
-      return (await deliver(gateway, '/api/wallets/transfer', await signed({}, body), body)).status
+      return (await deliver(gateway, '/api/wallets/transfer', await sendSigned({}, body), body)).status
     }
     const statuses: number[] = []
     for (let index = 0; index < 5; index += 1) statuses.push(await send(ahead), await send(behind))

@@ -11,7 +11,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { expectUnavailable, MAX_ANSWER_MS, sendJson } from './ask.ts'
 import { startTcpProxy, type TcpProxy, through } from './tcp-proxy.ts'
-import { type Client, clientOf } from './transfers.ts'
+import { type Client, createClient } from './transfers.ts'
 
 describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () => {
   let proxy: TcpProxy
@@ -34,7 +34,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
       RATE_MUTATIONS: '100000/60',
       LOG_LEVEL: 'silent',
     })
-    client = await clientOf(gateway.origin)
+    client = await createClient(gateway.origin)
     direct = await openPostgres({ url })
   }, 60_000)
   afterAll(async () => {

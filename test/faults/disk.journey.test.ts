@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { expectUnavailable, sendJson } from './ask.ts'
-import { type Client, clientOf } from './transfers.ts'
+import { type Client, createClient } from './transfers.ts'
 
 const SIZE = '160m'
 
@@ -47,7 +47,7 @@ describe.skipIf(mounted === undefined)(
         LOG_LEVEL: 'warn',
       }
       gateway = await startGateway(env)
-      client = await clientOf(gateway.origin)
+      client = await createClient(gateway.origin)
     }, 60_000)
     afterAll(async () => {
       if (gateway?.process.exitCode === null && gateway.process.signalCode === null) await gateway.stop()
@@ -94,7 +94,7 @@ describe.skipIf(mounted === undefined)(
 
       expect(await gateway.stop()).toBe(0)
       gateway = await startGateway(env)
-      client = await clientOf(gateway.origin)
+      client = await createClient(gateway.origin)
       expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
       for (const [name, id] of acknowledged)
         expect([name, (await issueCard(name)).body.id]).toEqual([name, id])

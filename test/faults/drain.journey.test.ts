@@ -16,7 +16,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { expectUnavailable, sendJson } from './ask.ts'
 import { startTcpProxy, through } from './tcp-proxy.ts'
-import { clientOf } from './transfers.ts'
+import { createClient } from './transfers.ts'
 
 /** Grace period that process supervisors commonly grant before SIGKILL. */
 const GRANTED_MS = 10_000
@@ -87,7 +87,7 @@ describe('a gateway after SIGTERM', () => {
       cleanups.push(() => chain.close())
       const env = { DATA_DIR: directory, CHAIN_RPC_URL: `http://127.0.0.1:${chain.port}` }
       const gateway = await start(env)
-      const client = await clientOf(gateway.origin)
+      const client = await createClient(gateway.origin)
       const mcp = new Client({ name: 'test', version: '1' })
       const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
         requestInit: { headers: { authorization: `Bearer ${client.key}` } },
@@ -125,7 +125,7 @@ describe('a gateway after SIGTERM', () => {
 
       chain.pass()
       const next = await start(env)
-      const again = await clientOf(next.origin)
+      const again = await createClient(next.origin)
       const known = await again.transferUntilFinal('2', 'in-flight')
       const isSent = known.body.status === 'confirmed'
       expect(known.body).toMatchObject(isSent ? {} : { code: 'provider_unavailable' })
@@ -151,7 +151,7 @@ describe('a gateway after SIGTERM', () => {
     const proxy = await startTcpProxy(Number(new URL(url).port || 5432), new URL(url).hostname)
     cleanups.push(() => proxy.close())
     const gateway = await start({ DATABASE_URL: through(proxy, url) })
-    const client = await clientOf(gateway.origin)
+    const client = await createClient(gateway.origin)
     proxy.hold()
     const reading = client.get('/api/wallets')
     await pause(200)

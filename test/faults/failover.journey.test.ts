@@ -8,7 +8,7 @@ import { trialBalance } from '../../src/books/ledger/trial-balance.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { canReplicate, type ReplicatedPostgres, startReplicatedPostgres } from './replicated-postgres.ts'
-import { type Client, clientOf } from './transfers.ts'
+import { type Client, createClient } from './transfers.ts'
 
 const CALLERS = 6
 
@@ -31,7 +31,7 @@ describe.skipIf(!canReplicate)('a gateway whose PostgreSQL fails over', () => {
       AML_VELOCITY: '50000/86400',
       LOG_LEVEL: 'silent',
     })
-    client = await clientOf(gateway.origin)
+    client = await createClient(gateway.origin)
   }, 60_000)
   afterAll(async () => {
     await gateway?.stop()

@@ -6,7 +6,7 @@ import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { hasPooler, startPooler } from './pooler.ts'
-import { clientOf } from './transfers.ts'
+import { createClient } from './transfers.ts'
 
 describe.skipIf(!hasPooler || testServerUrl === undefined)(
   'gateways behind a pooler in transaction mode',
@@ -35,8 +35,8 @@ describe.skipIf(!hasPooler || testServerUrl === undefined)(
     it('serve transfers, each once, and no session keeps what another one set', async () => {
       const [one, two] = gateways
       if (one === undefined || two === undefined) throw new Error('two gateways were started')
-      const client = await clientOf(one.origin)
-      const twin = await clientOf(two.origin)
+      const client = await createClient(one.origin)
+      const twin = await createClient(two.origin)
       const before = await client.usdc()
       const keys = Array.from({ length: 60 }, () => randomUUID())
       // Each key goes to both gateways at once.

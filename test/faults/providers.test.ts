@@ -30,9 +30,9 @@ import {
 } from './misbehaving-server.ts'
 
 /** Within the time limit of a whole request. */
-const LONGEST_MS = 9_000
+const MAX_MS = 9_000
 /** Includes what the operating system's buffers accept. */
-const MOST_BYTES = 16 * 1024 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
 
 interface Asked {
   readonly name: string
@@ -77,7 +77,7 @@ const applicant = {
   ...{ residence: {}, email: null, phone: null },
 }
 
-const quoteOf = ({ quote }: SwapAggregator) => {
+const requestQuote = ({ quote }: SwapAggregator) => {
   const [from, to] = [findSwapToken('base', 'USDC'), findSwapToken('arbitrum', 'USDT')]
   if (from === undefined || to === undefined) throw new Error('unknown tokens')
   const request = { from, to, amountIn: 100_000_000n, slippageBps: 50, sender: address }
@@ -159,7 +159,7 @@ const asked: readonly Asked[] = [
     name: `${tool}, for a quote`,
     codes: reasons,
     answers: noRoute,
-    ask: (url: string) => quoteOf(create(url)),
+    ask: (url: string) => requestQuote(create(url)),
   })),
   {
     name: 'the provider of screening, for an address',
@@ -210,7 +210,7 @@ const asked: readonly Asked[] = [
 ]
 
 /** Result of a call: an answer, or its failure code. */
-async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
+async function awaitOutcome(work: Promise<unknown>): Promise<unknown> {
   try {
     return { answered: await work }
   } catch (error) {
@@ -231,7 +231,7 @@ describe.each(allMisbehaviours)('with a server that: %s', (how) => {
         const server = await startMisbehaving(how)
         servers.push(server)
         const start = performance.now()
-        const outcome = await outcomeOf(ask(server.url))
+        const outcome = await awaitOutcome(ask(server.url))
         found.set(name, { outcome, ms: performance.now() - start, sent: server.sentBytes })
       }),
     )
@@ -244,7 +244,7 @@ describe.each(allMisbehaviours)('with a server that: %s', (how) => {
     const { outcome, ms, sent } = found.get(name) ?? { outcome: 'not asked', ms: 0, sent: () => 0 }
     if (answers[how] !== undefined) expect(outcome).toEqual({ answered: answers[how] })
     else expect(codes).toContain(outcome)
-    expect(ms).toBeLessThan(LONGEST_MS)
-    expect(sent()).toBeLessThan(MOST_BYTES)
+    expect(ms).toBeLessThan(MAX_MS)
+    expect(sent()).toBeLessThan(MAX_BYTES)
   })
 })

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { expectUnavailable, sendJson } from './ask.ts'
 import { startTcpProxy, type TcpProxy, through } from './tcp-proxy.ts'
-import { type Client, clientOf } from './transfers.ts'
+import { type Client, createClient } from './transfers.ts'
 
 const redisUrl = process.env.TEST_REDIS_URL
 /** Well above the time limit of one command, and far below a client's patience. */
@@ -34,7 +34,7 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
       LOG_LEVEL: 'silent',
       RATE_MUTATIONS: '100000/60',
     })
-    client = await clientOf(gateway.origin)
+    client = await createClient(gateway.origin)
     sent += (await client.transfer('1', 'before')).status === 200 ? 1 : 0
   }, 60_000)
   afterAll(async () => {

@@ -55,7 +55,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     running.push(child)
     await untilConnected(urlAt(at(port), 'postgres'))
   }
-  const killed = async (directory: string) => {
+  const kill = async (directory: string) => {
     const [pid] = readFileSync(join(directory, 'postmaster.pid'), 'utf8').split('\n')
     process.kill(Number(pid), 'SIGKILL')
   }
@@ -81,7 +81,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     url: urlAt(`${at(one)},${at(two)}`, 'bursar'),
     primaryUrl,
     standbyUrl,
-    killPrimary: () => killed(primary),
+    killPrimary: () => kill(primary),
     restartPrimary: async () => {
       rmSync(join(primary, 'postmaster.pid'), { force: true })
       await start(primary, one)
@@ -91,7 +91,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     },
     close: async () => {
       for (const directory of [primary, standby])
-        if (existsSync(join(directory, 'postmaster.pid'))) await killed(directory).catch(() => {})
+        if (existsSync(join(directory, 'postmaster.pid'))) await kill(directory).catch(() => {})
       for (const child of running) child.kill('SIGKILL')
       await pause(200)
       rmSync(root, { recursive: true, force: true })

@@ -18,7 +18,7 @@ export interface Client {
   usdc(): Promise<{ amount: string; held: string }>
 }
 
-export async function clientOf(origin: string): Promise<Client> {
+export async function createClient(origin: string): Promise<Client> {
   const { demoApiKey: key } = credentials.parse((await sendJson(`${origin}/sandbox/credentials`)).body)
   const authorization = `Bearer ${key}`
   const get = (path: string) => sendJson(`${origin}${path}`, { headers: { authorization } })

@@ -5,7 +5,7 @@ import { Memories } from './document.ts'
 import { createJudge, type Judge } from './judge.ts'
 import { openMcp } from './mcp.ts'
 import { type Answer, send } from './send.ts'
-import { operationsOf, type Plan, plansFor, type Shot } from './shots.ts'
+import { listOperations, type Plan, plansFor, type Shot } from './shots.ts'
 
 /** Size and seed. @property only restricts routes and tools to names that contain it. */
 export interface Size {
@@ -52,7 +52,7 @@ export async function runCampaign(
 ): Promise<Outcome> {
   const memory = new Memories()
   const read = await send(origin, { method: 'GET', target: '/api/openapi.json', headers: {}, body: null })
-  const { operations, problem } = operationsOf(JSON.parse(read.text))
+  const { operations, problem } = listOperations(JSON.parse(read.text))
   const judge = createJudge(problem)
   const findings = new Map<string, Finding>()
   const seen = new Map<string, Map<string, number>>()
@@ -75,7 +75,7 @@ export async function runCampaign(
   const note = (where: string, shot: Shot, answer: Answer, wrong: readonly string[]) => {
     slowestMs = Math.max(slowestMs, answer.ms)
     const counts = seen.get(where) ?? new Map<string, number>()
-    const outcome = outcomeOf(answer)
+    const outcome = findOutcome(answer)
     seen.set(where, counts.set(outcome, (counts.get(outcome) ?? 0) + 1))
     for (const what of wrong) {
       const name = `${where} ${what.replaceAll(/\d+|[a-z]+_[a-z0-9]{26}/g, '#')}`
@@ -84,14 +84,14 @@ export async function runCampaign(
         findings.set(name, { what, where, shot, answerText: answer.text.slice(0, 600), times: 1 })
       else found.times += 1
     }
-    if (answer.status === 200) memory.learn(parsedOf(answer.text), shot.caller)
+    if (answer.status === 200) memory.learn(parseText(answer.text), shot.caller)
   }
 
   const jobs = [
     ...restJobs({ operations, cast, size, memory, judge }),
     ...(await mcpJobs({ origin, cast, size, memory, judge })),
   ]
-  const deck = mixed(jobs, size.seed)
+  const deck = mix(jobs, size.seed)
   const lane = async () => {
     for (let job = deck.pop(); job !== undefined && performance.now() < until; job = deck.pop()) {
       const shot = job.plan(memory)
@@ -145,11 +145,11 @@ function restJobs({
   cast,
   size,
   judge,
-}: JobParts & { operations: ReturnType<typeof operationsOf>['operations'] }): Job[] {
+}: JobParts & { operations: ReturnType<typeof listOperations>['operations'] }): Job[] {
   const chosen = operations.filter(({ route }) => size.only === null || route.includes(size.only))
   const each = Math.ceil(size.requests / Math.max(1, chosen.length))
   return chosen.flatMap((operation, index) =>
-    drawn(plansFor(operation, cast), each, size.seed + index * 7_919).map((plan) => ({
+    draw(plansFor(operation, cast), each, size.seed + index * 7_919).map((plan) => ({
       where: operation.route,
       plan,
       judge: (shot: Shot, answer: Answer) => judge.rest(operation, shot, answer),
@@ -163,7 +163,7 @@ async function mcpJobs({ origin, cast, size, judge }: JobParts & { origin: strin
   const chosen = tools.filter(({ name }) => size.only === null || name.includes(size.only))
   const each = Math.ceil(size.calls / Math.max(1, chosen.length))
   return chosen.flatMap((tool, index) =>
-    drawn(callsOf(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
+    draw(callsOf(tool), each, size.seed + 1_000_003 + index * 7_919).map((plan) => ({
       where: tool.name,
       plan,
       judge: (_shot: Shot, answer: Answer) => judge.tool(tool.name, tool.outputSchema, answer),
@@ -171,14 +171,14 @@ async function mcpJobs({ origin, cast, size, judge }: JobParts & { origin: strin
   )
 }
 
-function drawn(plans: fc.Arbitrary<Plan>, count: number, seed: number): Plan[] {
+function draw(plans: fc.Arbitrary<Plan>, count: number, seed: number): Plan[] {
   return Array.from({ length: Math.ceil(count / BATCH) }, (_, batch) =>
     fc.sample(plans, { seed: seed + batch * 104_729, numRuns: Math.min(BATCH, count - batch * BATCH) }),
   ).flat()
 }
 
 /** All routes in an order that depends on the seed only. */
-function mixed<Item>(items: readonly Item[], seed: number): Item[] {
+function mix<Item>(items: readonly Item[], seed: number): Item[] {
   const [order = []] = fc.sample(
     fc.infiniteStream(fc.nat()).map((stream) => [...stream.take(items.length)]),
     {
@@ -209,16 +209,16 @@ async function shrunk(shot: Shot, isSame: (shot: Shot) => Promise<boolean>, trie
   const at = smallest.target.indexOf('?')
   if (at !== -1) await attempt({ ...smallest, target: smallest.target.slice(0, at) })
   if (smallest.caller !== 'anonymous') await attempt({ ...smallest, caller: 'guest' })
-  const body = parsedOf(smallest.body ?? '')
+  const body = parseText(smallest.body ?? '')
   if (typeof body === 'object' && body !== null && !Array.isArray(body))
     for (const name of Object.keys(body)) {
-      const { [name]: _, ...rest } = Object(parsedOf(smallest.body ?? ''))
+      const { [name]: _, ...rest } = Object(parseText(smallest.body ?? ''))
       await attempt({ ...smallest, body: JSON.stringify(rest) })
     }
   return smallest
 }
 
-function outcomeOf({ status, text }: Answer): string {
+function findOutcome({ status, text }: Answer): string {
   const code = /"code":"([a-z_0-9]+)"/.exec(text.replaceAll('\\"', '"'))?.[1]
   return code === undefined ? String(status) : `${status} ${code}`
 }
@@ -227,7 +227,7 @@ function total(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0)
 }
 
-function parsedOf(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

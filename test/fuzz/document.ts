@@ -20,7 +20,7 @@ const SELLER = /\/sandbox\/sellers\/(weather|headlines)$/
 export const raw = (text: string): Part => ({ [RAW]: text })
 
 /** One of the ids of a kind (`tx`, `card`, …) from answers so far. */
-export const known = (kind: string, pick: number): Part => ({ [KNOWN]: [kind, pick] })
+export const buildKnown = (kind: string, pick: number): Part => ({ [KNOWN]: [kind, pick] })
 
 /** Values from answers: ids by kind. */
 export interface Memory {
@@ -88,7 +88,7 @@ function idsIn(value: unknown): readonly (readonly [kind: string, id: string])[]
 export function write(part: Part, memory: Memory): string {
   if (typeof part !== 'object' || part === null) return JSON.stringify(part) ?? 'null'
   if (RAW in part) return String(part[RAW])
-  if (KNOWN in part) return JSON.stringify(textOf(part, memory))
+  if (KNOWN in part) return JSON.stringify(writePart(part, memory))
   if (isList(part)) return `[${part.map((item) => write(item, memory)).join(',')}]`
   return `{${Object.entries(part)
     .map(([name, member]) => `${JSON.stringify(name)}:${write(member, memory)}`)
@@ -96,7 +96,7 @@ export function write(part: Part, memory: Memory): string {
 }
 
 /** A part's text in a query or a path. */
-export function textOf(part: Part, memory: Memory): string {
+export function writePart(part: Part, memory: Memory): string {
   if (typeof part === 'string') return part
   if (typeof part === 'object' && part !== null && KNOWN in part) {
     // No other type uses this symbol.

@@ -33,7 +33,7 @@ export async function runFuzz(
   try {
     const gateway = await startGateway({ CHAIN: 'simulated', DATA_DIR: directory, ...generousLimits })
     const cast = createCast(gateway.origin)
-    const before = memoryOf(gateway.process.pid)
+    const before = readMemory(gateway.process.pid)
     let books: string[] = []
     let outcome: Outcome
     let after = before
@@ -43,14 +43,14 @@ export async function runFuzz(
       await pause(3_000)
       const judge = await cast.judge()
       const { status, body } = await judge.send('GET', '/api/admin/drift')
-      after = memoryOf(gateway.process.pid)
+      after = readMemory(gateway.process.pid)
       books = [
         ...(status === 200 && JSON.stringify(body.drifts) === '[]'
           ? []
           : [`drift: ${status} ${JSON.stringify(body)}`]),
         ...(gateway.process.exitCode === null ? [] : ['the process has ended']),
         ...(after > MAX_MEMORY_MB ? [`the process holds ${after} MB`] : []),
-        ...linesOf(gateway.output(), /unexpected error|unhandled|ERR_|cannot be| failed/i),
+        ...listLines(gateway.output(), /unexpected error|unhandled|ERR_|cannot be| failed/i),
       ]
     } finally {
       await gateway.stop()
@@ -60,7 +60,7 @@ export async function runFuzz(
     return {
       origin: gateway.origin,
       outcome,
-      books: [...books, ...(await unbalanced(directory))],
+      books: [...books, ...(await findUnbalanced(directory))],
       memoryMb: { before, after },
     }
   } finally {
@@ -68,7 +68,7 @@ export async function runFuzz(
   }
 }
 
-async function unbalanced(directory: string): Promise<string[]> {
+async function findUnbalanced(directory: string): Promise<string[]> {
   const database = await openPglite({ directory, now: systemClock, log: silentLog })
   try {
     const balance = await trialBalance(database)
@@ -83,13 +83,13 @@ async function unbalanced(directory: string): Promise<string[]> {
 }
 
 /** Resident memory of a process in MB; 0 if the system does not report it. */
-function memoryOf(pid: number | undefined): number {
+function readMemory(pid: number | undefined): number {
   const path = `/proc/${pid}/status`
   if (!existsSync(path)) return 0
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0) / 1024)
 }
 
-function linesOf(text: string, pattern: RegExp): string[] {
+function listLines(text: string, pattern: RegExp): string[] {
   const lines = text.split('\n').filter((line) => pattern.test(line))
   return [...new Set(lines.map((line) => line.replaceAll(/"(time|requestId)":"[^"]*"/g, '')))].slice(0, 20)
 }

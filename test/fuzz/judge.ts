@@ -52,7 +52,7 @@ export function createJudge(problem: Schema): Judge {
   }
 
   const problemIn = (text: string, status: number): { code: string | null; wrong: string[] } => {
-    const parsed = parsedOf(text)
+    const parsed = parseText(text)
     const shaped = problemShape.safeParse(parsed)
     if (!shaped.success) return { code: null, wrong: ['not a problem document'] }
     const { code, status: codeStatus } = shaped.data
@@ -70,7 +70,7 @@ export function createJudge(problem: Schema): Judge {
     }
   }
 
-  const headersOf = ({ headers, ms }: Answer): string[] => [
+  const judgeHeaders = ({ headers, ms }: Answer): string[] => [
     ...(headers['x-request-id'] === undefined ? ['no X-Request-Id'] : []),
     ...(headers['cache-control'] === 'no-store' ? [] : ['Cache-Control is not no-store']),
     ...(headers['x-powered-by'] === undefined && headers.server === undefined ? [] : ['names its server']),
@@ -81,11 +81,11 @@ export function createJudge(problem: Schema): Judge {
     rest({ route, responses }, shot, answer) {
       const { status, text, headers } = answer
       const type = String(headers['content-type'] ?? '')
-      const wrong = headersOf(answer)
+      const wrong = judgeHeaders(answer)
       if (status === 402) {
         const challenge = responses['402']?.content?.['application/json']?.schema
         if (challenge === undefined) return [...wrong, '402 where nothing is sold']
-        const unfit = check(challenge, parsedOf(text))
+        const unfit = check(challenge, parseText(text))
         return unfit === null ? wrong : [...wrong, `challenge: ${unfit.slice(0, 200)}`]
       }
       if (status >= 400) {
@@ -103,13 +103,13 @@ export function createJudge(problem: Schema): Judge {
       if (type.startsWith('text/csv')) return wrong
       if (!type.startsWith('application/json')) return [...wrong, `a success of type ${type}`]
       const schema = responses['200']?.content?.['application/json']?.schema
-      const unfit = schema === undefined ? 'no schema' : check(schema, parsedOf(text))
+      const unfit = schema === undefined ? 'no schema' : check(schema, parseText(text))
       return unfit === null ? wrong : [...wrong, `success against its schema: ${unfit.slice(0, 300)}`]
     },
 
     tool(name, outputSchema, answer) {
-      const wrong = headersOf(answer)
-      const message = rpc.safeParse(parsedOf(dataOf(answer)))
+      const wrong = judgeHeaders(answer)
+      const message = rpc.safeParse(parseText(extractData(answer)))
       if (!message.success && answer.status >= 400)
         return [...wrong, ...problemIn(answer.text, answer.status).wrong]
       // A message without an id is a notification, which has no answer.
@@ -124,7 +124,7 @@ export function createJudge(problem: Schema): Judge {
         return unfit === null ? wrong : [...wrong, `${name} against its schema: ${unfit.slice(0, 300)}`]
       }
       const text = result.content?.[0]?.text ?? ''
-      const { status } = z.looseObject({ status: z.int() }).catch({ status: 0 }).parse(parsedOf(text))
+      const { status } = z.looseObject({ status: z.int() }).catch({ status: 0 }).parse(parseText(text))
       return [...wrong, ...problemIn(text, status).wrong]
     },
   }
@@ -143,12 +143,12 @@ const rpc = z.looseObject({
 })
 
 /** The message of an answer, which may be an event stream. */
-function dataOf({ text, headers }: Answer): string {
+function extractData({ text, headers }: Answer): string {
   if (!String(headers['content-type']).startsWith('text/event-stream')) return text
   return /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text
 }
 
-function parsedOf(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

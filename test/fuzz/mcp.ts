@@ -9,7 +9,7 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import { type Cast, sandboxCredentials } from './cast.ts'
 import { type Part, raw, write } from './document.ts'
-import { type Damage, damaged, damages } from './mutate.ts'
+import { applyDamage, type Damage, damages } from './mutate.ts'
 import { type Plan, seldom } from './shots.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
@@ -65,7 +65,7 @@ export async function openMcp(origin: string, cast: Cast) {
   await old.close()
   await modern.close()
   if (templates.length < 2) throw new Error('the clients’ calls were not seen')
-  return { tools, plansFor: (tool: FuzzedTool) => callsOf(tool, templates, cast.keys) }
+  return { tools, plansFor: (tool: FuzzedTool) => arbitraryCalls(tool, templates, cast.keys) }
 }
 
 /** The tools that a key with all scopes can list. */
@@ -102,7 +102,7 @@ const ids = fc.oneof(
   },
 )
 
-function callsOf(
+function arbitraryCalls(
   { name, inputSchema }: FuzzedTool,
   templates: readonly Template[],
   callers: readonly string[],
@@ -125,7 +125,7 @@ function callsOf(
       const memory = memories.of(caller)
       const isSpend = inputSchema.properties?.idempotency_key !== undefined
       const whole = isSpend ? { ...Object(given), idempotency_key: key } : given
-      const input = damage.reduce<Part>(damaged, whole)
+      const input = damage.reduce<Part>(applyDamage, whole)
       // The recorded message is JSON.
       const sent = {
         ...template.message,
@@ -138,7 +138,7 @@ function callsOf(
         target: '/mcp',
         caller,
         headers: named === undefined ? headers : { ...headers, 'mcp-name': name },
-        body: write(around === null ? sent : damaged(sent, around), memory),
+        body: write(around === null ? sent : applyDamage(sent, around), memory),
         isOnPath: true,
       }
     })

@@ -29,10 +29,10 @@ export const damages: fc.Arbitrary<Damage> = fc.record({
   ),
 })
 
-export function damaged(value: Part, { at, how, value: wrong, name }: Damage): Part {
-  const places = placesOf(value)
+export function applyDamage(value: Part, { at, how, value: wrong, name }: Damage): Part {
+  const places = listPlaces(value)
   const place = places[at % places.length] ?? []
-  return changedAt(value, place, (part) => {
+  return changeAt(value, place, (part) => {
     if (how === 'replace') return wrong
     if (how === 'wrap') return at % 2 === 0 ? [part] : { value: part }
     if (how === 'repeat') return isList(part) ? [...part, ...part] : [part, part]
@@ -44,30 +44,30 @@ export function damaged(value: Part, { at, how, value: wrong, name }: Damage): P
 type Place = readonly (string | number)[]
 
 /** Every place in a value, starting with the whole. */
-function placesOf(value: Part): Place[] {
+function listPlaces(value: Part): Place[] {
   const below = isList(value)
     ? value.map((item, index) => [index, item] as const)
     : isObject(value)
       ? Object.entries(value)
       : []
-  return [[], ...below.flatMap(([name, member]) => placesOf(member).map((place) => [name, ...place]))]
+  return [[], ...below.flatMap(([name, member]) => listPlaces(member).map((place) => [name, ...place]))]
 }
 
 /** A value with another part at a place. @param change returns undefined to remove the part. */
-function changedAt(value: Part, place: Place, change: (part: Part) => Part | undefined): Part {
+function changeAt(value: Part, place: Place, change: (part: Part) => Part | undefined): Part {
   const [name, ...rest] = place
   if (name === undefined) return change(value) ?? null
   if (isList(value))
     return value.flatMap((item, index) => {
       if (index !== name) return [item]
-      const next = rest.length === 0 ? change(item) : changedAt(item, rest, change)
+      const next = rest.length === 0 ? change(item) : changeAt(item, rest, change)
       return next === undefined ? [] : [next]
     })
   if (!isObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([member, part]) => {
       if (member !== name) return [[member, part]]
-      const next = rest.length === 0 ? change(part) : changedAt(part, rest, change)
+      const next = rest.length === 0 ? change(part) : changeAt(part, rest, change)
       return next === undefined ? [] : [[member, next]]
     }),
   )

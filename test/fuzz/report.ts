@@ -6,8 +6,8 @@ export function findingText(
   { what, where, shot, answerText: answer, times }: Finding,
   origin: string,
 ): string {
-  const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
-  const body = shot.body === null ? [] : [`--data-raw ${quoted(shot.body.slice(0, 2_000))}`]
+  const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`)
+  const body = shot.body === null ? [] : [`--data-raw ${quote(shot.body.slice(0, 2_000))}`]
   const credential =
     shot.caller === 'anonymous' ? [] : [`-H "authorization: Bearer $TOKEN"   # as: ${shot.caller}`]
   const command = [
@@ -15,7 +15,7 @@ export function findingText(
     `-X ${shot.method}`,
     ...headers,
     ...body,
-    quoted(`${origin}${shot.target}`),
+    quote(`${origin}${shot.target}`),
     ...credential,
   ]
   return [`${where}: ${what} (${times} times)`, `  ${command.join(' ')}`, `  answered: ${answer}`].join('\n')
@@ -34,6 +34,6 @@ export function seenText({ seen }: Outcome): string {
     .join('\n')
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,9 +1,9 @@
 /** Requests generated from an OpenAPI document: valid, nearly valid and hostile. */
 import fc from 'fast-check'
 import { z } from 'zod'
-import { dereferenced } from '../dereferenced.ts'
-import { isObject, type Members, type Memories, type Part, textOf, write } from './document.ts'
-import { type Damage, damaged, damages } from './mutate.ts'
+import { dereference } from '../dereferenced.ts'
+import { isObject, type Members, type Memories, type Part, write, writePart } from './document.ts'
+import { applyDamage, type Damage, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
 export interface Operation {
@@ -62,8 +62,8 @@ const document = z.object({
 })
 
 /** The operations of a document, and the schema of its problems. */
-export function operationsOf(openApi: unknown): { operations: Operation[]; problem: Schema } {
-  const { paths, components } = document.parse(dereferenced(openApi))
+export function listOperations(openApi: unknown): { operations: Operation[]; problem: Schema } {
+  const { paths, components } = document.parse(dereference(openApi))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([name, { parameters, requestBody, responses }]) => {
       const method = name.toUpperCase()
@@ -194,13 +194,13 @@ export function plansFor(
       const memory = memories.of(drawn.caller)
       const places = drawn.damage.length > 0 && body === null ? damagedAll(drawn, drawn.damage) : drawn
       const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-        escaped(textOf(memberOf(places.path, name), memory)),
+        escapeText(writePart(readMember(places.path, name), memory)),
       )
       const query = [
         ...Object.entries(isObject(places.query) ? places.query : {}),
         ...(drawn.strangeQuery === null ? [] : [drawn.strangeQuery]),
-      ].map(([name, value]) => `${escaped(name)}=${escaped(textOf(value, memory))}`)
-      const sent = drawn.body === null ? null : drawn.damage.reduce<Part>(damaged, drawn.body)
+      ].map(([name, value]) => `${escapeText(name)}=${escapeText(writePart(value, memory))}`)
+      const sent = drawn.body === null ? null : drawn.damage.reduce<Part>(applyDamage, drawn.body)
       const text = sent === null || method === 'GET' ? null : drawn.textDamage(write(sent, memory))
       return {
         method,
@@ -219,18 +219,18 @@ export function plansFor(
 
 function damagedAll({ path, query }: { path: Part; query: Part }, damage: readonly Damage[]) {
   const { path: inPath = path, query: inQuery = query } = Object(
-    damage.reduce<Part>(damaged, { path, query }),
+    damage.reduce<Part>(applyDamage, { path, query }),
   )
   return { path: inPath as Part, query: inQuery as Part }
 }
 
-function memberOf(value: Part, name: string): Part {
+function readMember(value: Part, name: string): Part {
   const members: Members = isObject(value) ? value : {}
   return Object.hasOwn(members, name) ? (members[name] ?? '') : ''
 }
 
 /** A text for a URL. A lone surrogate has no encoding, so its bytes are sent verbatim. */
-function escaped(text: string): string {
+function escapeText(text: string): string {
   return [...text.slice(0, 4_000)]
     .map((character) => (/\p{Surrogate}/u.test(character) ? '%ED%A0%80' : encodeURIComponent(character)))
     .join('')

@@ -1,6 +1,6 @@
 /** Values that match a JSON Schema of ours, and hostile ones. */
 import fc from 'fast-check'
-import { known, type Part, raw } from './document.ts'
+import { buildKnown, type Part, raw } from './document.ts'
 
 /** The subset of JSON Schema that our documents use. */
 export interface Schema {
@@ -29,7 +29,7 @@ export interface Schema {
 
 type Values = fc.Arbitrary<Part>
 
-const hexOf = (length: number) =>
+const hexText = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
 
 /** A few addresses, so that payees repeat; by their last digits one is sanctioned and one is under review. */
@@ -68,7 +68,7 @@ const byName: Readonly<Record<string, Values>> = {
   chain: fc.constantFrom('base-sepolia', 'base', 'nowhere'),
   from: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
   to: fc.constantFrom('USD', 'EUR', 'GBP', 'USDC', 'JPY', 'XXX'),
-  url: fc.nat(9).map((pick) => known('seller', pick)),
+  url: fc.nat(9).map((pick) => buildKnown('seller', pick)),
   // Lower prices would stop all spending.
   price: fc.constantFrom('1', '0.98', '1.02', '10', '-1'),
   maxAmount: fc.constantFrom('0.05', '0.0000001', '-1', '1000'),
@@ -90,7 +90,7 @@ const objectsByName: Readonly<Record<string, Values>> = {
 }
 
 /** Ids from earlier answers. */
-const ids = (kind: string): Values => fc.nat(199).map((pick) => known(kind, pick))
+const ids = (kind: string): Values => fc.nat(199).map((pick) => buildKnown(kind, pick))
 
 /** Valid values. @param name of the member, which is more specific than its type. */
 export function fitting(schema: Schema, name = ''): Values {
@@ -161,7 +161,7 @@ function texts(
   if (format === 'date') return fc.constantFrom('1990-01-31', '2020-02-29', '0001-01-01', '9999-12-31')
   if (pattern === '^0x[0-9a-fA-F]{40}$') return addresses
   const hexLength = /^\^0x\[0-9a-fA-F\]\{(\d+)\}\$$/.exec(pattern ?? '')?.[1]
-  if (hexLength !== undefined) return hexOf(Number(hexLength)).map((digits) => `0x${digits}`)
+  if (hexLength !== undefined) return hexText(Number(hexLength)).map((digits) => `0x${digits}`)
   if (pattern === '^[A-Za-z0-9_-]+$')
     return fc.string({
       unit: fc.constantFrom(...'AZaz09_-'),

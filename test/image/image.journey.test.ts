@@ -12,7 +12,7 @@ import { canCarryOut, carryOut, type Image, readStages } from './dockerfile.ts'
 const START_MS = 60_000
 
 /** Waits for the banner. @throws Error with the output of a process that ends. */
-async function originOf(child: ReturnType<typeof spawn>): Promise<{ origin: string; demoApiKey: string }> {
+async function readOrigin(child: ReturnType<typeof spawn>): Promise<{ origin: string; demoApiKey: string }> {
   let output = ''
   const exited = once(child, 'exit')
   return new Promise((found, reject) => {
@@ -81,7 +81,7 @@ describe.skipIf(!canCarryOut())('the image of the Dockerfile', () => {
     const port = String(await closedPort())
     const child = image.start({ PORT: port, NO_COLOR: '1', LOG_LEVEL: 'warn' })
     try {
-      await expectServed(await originOf(child))
+      await expectServed(await readOrigin(child))
       expect(readFileSync(`/proc/${child.pid}/status`, 'utf8')).toMatch(/^Uid:\s+1000\s+1000/m)
       expect(image.run(['env', `PORT=${port}`, ...image.healthCheck])).toBe('')
     } finally {

@@ -10,7 +10,7 @@ beforeAll(async () => {
   guest = await newGuest(origin)
 })
 
-const listed = async (query: string) => {
+const list = async (query: string) => {
   const { body } = await guest.send('GET', `/api/activity?${query}`)
   return z.array(z.record(z.string(), z.unknown())).parse(body.entries)
 }
@@ -23,47 +23,47 @@ const outside = (path: string, body: object) => requestJson(origin, 'POST', `/sa
 it('has card purchases with their merchant, approved and declined', async () => {
   const cardId = await firstId('/api/cards', 'cards')
   for (const amount of ['12.5', '999999']) await outside('authorizations', { cardId, amount })
-  const [declined, approved] = await listed('kind=card')
+  const [declined, approved] = await list('kind=card')
   expect(approved).toMatchObject({ direction: 'out', status: 'completed', asset: 'USD', usd: '12.5' })
   expect(approved?.counterparty).toEqual(expect.any(String))
   expect(declined).toMatchObject({ status: 'failed', amount: '0', requested: '999999' })
 })
 
 it('has a bank deposit once, however it was booked', async () => {
-  const before = (await listed('kind=deposit')).length
+  const before = (await list('kind=deposit')).length
   await outside('deposits', { accountId: await firstId('/api/banking', 'accounts'), amount: '40' })
   await expect
-    .poll(async () => (await listed('kind=deposit'))[0]?.status, { timeout: 20_000 })
+    .poll(async () => (await list('kind=deposit'))[0]?.status, { timeout: 20_000 })
     .toBe('completed')
-  const deposits = await listed('kind=deposit')
+  const deposits = await list('kind=deposit')
   expect(deposits).toHaveLength(before + 1)
   expect(deposits[0]).toMatchObject({ direction: 'in', amount: '40' })
 })
 
 it('has a card purchase and its settlement once, and no other movement of its money', async () => {
-  expect(await listed('direction=out')).toHaveLength(2)
+  expect(await list('direction=out')).toHaveLength(2)
   const { body } = await guest.send('GET', '/api/wallets/transfers')
   expect(body.transfers).toEqual([])
 })
 
 it('values what came in, in euros too', async () => {
-  const euros = (await listed('kind=deposit')).filter(({ asset }) => asset === 'EURC')
+  const euros = (await list('kind=deposit')).filter(({ asset }) => asset === 'EURC')
   expect(euros.length).toBeGreaterThan(0)
   for (const { usd, amount } of euros) expect(Number(usd)).toBeGreaterThan(Number(amount) / 2)
-  for (const entry of (await listed('limit=100')).filter(({ amount }) => amount !== null))
+  for (const entry of (await list('limit=100')).filter(({ amount }) => amount !== null))
     expect(entry.usd).toEqual(expect.any(String))
 })
 
 it('has dividends as dividends', async () => {
-  await expect.poll(() => listed('kind=dividend'), { timeout: 30_000 }).not.toEqual([])
-  for (const entry of await listed('kind=dividend'))
+  await expect.poll(() => list('kind=dividend'), { timeout: 30_000 }).not.toEqual([])
+  for (const entry of await list('kind=dividend'))
     expect(entry).toMatchObject({
       direction: 'in',
       asset: 'USD',
       counterparty: expect.stringMatching(/^[A-Z]+$/),
     })
   expect(
-    (await listed('kind=deposit&limit=100')).filter(({ object }) =>
+    (await list('kind=deposit&limit=100')).filter(({ object }) =>
       JSON.stringify(object).includes('dividend'),
     ),
   ).toEqual([])
@@ -98,7 +98,7 @@ it('has denied calls and calls without money, which move nothing', async () => {
       ]),
     },
   })
-  const [poor, denied] = await listed(`agentId=${String(key.id)}`)
+  const [poor, denied] = await list(`agentId=${String(key.id)}`)
   expect(poor).toMatchObject({ status: 'failed', amount: '0', requested: '600', usd: '0', asset: 'EURC' })
   expect(denied).toMatchObject({
     kind: 'transfer',

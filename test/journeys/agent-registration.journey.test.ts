@@ -51,8 +51,9 @@ overBothEngines(
       await expect.poll(err, { timeout: 20_000 }).toMatch(/Waiting for the owner/)
       return z.string().parse(/\/agents\/connect\/(\S+)/.exec(err())?.[1])
     }
-    const pathOf = (code: string) => `/api/agents/registrations/${code}`
-    const read = async (code: string, by = owner) => request.parse((await by.send('GET', pathOf(code))).body)
+    const buildPath = (code: string) => `/api/agents/registrations/${code}`
+    const read = async (code: string, by = owner) =>
+      request.parse((await by.send('GET', buildPath(code))).body)
     const approve = async (code: string, by = owner) => {
       const { name, publicKey } = await read(code, by)
       return by.send('POST', '/api/agents/keys', { ...grant, name, publicKey, registration: code })
@@ -70,7 +71,7 @@ overBothEngines(
     const start = (body: unknown) =>
       requestJson(gateway().origin, 'POST', '/api/agents/registrations', { body })
     const outcome = (code: string, secret: string) =>
-      requestJson(gateway().origin, 'POST', `${pathOf(code)}/outcome`, { body: { secret } })
+      requestJson(gateway().origin, 'POST', `${buildPath(code)}/outcome`, { body: { secret } })
 
     it('gets a key that pays once its owner approves, and nothing in its output is secret', async () => {
       const running = register('payer')
@@ -120,7 +121,7 @@ overBothEngines(
     it('writes nothing when its owner rejects it', async () => {
       const running = register('rejected')
       const code = await codeShown(running)
-      expect(await owner.send('POST', `${pathOf(code)}/reject`, {})).toMatchObject({ status: 200 })
+      expect(await owner.send('POST', `${buildPath(code)}/reject`, {})).toMatchObject({ status: 200 })
       const { code: exitCode, out, err } = await running.ended
       expect([exitCode, out, existsSync(file('rejected'))]).toEqual([1, '', false])
       expect(err).toMatch(/The owner rejected the agent\. Nothing was written\.\n$/)
@@ -185,7 +186,7 @@ overBothEngines(
         status: 'approved',
         key: { accountId: winner.accountId },
       })
-      expect(await owner.send('POST', `${pathOf(code)}/reject`, {})).toMatchObject({ status: 409 })
+      expect(await owner.send('POST', `${buildPath(code)}/reject`, {})).toMatchObject({ status: 409 })
     })
 
     it('tells the outcome only for its own secret, and the request only to a signed-in person', async () => {
@@ -202,8 +203,8 @@ overBothEngines(
           status: 404,
           body: { code: 'not_found' },
         })
-      expect((await requestJson(gateway().origin, 'GET', pathOf(code))).status).toBe(401)
-      expect((await owner.send('GET', pathOf(`${code}x`))).status).toBe(404)
+      expect((await requestJson(gateway().origin, 'GET', buildPath(code))).status).toBe(401)
+      expect((await owner.send('GET', buildPath(`${code}x`))).status).toBe(404)
       const page = await fetch(`${gateway().origin}/agents/connect/${code}`, { redirect: 'manual' })
       expect(page.status).toBe(302)
     })
@@ -257,7 +258,7 @@ overBothEngines(
       for (let count = 0; count < 31; count += 1) statuses.push((await start(newRequest())).status)
       expect(statuses.at(-1)).toBe(429)
       const guesser = await newGuest(gateway().origin)
-      const guess = (code: number) => guesser.send('GET', pathOf(`guessed-${code}`))
+      const guess = (code: number) => guesser.send('GET', buildPath(`guessed-${code}`))
       const guesses = await Promise.all(Array.from({ length: 60 }, (_, code) => guess(code)))
       expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([404, 429]))
     })

@@ -32,7 +32,7 @@ export async function newAgent(): Promise<Agent> {
   const { privateKey } = generateKeyPairSync('ed25519')
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: privateKey.export({ format: 'jwk' }).x ?? '' } as const
   const keyId = await calculateJwkThumbprint(jwk)
-  const sign = (request: AgentRequest) => signed(privateKey, keyId, request)
+  const sign = (request: AgentRequest) => signRequest(privateKey, keyId, request)
   const send = async (request: AgentRequest, extra: Record<string, string> = {}) =>
     fetch(request.url, {
       method: request.method,
@@ -58,7 +58,7 @@ export async function newAgent(): Promise<Agent> {
   }
 }
 
-async function signed(
+async function signRequest(
   privateKey: KeyObject,
   keyId: string,
   { method, url, body, idempotencyKey, uncovered = [], parameters = {} }: AgentRequest,

@@ -49,12 +49,12 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-async function balanceOf(person: Person, token: string): Promise<string | undefined> {
+async function readBalance(person: Person, token: string): Promise<string | undefined> {
   const { body } = await person.send('GET', '/api/wallets')
   return wallet.parse(body).balances.find((each) => each.token === token)?.amount
 }
 
-const accountsOf = async (person: Person) =>
+const readAccounts = async (person: Person) =>
   accounts.parse((await person.send('GET', '/api/banking')).body).accounts
 
 async function hook(
@@ -83,7 +83,7 @@ async function hook(
 describe('an unknown webhook state', () => {
   it('has no effect, even when it is the name of an Object.prototype member', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
+    const [account] = await readAccounts(guest)
     for (const state of ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf'])
       for (const event_category of ['virtual_account.activity', 'transfer']) {
         const event_object = { virtual_account_id: account?.id, amount: '1', currency: 'usd', type: state }
@@ -96,10 +96,10 @@ describe('an unknown webhook state', () => {
 describe('virtual accounts', () => {
   it('are opened once per currency, with instructions of their kind', async () => {
     const guest = await newGuest(gateway.origin)
-    expect(await accountsOf(guest)).toMatchObject([{ currency: 'USD', status: 'active' }])
+    expect(await readAccounts(guest)).toMatchObject([{ currency: 'USD', status: 'active' }])
     for (const currency of ['EUR', 'GBP', 'INR', 'USD', 'EUR'])
       await guest.send('POST', '/api/banking', { currency })
-    const open = await accountsOf(guest)
+    const open = await readAccounts(guest)
     expect(open.map(({ currency }) => currency).sort()).toEqual(['EUR', 'GBP', 'INR', 'USD'])
     expect((await guest.send('POST', '/api/banking', { currency: 'CHF' })).status).toBe(400)
     expect((await guest.send('POST', '/api/banking', { currency: 'EUR', bank: 'x' })).status).toBe(400)
@@ -107,11 +107,11 @@ describe('virtual accounts', () => {
 
   it('credit a deposit to the wallet once, which can then be spent', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
+    const [account] = await readAccounts(guest)
     const { status } = await requestJson(gateway.origin, 'POST', '/sandbox/deposits', {
       body: { accountId: account?.id, amount: '250.25' },
     })
-    expect([status, await balanceOf(guest, 'USDC')]).toEqual([200, '1250.25'])
+    expect([status, await readBalance(guest, 'USDC')]).toEqual([200, '1250.25'])
     const { body } = await guest.send('GET', '/api/cards')
     const cardId = cards.parse(body).cards[0]?.id ?? ''
     await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDC'] })
@@ -119,7 +119,7 @@ describe('virtual accounts', () => {
       requestJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount } })
     expect((await buy('1250.25')).body.result).toBe('APPROVED')
     expect((await buy('0.01')).body.result).toBe('INSUFFICIENT_FUNDS')
-    expect(await balanceOf(guest, 'USDC')).toBe('0')
+    expect(await readBalance(guest, 'USDC')).toBe('0')
   })
 
   it('convert deposits in another currency, and never leave hidden cash', async () => {
@@ -136,15 +136,15 @@ describe('virtual accounts', () => {
     for (const accountId of [euros.id, rupees.id])
       await requestJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId, amount: '100' } })
     expect([
-      await balanceOf(guest, 'EURC'),
-      await balanceOf(guest, 'USDT'),
-      await balanceOf(guest, 'USDC'),
+      await readBalance(guest, 'EURC'),
+      await readBalance(guest, 'USDT'),
+      await readBalance(guest, 'USDC'),
     ]).toEqual(['600', '251.199446', '1000'])
   })
 })
 
 describe('the banking provider’s webhook', () => {
-  const eventOf = (account: string | undefined, state: string, more: Record<string, unknown> = {}) => ({
+  const buildEvent = (account: string | undefined, state: string, more: Record<string, unknown> = {}) => ({
     event_object_status: state,
     event_object: { virtual_account_id: account, amount: '10.00' },
     ...more,
@@ -152,28 +152,28 @@ describe('the banking provider’s webhook', () => {
 
   it('credits once when events are repeated, out of order or concurrent', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
+    const [account] = await readAccounts(guest)
     const object = { event_object_id: randomUUID() }
     const eventId = randomUUID()
-    const final = eventOf(account?.id, 'payment_processed', { ...object, event_id: eventId })
+    const final = buildEvent(account?.id, 'payment_processed', { ...object, event_id: eventId })
     const answers = await Promise.all(
-      [final, final, final, eventOf(account?.id, 'funds_received', object)].map((event) => hook(event)),
+      [final, final, final, buildEvent(account?.id, 'funds_received', object)].map((event) => hook(event)),
     )
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(answers[0]?.body).toEqual({ received: true, eventId })
-    await hook(eventOf(account?.id, 'payment_processed', object))
-    expect(await balanceOf(guest, 'USDC')).toBe('1010')
+    await hook(buildEvent(account?.id, 'payment_processed', object))
+    expect(await readBalance(guest, 'USDC')).toBe('1010')
   })
 
   it('rejects deposits to a closed account', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
-    await hook(eventOf(account?.id, 'deactivation'))
+    const [account] = await readAccounts(guest)
+    await hook(buildEvent(account?.id, 'deactivation'))
     const deposit = { body: { accountId: account?.id, amount: '1' } }
     expect(await requestJson(gateway.origin, 'POST', '/sandbox/deposits', deposit)).toMatchObject({
       status: 409,
     })
-    expect(await balanceOf(guest, 'USDC')).toBe('1000')
+    expect(await readBalance(guest, 'USDC')).toBe('1000')
     const { body: another } = await guest.send('POST', '/api/banking', { currency: 'USD' })
     expect(another).toMatchObject({ status: 'active' })
     expect(another.id).not.toBe(account?.id)
@@ -187,22 +187,22 @@ describe('the banking provider’s webhook', () => {
       z.object({ buyingPower: z.string() }).parse((await person.send('GET', '/api/investing/portfolio')).body)
         .buyingPower
     const deposit = { event_object_id: randomUUID() }
-    await hook(eventOf(`${cash.id}`, 'payment_processed', deposit))
+    await hook(buildEvent(`${cash.id}`, 'payment_processed', deposit))
     const purchase = { body: { cardId: card.id, amount: '4' } }
     expect(await requestJson(gateway.origin, 'POST', '/sandbox/authorizations', purchase)).toMatchObject({
       body: { result: 'APPROVED' },
     })
     expect(await spendable()).toBe('6')
-    await hook(eventOf(`${cash.id}`, 'returned', deposit))
+    await hook(buildEvent(`${cash.id}`, 'returned', deposit))
     expect(await spendable()).toBe('0')
-    await hook(eventOf(`${cash.id}`, 'payment_processed'))
+    await hook(buildEvent(`${cash.id}`, 'payment_processed'))
     await expect.poll(spendable, { timeout: 20_000 }).toBe('6')
   }, 30_000)
 
   it('rejects webhooks that are unsigned, signed for another body, or old', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
-    const event = eventOf(account?.id, 'payment_processed')
+    const [account] = await readAccounts(guest)
+    const event = buildEvent(account?.id, 'payment_processed')
     const refused = [
       await hook(event, { sentBody: JSON.stringify(event) }),
       await hook(event, { at: new Date(Date.now() - 601_000) }),
@@ -211,12 +211,12 @@ describe('the banking provider’s webhook', () => {
     expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
       Array(3).fill('401 signature_invalid'),
     )
-    expect(await balanceOf(guest, 'USDC')).toBe('1000')
+    expect(await readBalance(guest, 'USDC')).toBe('1000')
   })
 
   it('stores unknown events without any effect', async () => {
     expect((await hook({ event_category: 'card_account', event_type: 'created' })).status).toBe(200)
-    expect((await hook(eventOf('nobody', 'payment_processed'))).status).toBe(200)
+    expect((await hook(buildEvent('nobody', 'payment_processed'))).status).toBe(200)
     expect((await hook({ event_id: null })).status).toBe(400)
     expect((await hook({ event_id: 'x', padding: 'x'.repeat(70_000) })).status).toBe(413)
   })
@@ -237,23 +237,23 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
 
   it('credit the tokens that arrived, once, despite redeliveries', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
+    const [account] = await readAccounts(guest)
     const signer = bridge.privateKey
     const answer = events(account?.id, randomUUID())
     for (const event of [...answer, ...answer]) expect((await hook(event, { signer })).status).toBe(200)
-    expect(await balanceOf(guest, 'USDC')).toBe('1099.75')
+    expect(await readBalance(guest, 'USDC')).toBe('1099.75')
   })
 
   it('credit no more than was paid in, and only in the account’s destination token', async () => {
     const guest = await newGuest(gateway.origin)
-    const [account] = await accountsOf(guest)
+    const [account] = await readAccounts(guest)
     for (const changes of [{ amount: '100.01' }, { currency: 'eurc' }]) {
       const [received, , processed] = events(account?.id, randomUUID())
       await hook(received ?? {}, { signer: bridge.privateKey })
       const event = { ...processed, event_object: { ...processed?.event_object, ...changes } }
       expect((await hook(event, { signer: bridge.privateKey })).status).toBe(400)
     }
-    expect(await balanceOf(guest, 'USDC')).toBe('1000')
+    expect(await readBalance(guest, 'USDC')).toBe('1000')
   })
 
   it('are rejected when signed by any other key', async () => {
@@ -268,7 +268,7 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
 
 it('returns the account’s existing destination when another one is requested', async () => {
   const guest = await newGuest(gateway.origin)
-  const [usd] = await accountsOf(guest)
+  const [usd] = await readAccounts(guest)
   const openAccount = (body: Record<string, unknown>) =>
     guest.send('POST', '/api/banking', { currency: 'USD', ...body })
   for (const destination of [null, { token: 'USDT' }])

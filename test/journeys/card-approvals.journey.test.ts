@@ -77,7 +77,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
   const read = async (id: string) => (await owner.send('GET', `/api/approvals/${id}`)).body
   const answer = (id: string, decision: 'approve' | 'reject') =>
     owner.send('POST', `/api/approvals/${id}`, { decision })
-  const approved = async (amount = '30') => {
+  const approve = async (amount = '30') => {
     const id = await ask(amount)
     expect((await answer(id, 'approve')).status).toBe(200)
     return id
@@ -188,7 +188,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
 
   it('passes for less, and for nothing else', async () => {
     const other = await newCard()
-    const id = await approved('40')
+    const id = await approve('40')
     expect(await buy('40.01')).not.toBe('APPROVED')
     expect(await buy('40', { merchant: 'Other Shop' })).not.toBe('APPROVED')
     expect(await buy('40', { card: other })).not.toBe('APPROVED')
@@ -201,7 +201,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
   })
 
   it('keeps every other rule, and is not used up by a decline', async () => {
-    const id = await approved('60')
+    const id = await approve('60')
     const settings = (daily: string) =>
       owner.send('POST', '/api/cards/settings', { cardId, limits: { daily } })
     expect((await settings('50')).status).toBe(200)
@@ -241,7 +241,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
 
   it('ends when the card is frozen or the agent paused', async () => {
     const freeze = (value: boolean) => owner.send('POST', '/api/cards/settings', { cardId, freeze: value })
-    const frozen = await approved()
+    const frozen = await approve()
     const open = await ask('31')
     expect((await freeze(true)).status).toBe(200)
     expect(await buy('30')).not.toBe('APPROVED')
@@ -249,7 +249,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
     expect(await read(open)).toMatchObject({ status: 'rejected' })
     expect(await buy('30')).not.toBe('APPROVED')
 
-    const paused = await approved('32')
+    const paused = await approve('32')
     expect((await owner.send('POST', `/api/agents/keys/${keyId}/pause`)).status).toBe(200)
     expect(await buy('32')).not.toBe('APPROVED')
     expect((await owner.send('PATCH', `/api/agents/keys/${keyId}`, { status: 'active' })).status).toBe(200)
@@ -271,7 +271,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
   it('lets one of two racing retries pass, in every round', async () => {
     const rounds = 12
     for (let round = 0; round < rounds; round += 1) {
-      await approved('26')
+      await approve('26')
       const results = await Promise.all([buy('26'), buy('26'), buy('26')])
       expect(results.filter((result) => result === 'APPROVED')).toHaveLength(1)
       const [open] = await list()
@@ -289,7 +289,7 @@ overBothEngines('an approved card purchase', {}, ({ gateway, pass, databaseUrl }
 
   // Last: it moves the clock.
   it('expires 15 minutes after its approval', async () => {
-    const id = await approved()
+    const id = await approve()
     // Moving the clock ends the session, too.
     const wait = async (minutes: number) => {
       if (databaseUrl() === null) pass(minutes * MINUTE)

@@ -95,7 +95,7 @@ overSharedAndPostgres('a card', ({ gateway }) => {
     expect((await fresh.send('PATCH', '/api/cards', loose)).body.limits).toMatchObject({ daily: null })
   })
 
-  it('of an agent starts with a limit, without cash and stripe, regardless of its creator', async () => {
+  it('a card of an agent starts with a limit, without cash and stripe, regardless of its creator', async () => {
     const { fresh } = await newOwner()
     const key = await newKey(fresh)
     const { body: own } = await fresh.send('POST', '/api/cards', {})

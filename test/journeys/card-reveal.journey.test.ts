@@ -14,7 +14,7 @@ const shown = z.strictObject({
 })
 
 overSharedAndPostgres('a card’s number', ({ gateway }) => {
-  const cardOf = async (person: Person) => {
+  const readCard = async (person: Person) => {
     const { body } = await person.send('POST', '/api/cards', { limits: { daily: '50' } })
     return z.looseObject({ id: z.string(), last4: z.string() }).parse(body)
   }
@@ -23,7 +23,7 @@ overSharedAndPostgres('a card’s number', ({ gateway }) => {
 
   it('is a test number that is the same each time, and is hidden after a minute', async () => {
     const guest = await newGuest(gateway().origin)
-    const [card, other] = [await cardOf(guest), await cardOf(guest)]
+    const [card, other] = [await readCard(guest), await readCard(guest)]
     const first = shown.parse((await reveal(guest, card.id)).body)
     const again = shown.parse((await reveal(guest, card.id)).body)
     expect(first.pan).toMatch(new RegExp(`^4000\\d{8}${card.last4}$`))
@@ -38,7 +38,7 @@ overSharedAndPostgres('a card’s number', ({ gateway }) => {
 
   it('is stored neither with an idempotency key nor in the journal, and no cache keeps it', async () => {
     const guest = await newGuest(gateway().origin)
-    const card = await cardOf(guest)
+    const card = await readCard(guest)
     const named = { 'idempotency-key': 'reveal-1' }
     const { pan, cvc } = shown.parse((await reveal(guest, card.id, named)).body)
     const { status, body } = await reveal(guest, card.id, named)
@@ -57,7 +57,7 @@ overSharedAndPostgres('a card’s number', ({ gateway }) => {
   it('is shown to no key, no other person, and not without a fresh second factor', async () => {
     const address = newMailbox('reveal')
     const owner = await signInByEmail(gateway().origin, address)
-    const card = await cardOf(owner)
+    const card = await readCard(owner)
     const policy = {
       perTransaction: { max: '10' },
       dailyBudget: { max: '10' },

@@ -86,18 +86,18 @@ describe('a card whose wallet has an owner', () => {
         { token: `${token}-c`, type: 'CLEARING', amount: cents, result: 'APPROVED' },
       ],
     })
-  const cardOf = async (person: Person) => {
+  const readCard = async (person: Person) => {
     const { body } = await person.send('GET', '/api/cards')
     return z.object({ cards: z.array(z.looseObject({ id: z.string() })) }).parse(body).cards[0]?.id ?? ''
   }
-  const walletOf = async (person: Person) => wallet.parse((await person.send('GET', '/api/wallets')).body)
-  const usdcOf = async (person: Person) => {
-    const row = (await walletOf(person)).balances.find(({ token }) => token === 'USDC')
+  const readWallet = async (person: Person) => wallet.parse((await person.send('GET', '/api/wallets')).body)
+  const readUsdc = async (person: Person) => {
+    const row = (await readWallet(person)).balances.find(({ token }) => token === 'USDC')
     return `${row?.amount} + ${row?.held}`
   }
-  const owedBy = async (person: Person) => (await person.send('GET', '/api/cards')).body.owed
+  const readOwed = async (person: Person) => (await person.send('GET', '/api/cards')).body.owed
   /** Cents that the guest's shares have paid in dividends, once every due dividend is listed. */
-  const dividendsOf = async (person: Person) => {
+  const awaitDividends = async (person: Person) => {
     const due = async () => {
       const { body } = await person.send('GET', '/api/investing/portfolio')
       const today = new Date().toISOString().slice(0, 10)
@@ -115,7 +115,7 @@ describe('a card whose wallet has an owner', () => {
     return (await due()).reduce((cents, { amount }) => cents + Math.round(Number(amount) * 100), 0)
   }
   const newDevice = () => newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
-  const escrowOf = async (person: Person) => (await person.send('GET', '/api/cards')).body.escrow
+  const readEscrow = async (person: Person) => (await person.send('GET', '/api/cards')).body.escrow
   /** Sends a request until what cards hold of the wallet has left it. @returns the first and the last answer. */
   const onceIdle = async (send: () => ReturnType<Person['send']>) => {
     const first = await send()
@@ -176,14 +176,14 @@ describe('a card whose wallet has an owner', () => {
       credential: device.create(registration.publicKey),
     })
     const person = personFrom(gateway.origin, body)
-    const { safeAddress } = await walletOf(person)
+    const { safeAddress } = await readWallet(person)
     await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: safeAddress, token: 'USDC', amount },
     })
     const { body: card } = await person.send('POST', '/api/cards', {
       limits: { daily: null, perPurchase: null },
     })
-    await expect.poll(() => usdcOf(person), SLOW).toBe(`${amount} + 0`)
+    await expect.poll(() => readUsdc(person), SLOW).toBe(`${amount} + 0`)
     return { person, device, safeAddress, card: String(card.id) }
   }
   type Owner = Awaited<ReturnType<typeof byPasskey>>
@@ -198,7 +198,7 @@ describe('a card whose wallet has an owner', () => {
     return person.send('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
   }
   /** An owner whose wallet is deployed: what the owner sends before that would block its address. */
-  const deployed = async (amount: number) => {
+  const deploy = async (amount: number) => {
     const owner = await byPasskey(`${amount + 1}`)
     expect(await transfer(owner, '1')).toMatchObject({ status: 200 })
     return owner
@@ -214,19 +214,19 @@ describe('a card whose wallet has an owner', () => {
     ['an EVM key', addEvmKey],
   ])('settles holds from before %s became its owner, regardless of the owner', async (_name, add) => {
     const guest = await newGuest(gateway.origin)
-    const purchase = await authorize(await cardOf(guest), 90_000)
+    const purchase = await authorize(await readCard(guest), 90_000)
     expect(purchase.result).toBe('APPROVED')
     const device = await add(guest)
-    expect(await usdcOf(guest)).toBe('100 + 0')
-    expect(await escrowOf(guest)).toEqual({ asset: 'USDC', amount: '900' })
+    expect(await readUsdc(guest)).toBe('100 + 0')
+    expect(await readEscrow(guest)).toEqual({ asset: 'USDC', amount: '900' })
     const before = await onChain(TREASURY)
     if (device !== undefined) {
       expect(await transfer({ person: guest, device }, '100.01')).toMatchObject({ status: 422 })
       expect(await transfer({ person: guest, device }, '100')).toMatchObject({ status: 200 })
     }
     await clear(purchase, 90_000)
-    await expect.poll(() => escrowOf(guest), SLOW).toEqual({ asset: 'USDC', amount: '0' })
-    expect(await usdcOf(guest)).toBe(device === undefined ? '100 + 0' : '0 + 0')
+    await expect.poll(() => readEscrow(guest), SLOW).toEqual({ asset: 'USDC', amount: '0' })
+    expect(await readUsdc(guest)).toBe(device === undefined ? '100 + 0' : '0 + 0')
     expect((await onChain(TREASURY)) - before).toBe(900_000_000n)
   })
 
@@ -236,14 +236,14 @@ describe('a card whose wallet has an owner', () => {
     const before = await onChain(TREASURY)
     const purchase = await authorize(card, 12_000)
     expect(purchase.result).toBe('APPROVED')
-    expect(await usdcOf(person)).toBe('75 + 0')
-    expect(await escrowOf(person)).toEqual({ asset: 'USDC', amount: '120' })
-    expect((await walletOf(person)).escrow).toEqual([
+    expect(await readUsdc(person)).toBe('75 + 0')
+    expect(await readEscrow(person)).toEqual({ asset: 'USDC', amount: '120' })
+    expect((await readWallet(person)).escrow).toEqual([
       { asset: 'USDC', amount: '120', usd: expect.stringMatching(/^1(19|20)(\.\d+)?$/) },
     ])
     await clear(purchase, 12_000)
-    await expect.poll(() => escrowOf(person), SLOW).toEqual({ asset: 'USDC', amount: '0' })
-    expect((await walletOf(person)).escrow).toEqual([])
+    await expect.poll(() => readEscrow(person), SLOW).toEqual({ asset: 'USDC', amount: '0' })
+    expect((await readWallet(person)).escrow).toEqual([])
     expect((await onChain(TREASURY)) - before).toBe(120_000_000n)
     expect(await transfer(owner, '5')).toMatchObject({ status: 200, body: { authorization: 'passkey' } })
     expect((await person.send('GET', '/api/wallets/allowances')).body).toMatchObject({
@@ -258,7 +258,7 @@ describe('a card whose wallet has an owner', () => {
     for (const cents of [3_001, 1_000, 2_001, 2_000, 1]) {
       results.push((await authorize(card, cents)).result)
       // A pull that the chain has executed counts twice until it is booked: never too little.
-      if (cents === 1_000) await expect.poll(() => usdcOf(person), SLOW).toBe('60 + 0')
+      if (cents === 1_000) await expect.poll(() => readUsdc(person), SLOW).toBe('60 + 0')
     }
     expect(results).toEqual([
       'INSUFFICIENT_FUNDS',
@@ -268,8 +268,8 @@ describe('a card whose wallet has an owner', () => {
       'INSUFFICIENT_FUNDS',
     ])
     // What is within the float is pulled right after the answer.
-    await expect.poll(() => usdcOf(person), SLOW).toBe('40 + 0')
-    expect(await escrowOf(person)).toEqual({ asset: 'USDC', amount: '30' })
+    await expect.poll(() => readUsdc(person), SLOW).toBe('40 + 0')
+    expect(await readEscrow(person)).toEqual({ asset: 'USDC', amount: '30' })
   })
 
   it.skipIf(findChromium() === undefined)(
@@ -287,7 +287,7 @@ describe('a card whose wallet has an owner', () => {
         await expect.poll(figure, SLOW).toMatch(/^\$19/)
         const before = await figure()
         expect((await authorize(card, 12_000)).result).toBe('APPROVED')
-        expect(await usdcOf(person)).toBe('75 + 0')
+        expect(await readUsdc(person)).toBe('75 + 0')
         await page.reload()
         await expect.poll(figure, SLOW).toBe(before)
         const held = worth.getByRole('listitem').filter({ hasText: 'Held' })
@@ -299,7 +299,7 @@ describe('a card whose wallet has an owner', () => {
   )
 
   it('loses nothing above the float to an owner who empties the wallet, and gives back what is not cleared', async () => {
-    const { person, card, safeAddress } = await deployed(1000)
+    const { person, card, safeAddress } = await deploy(1000)
     const purchase = await authorize(card, 90_000)
     expect(purchase.result).toBe('APPROVED')
     expect(await takeOut(safeAddress, 1_000_000_000n)).toBe(false)
@@ -307,14 +307,14 @@ describe('a card whose wallet has an owner', () => {
     const before = await onChain(TREASURY)
     await clear(purchase, 80_000)
     await expect.poll(async () => (await onChain(TREASURY)) - before, SLOW).toBe(800_000_000n)
-    await expect.poll(() => escrowOf(person), { timeout: 40_000 }).toEqual({ asset: 'USDC', amount: '0' })
-    await expect.poll(() => usdcOf(person), SLOW).toBe('100 + 0')
+    await expect.poll(() => readEscrow(person), { timeout: 40_000 }).toEqual({ asset: 'USDC', amount: '0' })
+    await expect.poll(() => readUsdc(person), SLOW).toBe('100 + 0')
     expect(await onChain(hex(safeAddress))).toBe(100_000_000n)
-    expect(await owedBy(person)).toBeUndefined()
+    expect(await readOwed(person)).toBeUndefined()
   })
 
   it('books what an owner takes out of the float as a debt at once, and credits no return before it', async () => {
-    const { person, card, safeAddress } = await deployed(100)
+    const { person, card, safeAddress } = await deploy(100)
     const purchase = await authorize(card, 5_000)
     expect(purchase.result).toBe('APPROVED')
     await takeOut(safeAddress, 100_000_000n)
@@ -340,59 +340,59 @@ describe('a card whose wallet has an owner', () => {
         .filter(({ asset }) => asset === 'USD')
         .reduce((cents, { amount }) => cents + Math.round(Number(amount) * 100), 0)
     // A pull that was faster than the owner paid it; otherwise the return pays what is owed, and no cash is left.
-    const paid = async () => Number(((await onChain(TREASURY)) - before) / 10_000n)
+    const readPaid = async () => Number(((await onChain(TREASURY)) - before) / 10_000n)
     await expect
-      .poll(async () => [await owedBy(person), (await cash()) - (await paid())], { timeout: 20_000 })
+      .poll(async () => [await readOwed(person), (await cash()) - (await readPaid())], { timeout: 20_000 })
       .toEqual([undefined, 0])
   })
 
   it('declines what the chain no longer covers, before and after reconciliation', async () => {
-    const { card, safeAddress, person } = await deployed(100)
+    const { card, safeAddress, person } = await deploy(100)
     expect(await takeOut(safeAddress, 60_000_000n)).toBe(true)
     const results = [(await authorize(card, 5_000)).result]
     // Reconciliation: 60 left the wallet without an operation of the gateway.
-    await expect.poll(() => usdcOf(person), { timeout: 10_000 }).toBe('40 + 0')
+    await expect.poll(() => readUsdc(person), { timeout: 10_000 }).toBe('40 + 0')
     results.push((await authorize(card, 3_000)).result)
     // While a pull is under way, no more than what is certain is promised.
-    await expect.poll(() => escrowOf(person), SLOW).toEqual({ asset: 'USDC', amount: '30' })
+    await expect.poll(() => readEscrow(person), SLOW).toEqual({ asset: 'USDC', amount: '30' })
     for (const cents of [1_001, 1_000]) results.push((await authorize(card, cents)).result)
     expect(results).toEqual(['INSUFFICIENT_FUNDS', 'APPROVED', 'INSUFFICIENT_FUNDS', 'APPROVED'])
-    await expect.poll(() => usdcOf(person), SLOW).toBe('0 + 0')
-    expect(await escrowOf(person)).toEqual({ asset: 'USDC', amount: '40' })
+    await expect.poll(() => readUsdc(person), SLOW).toBe('0 + 0')
+    expect(await readEscrow(person)).toEqual({ asset: 'USDC', amount: '40' })
   })
 
   it('collects what the chain refuses once the wallet has money again', async () => {
-    const owner = await deployed(50)
+    const owner = await deploy(50)
     const purchase = await authorize(owner.card, 5_000)
     await takeOut(owner.safeAddress, 50_000_000n)
     const before = await onChain(TREASURY)
     await clear(purchase, 5_000)
-    const paid = async () => (await onChain(TREASURY)) - before
+    const readPaid = async () => (await onChain(TREASURY)) - before
     await expect
-      .poll(async () => (await owedBy(owner.person)) !== undefined || (await paid()) > 0n, SLOW)
+      .poll(async () => (await readOwed(owner.person)) !== undefined || (await readPaid()) > 0n, SLOW)
       .toBe(true)
     const body = { address: owner.safeAddress, token: 'USDC', amount: '60' }
     await requestJson(gateway.origin, 'POST', '/sandbox/faucet', { body })
-    await expect.poll(paid, { timeout: 40_000 }).toBe(50_000_000n)
-    await expect.poll(() => owedBy(owner.person), SLOW).toBeUndefined()
+    await expect.poll(readPaid, { timeout: 40_000 }).toBe(50_000_000n)
+    await expect.poll(() => readOwed(owner.person), SLOW).toBeUndefined()
   })
 
   it('clears against every balance, and books the rest as a debt until it is paid', {
     timeout: 120_000,
   }, async () => {
     const guest = await newGuest(gateway.origin)
-    const dividends = await dividendsOf(guest)
+    const dividends = await awaitDividends(guest)
     const owing = (cents: number) => [{ asset: 'USD', amount: ((cents - dividends) / 100).toFixed(2) }]
-    const card = await cardOf(guest)
+    const card = await readCard(guest)
     await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC'] })
     const small = await authorize(card, 100)
     const destination = '0x000000000000000000000000000000000000dEaD'
     const sent = { destination, amount: '999', signature: 'sandbox' }
     expect((await guest.send('POST', '/api/wallets/transfer', sent)).status).toBe(200)
     await clear(small, 15_000)
-    expect(await owedBy(guest)).toBeUndefined()
+    expect(await readOwed(guest)).toBeUndefined()
     // 1 USDC and 149 of the 500 USD that a guest has at the bank.
-    expect((await walletOf(guest)).balances).toMatchObject([
+    expect((await readWallet(guest)).balances).toMatchObject([
       { token: 'USDC', amount: '0' },
       { token: 'USDT', amount: '250' },
       { token: 'EURC', amount: '500' },
@@ -403,7 +403,7 @@ describe('a card whose wallet has an owner', () => {
     expect(large.result).toBe('APPROVED')
     await clear(large, 150_000)
     // 250 PYUSD, 351 USD, 250 USDT and 500 EURC at 1.0705 less 0.5 %: 116.43 are missing, less the dividends.
-    expect(await owedBy(guest)).toEqual(owing(11_643))
+    expect(await readOwed(guest)).toEqual(owing(11_643))
     const { body: accounts } = await guest.send('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(accounts.accounts)
     const deposit = (amount: string) =>
@@ -414,9 +414,9 @@ describe('a card whose wallet has an owner', () => {
     const passkey = await guest.send('POST', '/api/auth/webauthn', { action: 'register' })
     expect([passkey.status, passkey.body.code]).toEqual([409, 'wallet_busy'])
     await deposit('100')
-    await expect.poll(() => owedBy(guest), SLOW).toEqual(owing(1_643))
+    await expect.poll(() => readOwed(guest), SLOW).toEqual(owing(1_643))
     await deposit('100')
-    await expect.poll(() => owedBy(guest), SLOW).toBeUndefined()
+    await expect.poll(() => readOwed(guest), SLOW).toBeUndefined()
     await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC', 'USD'] })
     expect((await authorize(card, 30_000)).result).toBe('INSUFFICIENT_FUNDS')
     expect((await authorize(card, 8_357 + dividends)).result).toBe('APPROVED')
@@ -424,7 +424,7 @@ describe('a card whose wallet has an owner', () => {
 
   it('approves no request that reuses a known token without its own hold', async () => {
     const guest = await newGuest(gateway.origin)
-    const card = await cardOf(guest)
+    const card = await readCard(guest)
     const request = askForApproval(card, 1_000)
     const id = randomUUID()
     expect(await hook(request, id)).toEqual({ result: 'APPROVED', token: request.token })
@@ -441,6 +441,6 @@ describe('a card whose wallet has an owner', () => {
       for (const webhook of [id, randomUUID()])
         expect((await hook({ ...request, ...other }, webhook)).result).toBe('CARD_PAUSED')
     expect((await hook(askForApproval(card, 1_000), id)).result).toBe('CARD_PAUSED')
-    expect(await usdcOf(guest)).toBe('990 + 10')
+    expect(await readUsdc(guest)).toBe('990 + 10')
   })
 })

@@ -26,12 +26,12 @@ beforeAll(async () => {
   secret = z.object({ lithicWebhookSecret: z.string() }).parse(body).lithicWebhookSecret
 })
 
-async function cardOf(person: Person): Promise<string> {
+async function readCard(person: Person): Promise<string> {
   const { body } = await person.send('GET', '/api/cards')
   return cards.parse(body).cards[0]?.id ?? ''
 }
 
-async function usdcOf(person: Person): Promise<string> {
+async function readUsdc(person: Person): Promise<string> {
   const { body } = await person.send('GET', '/api/wallets')
   const row = wallet.parse(body).balances.find(({ token }) => token === 'USDC')
   return `${row?.amount} + ${row?.held}`
@@ -57,7 +57,7 @@ async function hook(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-const requestOf = (card: string, cents: number, more: Record<string, unknown> = {}) => {
+const buildRequest = (card: string, cents: number, more: Record<string, unknown> = {}) => {
   const terminal = { partial_approval_capable: false, type: 'UNKNOWN' }
   return askForApproval(card, cents, { pos: { entry_mode: { pan: 'ECOMMERCE' }, terminal }, ...more })
 }
@@ -65,7 +65,7 @@ const requestOf = (card: string, cents: number, more: Record<string, unknown> = 
 describe('a card', () => {
   it('is issued to every new guest, pays, and is settled on the chain', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
+    const cardId = await readCard(guest)
     const { body: banking } = await guest.send('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(banking.accounts)
     await requestJson(origin, 'POST', '/sandbox/deposits', {
@@ -73,10 +73,10 @@ describe('a card', () => {
     })
     const { body } = await buy(cardId, '12.50')
     expect(body).toMatchObject({ result: 'APPROVED', approved: '12.5', cleared: true })
-    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1237.75 + 0')
+    await expect.poll(() => readUsdc(guest), { timeout: 10_000 }).toBe('1237.75 + 0')
     // Longer than the tolerated duration of a difference between ledger and chain.
     await sleep(8_000)
-    expect(await usdcOf(guest)).toBe('1237.75 + 0')
+    expect(await readUsdc(guest)).toBe('1237.75 + 0')
     const { body: history } = await guest.send('GET', `/api/cards/${cardId}/transactions`)
     expect(history).toMatchObject({
       transactions: [{ status: 'settled', reason: 'approved', cleared: '12.5', held: [] }],
@@ -85,7 +85,7 @@ describe('a card', () => {
 
   it('declines the next purchase once it is frozen, and approves again once unfrozen', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
+    const cardId = await readCard(guest)
     const results = [(await buy(cardId, '1')).body.result]
     const { body } = await guest.send('POST', '/api/cards/settings', { cardId, freeze: true })
     expect(body).toMatchObject({ success: true, card: { id: cardId, status: 'frozen' } })
@@ -102,7 +102,7 @@ describe('a card', () => {
     const guest = await newGuest(origin)
     const { balances: before } = wallet.parse((await guest.send('GET', '/api/wallets')).body)
     const euroRate = Number(before.find(({ token }) => token === 'EURC')?.usd) / 500
-    const cardId = await cardOf(guest)
+    const cardId = await readCard(guest)
     const { body } = await guest.send('POST', '/api/cards/settings', {
       cardId,
       limits: { daily: 100, perPurchase: '60' },
@@ -146,9 +146,9 @@ describe('a card', () => {
     await requestJson(origin, 'POST', '/sandbox/deposits', {
       body: { accountId: account?.id, amount: '4000' },
     })
-    const cardId = await cardOf(guest)
+    const cardId = await readCard(guest)
     for (let times = 0; times < 4; times += 1) expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
-    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1400 + 0')
+    await expect.poll(() => readUsdc(guest), { timeout: 10_000 }).toBe('1400 + 0')
     const transfer = {
       destination: '0x000000000000000000000000000000000000dEaD',
       amount: '900',
@@ -161,7 +161,7 @@ describe('a card', () => {
 
   it('splits a purchase over several assets', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
+    const cardId = await readCard(guest)
     await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDT', 'PYUSD', 'USDC'] })
     expect((await buy(cardId, '600', { clear: false })).body.result).toBe('APPROVED')
     const { body: read } = await guest.send('GET', '/api/wallets')
@@ -171,9 +171,9 @@ describe('a card', () => {
     expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
   })
 
-  it('of an agent is bounded by the agent’s daily budget, and the agent cannot loosen it', async () => {
+  it('a card of an agent is bounded by the agent’s daily budget, and the agent cannot loosen it', async () => {
     const guest = await newGuest(origin)
-    const own = await cardOf(guest)
+    const own = await readCard(guest)
     const agent = await newAgent()
     const { body: made } = await guest.send('POST', '/api/agents/keys', {
       name: 'Shopper',
@@ -217,8 +217,12 @@ describe('a card', () => {
     expect((await outsider.send('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
     expect((await outsider.send('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
     expect(
-      (await outsider.send('PATCH', '/api/cards', { cardId: await cardOf(outsider), agentId: made.agentId }))
-        .status,
+      (
+        await outsider.send('PATCH', '/api/cards', {
+          cardId: await readCard(outsider),
+          agentId: made.agentId,
+        })
+      ).status,
     ).toBe(404)
   })
 })
@@ -226,21 +230,21 @@ describe('a card', () => {
 describe('the card processor’s webhook', () => {
   it('answers repeats identically, and approves a part for terminals that accept one', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
-    const request = requestOf(cardId, 1000)
+    const cardId = await readCard(guest)
+    const request = buildRequest(cardId, 1000)
     const [first, second] = await Promise.all([hook(request), hook(request)])
     expect(first).toEqual({ status: 200, body: { result: 'APPROVED', token: request.token } })
     expect(second).toEqual(first)
-    expect(await usdcOf(guest)).toBe('990 + 10')
+    expect(await readUsdc(guest)).toBe('990 + 10')
     await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDT'] })
     const terminal = { partial_approval_capable: true, type: 'UNKNOWN' }
-    const partial = requestOf(cardId, 30_000, { pos: { entry_mode: { pan: 'CONTACTLESS' }, terminal } })
+    const partial = buildRequest(cardId, 30_000, { pos: { entry_mode: { pan: 'CONTACTLESS' }, terminal } })
     expect((await hook(partial)).body).toEqual({
       result: 'APPROVED',
       token: partial.token,
       approved_amount: 25_000,
     })
-    const inquiry = requestOf(cardId, 0, { status: 'BALANCE_INQUIRY' })
+    const inquiry = buildRequest(cardId, 0, { status: 'BALANCE_INQUIRY' })
     expect((await hook(inquiry)).body).toEqual({
       result: 'APPROVED',
       token: inquiry.token,
@@ -250,8 +254,8 @@ describe('the card processor’s webhook', () => {
 
   it('keeps an out-of-order event until its authorization arrives', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
-    const request = requestOf(cardId, 1000)
+    const cardId = await readCard(guest)
+    const request = buildRequest(cardId, 1000)
     const events = [
       { token: randomUUID(), type: 'AUTHORIZATION', amount: 1000, result: 'APPROVED' },
       { token: randomUUID(), type: 'AUTHORIZATION_REVERSAL', amount: -1000, result: 'APPROVED' },
@@ -265,13 +269,13 @@ describe('the card processor’s webhook', () => {
       events,
     })
     expect((await hook(request)).body.result).toBe('APPROVED')
-    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1000 + 0')
+    await expect.poll(() => readUsdc(guest), { timeout: 10_000 }).toBe('1000 + 0')
   })
 
   it('rejects webhooks that are unsigned, signed for another body, or old, without any change', async () => {
     const guest = await newGuest(origin)
-    const cardId = await cardOf(guest)
-    const request = requestOf(cardId, 1000)
+    const cardId = await readCard(guest)
+    const request = buildRequest(cardId, 1000)
     const refused = [
       await hook(request, { signedBody: JSON.stringify({ ...request, amount: 1 }) }),
       await hook(request, { at: new Date(Date.now() - 301_000) }),
@@ -281,20 +285,20 @@ describe('the card processor’s webhook', () => {
     expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
       Array(4).fill('401 signature_invalid'),
     )
-    expect(await usdcOf(guest)).toBe('1000 + 0')
+    expect(await readUsdc(guest)).toBe('1000 + 0')
   })
 
   it('declines an unknown card, rejects unreadable requests, and only stores unknown events', async () => {
-    expect((await hook(requestOf('card_nobody', 100))).body.result).toBe('CARD_PAUSED')
+    expect((await hook(buildRequest('card_nobody', 100))).body.result).toBe('CARD_PAUSED')
     expect((await hook({ event_type: 'card.created', token: 'x' })).body).toMatchObject({ received: true })
-    expect((await hook(requestOf('card_nobody', 1.5))).body).toMatchObject({
+    expect((await hook(buildRequest('card_nobody', 1.5))).body).toMatchObject({
       status: 400,
       code: 'invalid_request',
     })
-    expect((await hook(requestOf('card_nobody', -1))).body).toMatchObject({ status: 400 })
-    expect((await hook(requestOf('card_nobody', 1, { cardholder_currency: 'EUR' }))).body).toMatchObject({
+    expect((await hook(buildRequest('card_nobody', -1))).body).toMatchObject({ status: 400 })
+    expect((await hook(buildRequest('card_nobody', 1, { cardholder_currency: 'EUR' }))).body).toMatchObject({
       status: 400,
     })
-    expect((await hook({ ...requestOf('x', 1), padding: 'x'.repeat(70_000) })).status).toBe(413)
+    expect((await hook({ ...buildRequest('x', 1), padding: 'x'.repeat(70_000) })).status).toBe(413)
   })
 })

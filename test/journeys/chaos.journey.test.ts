@@ -98,7 +98,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
   }
   const hasExited = () => gateway.process.signalCode !== null
 
-  const usdcOf = async (person: Person) => {
+  const readUsdc = async (person: Person) => {
     const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     const { amount = '0', held = '0' } = balances.find(({ token }) => token === 'USDC') ?? {}
     const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
@@ -157,7 +157,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
   }
 
   const survive = async (name: string, begin: () => void | Promise<void>) => {
-    const [from, to] = [await usdcOf(payer), await usdcOf(payee)]
+    const [from, to] = [await readUsdc(payer), await readUsdc(payee)]
     const stopping = new AbortController()
     const keeping = keepUp(stopping.signal)
     const loading = transferAllUntilFinal(to.safeAddress, name)
@@ -168,8 +168,8 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
 
     const confirmed = answers.filter(({ status }) => status === 'confirmed')
     const moved = BigInt(confirmed.length) * UNITS
-    await expect.poll(async () => (await usdcOf(payer)).held, { timeout: 20_000 }).toBe('0')
-    const [payerNow, payeeNow] = [await usdcOf(payer), await usdcOf(payee)]
+    await expect.poll(async () => (await readUsdc(payer)).held, { timeout: 20_000 }).toBe('0')
+    const [payerNow, payeeNow] = [await readUsdc(payer), await readUsdc(payee)]
     expect(payerNow.units).toBe(from.units - moved)
     expect(payeeNow.units).toBe(to.units + moved)
     expect(payerNow.onChain).toBe(payerNow.units)

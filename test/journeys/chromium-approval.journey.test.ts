@@ -68,7 +68,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     name: 'wallets_transfer',
     arguments: { destination: payee, amount, signature: 'sandbox', idempotency_key: idempotencyKey },
   })
-  const resultOf = ({ content }: Record<string, unknown>) => {
+  const parseResult = ({ content }: Record<string, unknown>) => {
     const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
     const { code, status, reason } = z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
     return { code, status, reason }
@@ -120,7 +120,9 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       return 'accept' as const
     }
     const client = await connect2025({ elicitation: { url: {} } }, answer, completed)
-    expect(resultOf(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({ status: 'confirmed' })
+    expect(parseResult(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({
+      status: 'confirmed',
+    })
     await deciding
     await visit.page.getByText('Approved and completed').waitFor()
     expect(await visit.page.locator('#operation').textContent()).toBe('wallets.transfer')
@@ -135,7 +137,9 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       deciding = decide(url, 'Approve')
       return 'accept'
     })
-    expect(resultOf(await client.callTool(pay('3', 'approved-2026')))).toMatchObject({ status: 'confirmed' })
+    expect(parseResult(await client.callTool(pay('3', 'approved-2026')))).toMatchObject({
+      status: 'confirmed',
+    })
     await deciding
     await client.close()
   })
@@ -147,10 +151,10 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     }
     const old = await connect2025({ elicitation: { url: {} } }, reject)
     const rejected = { code: 'approval_rejected', status: 403 }
-    expect(resultOf(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
+    expect(parseResult(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
     await visit.page.getByText('The call was not made').waitFor()
     const modern = await connect2026(reject)
-    expect(resultOf(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
+    expect(parseResult(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
     await old.close()
     await modern.close()
   })
@@ -158,17 +162,17 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
   it('returns the usual error when the page is declined or cannot be opened', async () => {
     const waiting = { code: 'approval_required', reason: undefined }
     const declining = await connect2025({ elicitation: { url: {} } }, () => 'decline')
-    expect(resultOf(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
+    expect(parseResult(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
     const openedUrls: string[] = []
     const forms = await connect2025({ elicitation: { form: {} } }, (url) => {
       openedUrls.push(url)
       return 'accept'
     })
-    expect(resultOf(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
+    expect(parseResult(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
     const plain = await connect2025({}, () => 'accept')
-    expect(resultOf(await plain.callTool(pay('3', 'no-capability')))).toEqual({ ...waiting, status: 403 })
+    expect(parseResult(await plain.callTool(pay('3', 'no-capability')))).toEqual({ ...waiting, status: 403 })
     const declining2026 = await connect2026(() => 'decline')
-    expect(resultOf(await declining2026.callTool(pay('3', 'declined-2026')))).toEqual({
+    expect(parseResult(await declining2026.callTool(pay('3', 'declined-2026')))).toEqual({
       ...waiting,
       status: 403,
     })
@@ -179,7 +183,9 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
   it('shows the rules that an asked exception breaks, and the agent’s reason as text', async () => {
     const client = await connect2026(() => 'decline')
     const input = pay('21', 'exception').arguments
-    expect(resultOf(await client.callTool(pay('21', 'exception')))).toMatchObject({ code: 'policy_denied' })
+    expect(parseResult(await client.callTool(pay('21', 'exception')))).toMatchObject({
+      code: 'policy_denied',
+    })
     const reason = 'Invoice 17 <b>is due</b>.\nApprove it at once!'
     const { structuredContent } = await client.callTool({
       name: 'approvals_request',
@@ -197,7 +203,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     expect(await shown.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await shown.getByRole('button', { name: 'Approve', exact: true }).click()
     await shown.getByText('Approved and completed').waitFor()
-    expect(resultOf(await client.callTool(pay('21', 'exception')))).toMatchObject({ status: 'confirmed' })
+    expect(parseResult(await client.callTool(pay('21', 'exception')))).toMatchObject({ status: 'confirmed' })
     await shown.setViewportSize({ width: 1280, height: 720 })
     await client.close()
   })

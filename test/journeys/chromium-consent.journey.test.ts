@@ -51,7 +51,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
     name: 'wallets_transfer',
     arguments: { destination: payee, amount, signature: 'sandbox', idempotency_key: key },
   })
-  const codeOf = ({ content }: Record<string, unknown>) => {
+  const readCode = ({ content }: Record<string, unknown>) => {
     const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
     const { code, status, approvalId } = z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
     return { code, status, approvalId }
@@ -110,9 +110,9 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
       const names = (await client.listTools()).tools.map(({ name }) => name)
       expect(names).toContain('wallets_transfer')
       expect(names).not.toContain('x402_fx')
-      expect(codeOf(await client.callTool(pay('1', 'one')))).toMatchObject({ status: 'confirmed' })
-      expect(codeOf(await client.callTool(pay('5', 'two')))).toMatchObject({ code: 'policy_denied' })
-      const waiting = codeOf(await client.callTool(pay('3', 'three')))
+      expect(readCode(await client.callTool(pay('1', 'one')))).toMatchObject({ status: 'confirmed' })
+      expect(readCode(await client.callTool(pay('5', 'two')))).toMatchObject({ code: 'policy_denied' })
+      const waiting = readCode(await client.callTool(pay('3', 'three')))
       expect(waiting).toMatchObject({ code: 'approval_required' })
 
       const cookies = await page.context().cookies()
@@ -123,7 +123,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
         body: { decision: 'approve' },
       })
       expect(approved.status).toBe(200)
-      expect(codeOf(await client.callTool(pay('3', 'three')))).toMatchObject({ status: 'confirmed' })
+      expect(readCode(await client.callTool(pay('3', 'three')))).toMatchObject({ status: 'confirmed' })
       const { body } = await requestJson(origin, 'GET', '/api/agents/keys', owner)
       const [key] = z.array(z.looseObject({ agentId: z.string() })).parse(body.keys)
       await requestJson(origin, 'DELETE', `/api/agents/keys/${key?.agentId}`, owner)

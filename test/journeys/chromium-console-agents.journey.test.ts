@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
-import { totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp } from '../people/identity/signed-in.ts'
 import { findBarriers } from './accessibility.ts'
 import { newAgent as newSigningAgent } from './agent.ts'
 import {
@@ -263,7 +263,7 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
     const mailbox = newMailbox('access')
     const proven = await signInByEmail(origin, mailbox)
     const secret = await enrollMfa(proven)
-    const code = totpOf(secret, new Date(Date.now() + 30_000))
+    const code = computeTotp(secret, new Date(Date.now() + 30_000))
     const { path } = await newSeeingAgent(proven)
     owner = await signInByEmail(origin, mailbox)
     await giveSession(page.context(), site, owner.token)

@@ -98,7 +98,7 @@ describe('the documents of the console', () => {
   })
 
   describe.skipIf(executable === undefined)('in Chromium', () => {
-    const signedIn = async () => {
+    const signIn = async () => {
       const baseURL = origin.replace('127.0.0.1', 'localhost')
       const context = await browser.newContext({ baseURL })
       await giveSession(context, baseURL, owner.token)
@@ -106,7 +106,7 @@ describe('the documents of the console', () => {
     }
 
     it('cannot be framed', async () => {
-      const context = await signedIn()
+      const context = await signIn()
       const page = await context.newPage()
       const refusals: string[] = []
       page.on('console', (message) => refusals.push(message.text()))
@@ -120,7 +120,7 @@ describe('the documents of the console', () => {
         name: 'Bystander',
         scopes: ['wallets:read'],
       })
-      const context = await signedIn()
+      const context = await signIn()
       const page = await context.newPage()
       await page.goto(`${evil}/form`)
       await Promise.all([page.waitForNavigation(), page.evaluate('document.getElementById("f").submit()')])

@@ -50,10 +50,10 @@ async function searchIndex() {
 function sampleIn(html: string, language: string): string | undefined {
   const [, text] =
     new RegExp(`<div class="sample ${language}"><pre[^>]*><code>([^<]*)</code>`).exec(html) ?? []
-  return text === undefined ? undefined : unescaped(text)
+  return text === undefined ? undefined : unescapeHtml(text)
 }
 
-function unescaped(html: string): string {
+function unescapeHtml(html: string): string {
   return html
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
@@ -128,7 +128,7 @@ describe('the documentation', () => {
       gateway.origin,
     )
     const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block.trim())
-    const home = unescaped((await pageAt('/docs')).replace(/<[^>]*>/g, ''))
+    const home = unescapeHtml((await pageAt('/docs')).replace(/<[^>]*>/g, ''))
     for (const block of blocks) expect(home).toContain(block)
     const output = run('bash', ['-c', blocks.join('\necho; echo ----\n')])
     const [, wallet, payment, denial, activity] = output.split('----')

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
 import { keptAuthorization } from '../mcp/kept-authorization.ts'
 import { stdioTransport } from '../mcp/scene.ts'
-import { totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp } from '../people/identity/signed-in.ts'
 import { findBarriers } from './accessibility.ts'
 import {
   expectVisible,
@@ -71,7 +71,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       return async (asking: Page) => {
         await asking
           .getByLabel('Code from your authenticator app')
-          .fill(totpOf(secret, new Date(Date.now() + 30_000)))
+          .fill(computeTotp(secret, new Date(Date.now() + 30_000)))
         await press(asking.getByRole('button', { name: 'Confirm', exact: true }))
       }
     },
@@ -84,7 +84,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
   const link = (name: string) => page.getByRole('link', { name, exact: true })
   const heading = (name: string) => page.getByRole('heading', { name })
   /** What the owner has copied. */
-  const pasted = async () => z.string().parse(await page.evaluate('navigator.clipboard.readText()'))
+  const readClipboard = async () => z.string().parse(await page.evaluate('navigator.clipboard.readText()'))
   /** Goes from the console to the third step, with everything that is suggested. */
   const begin = async () => {
     await page.goto('/')
@@ -99,7 +99,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       name: 'wallets_transfer',
       arguments: { destination: payee, amount: '3', idempotency_key: 'first' },
     })
-  const answerOf = ({ content }: Record<string, unknown>) => {
+  const parseAnswer = ({ content }: Record<string, unknown>) => {
     const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
     return z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
   }
@@ -123,7 +123,7 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       await begin()
       await press(page.getByRole('radio', { name: /An app that takes a URL/ }))
       await press(button('Copy the address'))
-      const address = await pasted()
+      const address = await readClipboard()
       expect(address).toBe(`${site}/mcp`)
 
       const opened: { back?: Promise<URL> } = {}
@@ -154,11 +154,11 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       await expectVisible(link('Open the agent’s page'))
       expect(await done()).toBe(0)
 
-      expect(answerOf(await pay(client))).toMatchObject({ code: 'approval_required' })
+      expect(parseAnswer(await pay(client))).toMatchObject({ code: 'approval_required' })
       await page.getByText('Chat app is connected. It has made its first call.').waitFor()
       expect(await done()).toBe(1)
       await approve()
-      expect(answerOf(await pay(client))).toMatchObject({ status: 'confirmed', amount: '3' })
+      expect(parseAnswer(await pay(client))).toMatchObject({ status: 'confirmed', amount: '3' })
       await client.close()
       expect(presses).toBe(expected)
       expect(presses).toBeLessThanOrEqual(MAX_PRESSES)
@@ -178,7 +178,9 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
       await press(button('Copy the command'))
       const file = join(directory, `${expected}.json`)
       // As a shell takes it apart.
-      const words = [...(await pasted()).matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+      const words = [...(await readClipboard()).matchAll(/'([^']*)'|\S+/g)].map(
+        ([word, quoted]) => quoted ?? word,
+      )
       const [npx, bursar, ...args] = words.map((word) => (word === 'agent.json' ? file : word))
       expect([npx, bursar]).toEqual(['npx', 'bursar'])
       const running = startBursar(args)
@@ -197,10 +199,10 @@ describe.skipIf(executable === undefined)('the way to a first approved payment',
 
       const client = new Client({ name: 'program', version: '1' })
       await client.connect(stdioTransport(origin, file))
-      expect(answerOf(await pay(client))).toMatchObject({ code: 'approval_required' })
+      expect(parseAnswer(await pay(client))).toMatchObject({ code: 'approval_required' })
       await page.getByText('My agent is connected. It has made its first call.').waitFor()
       await approve()
-      expect(answerOf(await pay(client))).toMatchObject({ status: 'confirmed', amount: '3' })
+      expect(parseAnswer(await pay(client))).toMatchObject({ status: 'confirmed', amount: '3' })
       await client.close()
       expect(presses).toBe(expected)
       expect(presses).toBeLessThanOrEqual(MAX_PRESSES)

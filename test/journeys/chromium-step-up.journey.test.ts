@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { secretOf, totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
 import { createAccount, findChromium, newVisit, openSuiteBrowser, waitForConsole } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
@@ -17,7 +17,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
   const browser = openSuiteBrowser()
 
   const addPasskey = (page: Page) => page.getByRole('button', { name: 'Add a passkey' }).click()
-  const passkeysOf = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
+  const locatePasskeys = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
 
   /** Person with a second factor, on a session that has not verified it, with a new authenticator plugged in. */
   async function comeWithSecondFactor() {
@@ -32,9 +32,9 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
           await page.request.post(`${site}/api/security/mfa`, { data, headers: { origin: site } })
         ).json(),
       )
-    const secret = secretOf((await mfa({ action: 'enroll' })).otpauthUri)
+    const secret = readSecret((await mfa({ action: 'enroll' })).otpauthUri)
     const now = new Date()
-    const { recoveryCodes = [] } = await mfa({ action: 'activate', code: totpOf(secret, now) })
+    const { recoveryCodes = [] } = await mfa({ action: 'activate', code: computeTotp(secret, now) })
     await page.goto('/security')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
@@ -45,7 +45,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await unplug()
     await addAuthenticator()
     // Each code is accepted once: wait for the next one.
-    const next = totpOf(secret, new Date(now.getTime() + 30_000))
+    const next = computeTotp(secret, new Date(now.getTime() + 30_000))
     return { ...visit, next, wrong: next === '000000' ? '000001' : '000000', recoveryCodes }
   }
 
@@ -64,7 +64,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await code.fill(next)
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('The passkey is added.').waitFor()
-    await expect.poll(() => passkeysOf(page).count()).toBe(2)
+    await expect.poll(() => locatePasskeys(page).count()).toBe(2)
     expect(await code.isVisible()).toBe(false)
   })
 
@@ -144,7 +144,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await field.fill(recoveryCodes[0] ?? '')
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('The passkey is added.').waitFor()
-    await expect.poll(() => passkeysOf(page).count()).toBe(2)
+    await expect.poll(() => locatePasskeys(page).count()).toBe(2)
   })
 
   it('discards the requested action when its person gives it up, and at sign-out', async () => {
@@ -162,7 +162,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await code.waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => mails.inputValue()).toBe('immediately')
-    expect(await passkeysOf(page).count()).toBe(1)
+    expect(await locatePasskeys(page).count()).toBe(1)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
     expect(await code.count()).toBe(0)

@@ -64,7 +64,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
     const faucet = { address: safeAddress, token: 'USDC', amount: '50' }
     await requestJson(origin, 'POST', '/sandbox/faucet', { body: faucet })
     const client = createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl) })
-    const unitsOf = (address: `0x${string}`) =>
+    const toUnits = (address: `0x${string}`) =>
       client.readContract({
         address: chain.tokens.USDC,
         abi: erc20Abi,
@@ -95,10 +95,10 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
 
     const sent = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect(sent.body).toMatchObject({ status: 'confirmed', authorization: 'passkey', amount: '12.5' })
-    expect([await unitsOf(payee), await unitsOf(safeAddress)]).toEqual([12_500_000n, 37_500_000n])
+    expect([await toUnits(payee), await toUnits(safeAddress)]).toEqual([12_500_000n, 37_500_000n])
     const again = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect([again.status, again.body.code]).toEqual([403, 'signature_rejected'])
-    expect(await unitsOf(payee)).toBe(12_500_000n)
+    expect(await toUnits(payee)).toBe(12_500_000n)
     const { body: after } = await sendFromPage(page, 'GET', '/api/wallets')
     expect(after.modules).toMatchObject([{ status: 'active' }, { status: 'active' }])
     expect(complaints.filter((line) => !line.includes('403'))).toEqual([])

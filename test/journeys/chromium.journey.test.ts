@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { secretOf, totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
 import {
   createAccount,
   expectVisible,
@@ -31,9 +31,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     // No read is under way any more, whose refusal would leave the page before a press.
     await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0)
   }
-  const passkeysOf = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
+  const locatePasskeys = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
 
-  const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
+  const findFocused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
   it('registers an account with a passkey, signs out, and signs in again', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser(), origin)
@@ -51,7 +51,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
-    expect(await focused(page)).toBe('sign-in-title')
+    expect(await findFocused(page)).toBe('sign-in-title')
     await page.reload()
     expect(await page.getByRole('heading', { name: 'Sign in to Bursar' }).isVisible()).toBe(true)
 
@@ -72,13 +72,13 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await addAuthenticator()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByText('The passkey is added.').waitFor()
-    await expect.poll(() => passkeysOf(page).count()).toBe(2)
+    await expect.poll(() => locatePasskeys(page).count()).toBe(2)
     await page
       .getByRole('button', { name: /^Remove the passkey/ })
       .first()
       .click()
     await page.getByText('The passkey is removed.').waitFor()
-    await expect.poll(() => passkeysOf(page).count()).toBe(1)
+    await expect.poll(() => locatePasskeys(page).count()).toBe(1)
     expect(complaints).toEqual([])
 
     await page.getByRole('button', { name: /^Remove the passkey/ }).click()
@@ -125,9 +125,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
           })
         ).json(),
       )
-    const secret = secretOf((await mfa({ action: 'enroll' })).otpauthUri)
+    const secret = readSecret((await mfa({ action: 'enroll' })).otpauthUri)
     const now = new Date()
-    expect(await mfa({ action: 'activate', code: totpOf(secret, now) })).toHaveProperty('recoveryCodes')
+    expect(await mfa({ action: 'activate', code: computeTotp(secret, now) })).toHaveProperty('recoveryCodes')
 
     await goToSecurity(page)
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -140,10 +140,10 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     // Each code is accepted once: wait for the next one.
     const next = new Date(now.getTime() + 30_000)
-    await page.getByLabel('Code from your authenticator app').fill(totpOf(secret, next))
+    await page.getByLabel('Code from your authenticator app').fill(computeTotp(secret, next))
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('The passkey is added.').waitFor()
-    await expect.poll(() => passkeysOf(page).count()).toBe(2)
+    await expect.poll(() => locatePasskeys(page).count()).toBe(2)
   })
 
   it('creates no new account for a person whose session has ended', async () => {
@@ -157,7 +157,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     await page.getByText('You are no longer signed in.').waitFor()
-    expect(await focused(page)).toBe('sign-in-title')
+    expect(await findFocused(page)).toBe('sign-in-title')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('No passkey was used').waitFor()
   })

@@ -84,23 +84,26 @@ describe('a contract payer', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it.each([1, 150_000])('that uses %d gas can pay a relay and a purchase', async (gas) => {
+  it.each([1, 150_000])('a payer that uses %d gas can pay a relay and a purchase', async (gas) => {
     const from = await node.getBlockNumber()
     expect((await relay(burningWallet(gas))).status).toBe(200)
     expect((await buy(burningWallet(gas))).status).toBe(200)
     expect(await costSince(from)).toBeLessThanOrEqual(MAX_GAS)
   })
 
-  it.each([420_000, 10_000_000])('that uses %d gas is refused before any transaction', async (gas) => {
-    const from = await node.getBlockNumber()
-    const relayed = await relay(burningWallet(gas))
-    expect(relayed).toMatchObject({ status: 422, body: { code: 'authorization_rejected' } })
-    expect((await buy(burningWallet(gas))).status).toBe(402)
-    // The faucet's two transactions only.
-    expect((await node.getBlockNumber()) - from).toBe(2n)
-  })
+  it.each([420_000, 10_000_000])(
+    'a payer that uses %d gas is refused before any transaction',
+    async (gas) => {
+      const from = await node.getBlockNumber()
+      const relayed = await relay(burningWallet(gas))
+      expect(relayed).toMatchObject({ status: 422, body: { code: 'authorization_rejected' } })
+      expect((await buy(burningWallet(gas))).status).toBe(402)
+      // The faucet's two transactions only.
+      expect((await node.getBlockNumber()) - from).toBe(2n)
+    },
+  )
 
-  it('that burns all available gas costs no more than the ceiling', async () => {
+  it('a payer that burns all available gas costs no more than the ceiling', async () => {
     const from = await node.getBlockNumber()
     await relay(greedyWallet)
     await buy(greedyWallet)

@@ -37,24 +37,24 @@ overBothEngines(
     })
     afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-    const envOf = (config: string) => ({
+    const buildEnv = (config: string) => ({
       XDG_CONFIG_HOME: join(home, config),
       BURSAR_URL: gateway().origin,
     })
-    const fileOf = (config: string) => join(home, config, 'bursar', 'sessions.json')
-    const login = (config: string) => startBursar(['login'], envOf(config))
+    const locateFile = (config: string) => join(home, config, 'bursar', 'sessions.json')
+    const login = (config: string) => startBursar(['login'], buildEnv(config))
     const codeShown = async ({ err }: RunningCommand) => {
       await expect.poll(err, { timeout: 20_000 }).toMatch(/Waiting/)
       return z.string().parse(/\/devices\/(\S+)/.exec(err())?.[1])
     }
-    const pathOf = (code: string) => `/api/auth/devices/${code}`
+    const buildPath = (code: string) => `/api/auth/devices/${code}`
     const start = async (name = 'Command line') =>
       requestJson(gateway().origin, 'POST', '/api/auth/devices', { body: { name } })
     const begin = async () => opened.parse((await start()).body)
-    const allow = (code: string, by = owner) => by.send('POST', `${pathOf(code)}/allow`, {})
+    const allow = (code: string, by = owner) => by.send('POST', `${buildPath(code)}/allow`, {})
     const outcome = (code: string, secret: string) =>
-      requestJson(gateway().origin, 'POST', `${pathOf(code)}/outcome`, { body: { secret } })
-    const sessionsOf = async (by: Person) =>
+      requestJson(gateway().origin, 'POST', `${buildPath(code)}/outcome`, { body: { secret } })
+    const readSessions = async (by: Person) =>
       sessions.parse((await by.send('GET', '/api/auth/sessions')).body).sessions
 
     it('needs the second factor of a person who has one, who is told by mail', async () => {
@@ -72,23 +72,23 @@ overBothEngines(
     it('stores a session for its user only, which "bursar logout" ends', async () => {
       const running = login('first')
       const code = await codeShown(running)
-      const { body: shown } = await owner.send('GET', pathOf(code))
+      const { body: shown } = await owner.send('GET', buildPath(code))
       expect(shown).toMatchObject({ status: 'pending', name: 'Command line', address: '127.0.0.1' })
       expect(running.err()).toContain(shown.userCode)
-      expect(existsSync(fileOf('first'))).toBe(false)
+      expect(existsSync(locateFile('first'))).toBe(false)
       expect((await allow(code)).status).toBe(200)
       const { code: exitCode, out, err } = await running.ended
       expect([exitCode, out]).toEqual([0, ''])
-      expect(statSync(fileOf('first')).mode & 0o777).toBe(0o600)
+      expect(statSync(locateFile('first')).mode & 0o777).toBe(0o600)
       expect(statSync(join(home, 'first', 'bursar')).mode & 0o777).toBe(0o700)
-      const { sessions: kept } = stored.parse(JSON.parse(readFileSync(fileOf('first'), 'utf8')))
+      const { sessions: kept } = stored.parse(JSON.parse(readFileSync(locateFile('first'), 'utf8')))
       const { token, accountId } = z
         .object({ token: z.string(), accountId: z.string() })
         .parse(kept[gateway().origin])
       expect(accountId).toBe(owner.accountId)
       expect(err + gateway().output()).not.toContain(token)
       expect(gateway().output()).not.toContain(code)
-      expect(await sessionsOf(owner)).toContainEqual(
+      expect(await readSessions(owner)).toContainEqual(
         expect.objectContaining({ method: 'device', name: 'Command line' }),
       )
       const { body: journal } = await owner.send('GET', '/api/security/journal')
@@ -101,22 +101,22 @@ overBothEngines(
       const asSession = { headers: { authorization: `Bearer ${token}` } }
       expect((await requestJson(gateway().origin, 'GET', '/api/wallets', asSession)).status).toBe(200)
       owner = await newGuest(gateway().origin)
-      expect((await bursar(['logout'], envOf('first'))).code).toBe(0)
+      expect((await bursar(['logout'], buildEnv('first'))).code).toBe(0)
       expect((await requestJson(gateway().origin, 'GET', '/api/wallets', asSession)).status).toBe(401)
-      expect(stored.parse(JSON.parse(readFileSync(fileOf('first'), 'utf8')))).toEqual({ sessions: {} })
+      expect(stored.parse(JSON.parse(readFileSync(locateFile('first'), 'utf8')))).toEqual({ sessions: {} })
     })
 
     it('stores nothing when it is rejected, and sends nothing when the file is not private', async () => {
       const running = login('rejected')
       const code = await codeShown(running)
-      expect((await owner.send('POST', `${pathOf(code)}/reject`, {})).status).toBe(200)
+      expect((await owner.send('POST', `${buildPath(code)}/reject`, {})).status).toBe(200)
       expect(await running.ended).toMatchObject({ code: 1, err: expect.stringMatching(/was rejected/) })
-      expect(existsSync(fileOf('rejected'))).toBe(false)
+      expect(existsSync(locateFile('rejected'))).toBe(false)
       expect(await allow(code)).toMatchObject({ status: 409, body: { reason: 'rejected' } })
       const elsewhere = join(home, 'elsewhere')
       writeFileSync(elsewhere, '{"sessions":{}}', { mode: 0o644 })
       mkdirSync(join(home, 'linked', 'bursar'), { recursive: true })
-      symlinkSync(elsewhere, fileOf('linked'))
+      symlinkSync(elsewhere, locateFile('linked'))
       expect(await login('linked').ended).toMatchObject({
         code: 1,
         err: expect.stringMatching(/can be read by others, or is no file/),
@@ -142,9 +142,9 @@ overBothEngines(
       const winner = decisions.findIndex(({ status }) => status === 200) % 2 === 0 ? owner : other
       const { session } = (await outcome(code, secret)).body
       expect(personFrom(gateway().origin, session).accountId).toBe(winner.accountId)
-      const opened = await Promise.all([owner, other].map(sessionsOf))
+      const opened = await Promise.all([owner, other].map(readSessions))
       expect(opened.flat().filter(({ method }) => method === 'device').length).toBeGreaterThan(0)
-      const losers = winner === owner ? await sessionsOf(other) : []
+      const losers = winner === owner ? await readSessions(other) : []
       expect(losers.filter(({ method }) => method === 'device')).toEqual([])
     })
 
@@ -160,8 +160,8 @@ overBothEngines(
       ] as const)
         expect(await outcome(code, secret)).toMatchObject({ status: 404, body: { code: 'not_found' } })
       expect((await outcome(mine.code, mine.secret)).body.session).not.toBeNull()
-      expect((await requestJson(gateway().origin, 'GET', pathOf(others.code))).status).toBe(401)
-      const anonymous = await requestJson(gateway().origin, 'POST', `${pathOf(others.code)}/allow`, {
+      expect((await requestJson(gateway().origin, 'GET', buildPath(others.code))).status).toBe(401)
+      const anonymous = await requestJson(gateway().origin, 'POST', `${buildPath(others.code)}/allow`, {
         body: {},
       })
       expect(anonymous.status).toBe(401)
@@ -180,14 +180,14 @@ overBothEngines(
         { cookie, origin: 'https://evil.example', 'content-type': 'application/json' },
         { cookie, 'content-type': 'application/json' },
       ]) {
-        const response = await fetch(`${gateway().origin}${pathOf(code)}/allow`, {
+        const response = await fetch(`${gateway().origin}${buildPath(code)}/allow`, {
           method: 'POST',
           headers,
           body: '{}',
         })
         expect(response.status).toBe(403)
       }
-      expect((await owner.send('GET', `${pathOf(code)}/allow`)).status).toBe(405)
+      expect((await owner.send('GET', `${buildPath(code)}/allow`)).status).toBe(405)
       await fetch(`${gateway().origin}/devices/${code}`, { headers: { cookie } })
       expect((await outcome(code, secret)).body.status).toBe('pending')
       expect((await allow(code)).status).toBe(200)
@@ -207,7 +207,7 @@ overBothEngines(
 
     it('has a name of one visible line', async () => {
       const { code } = opened.parse((await start('Your\u202e bank\n\u001b[2J says yes')).body)
-      expect((await owner.send('GET', pathOf(code))).body.name).toBe('Your bank [2J says yes')
+      expect((await owner.send('GET', buildPath(code))).body.name).toBe('Your bank [2J says yes')
       expect((await start('\u202e\u200b')).status).toBe(400)
     })
 

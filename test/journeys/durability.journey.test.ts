@@ -40,7 +40,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-async function keyOf({ origin }: Gateway): Promise<string> {
+async function createKey({ origin }: Gateway): Promise<string> {
   return credentials.parse(await (await fetch(`${origin}/sandbox/credentials`)).json()).demoApiKey
 }
 
@@ -48,7 +48,7 @@ const transfer = async ({ origin }: Gateway, key: string, amount: string, idempo
   postTransfer(origin, key, { amount, idempotencyKey })
 
 /** The demo wallet's USDC in the ledger and on the chain. */
-async function usdcOf(
+async function readUsdc(
   gateway: Gateway,
   key: string,
 ): Promise<{ amount: string; held: string; onChain: bigint }> {
@@ -69,7 +69,7 @@ async function usdcOf(
   return { amount, held, onChain }
 }
 
-function childrenOf(pid: number | undefined): number[] {
+function findChildren(pid: number | undefined): number[] {
   const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,comm='], { encoding: 'utf8' }).trim().split('\n')
   return rows
     .map((row) => row.trim().split(/\s+/))
@@ -80,14 +80,14 @@ function childrenOf(pid: number | undefined): number[] {
 describe('a gateway on a directory', () => {
   it('keeps its books, keys and idempotency over a clean restart and a kill -9, and restores its chain from them', async () => {
     const first = await start()
-    const key = await keyOf(first)
+    const key = await createKey(first)
     const answer = await (await transfer(first, key, '1.5', 'kept')).json()
     expect(answer).toMatchObject({ status: 'confirmed' })
     expect(await first.stop()).toBe(0)
 
     const second = await start()
-    expect(await keyOf(second)).toBe(key)
-    expect(await usdcOf(second, key)).toEqual({ amount: '998.5', held: '0', onChain: 998_500_000n })
+    expect(await createKey(second)).toBe(key)
+    expect(await readUsdc(second, key)).toEqual({ amount: '998.5', held: '0', onChain: 998_500_000n })
     const again = await transfer(second, key, '1.5', 'kept')
     expect(again.headers.get('idempotency-replayed')).toBe('true')
     expect(await again.json()).toEqual(answer)
@@ -96,9 +96,9 @@ describe('a gateway on a directory', () => {
     await once(second.process, 'exit')
 
     const third = await start()
-    expect(await usdcOf(third, key)).toEqual({ amount: '996.5', held: '0', onChain: 996_500_000n })
+    expect(await readUsdc(third, key)).toEqual({ amount: '996.5', held: '0', onChain: 996_500_000n })
     expect((await transfer(third, key, '1', 'after')).status).toBe(200)
-    expect(await usdcOf(third, key)).toEqual({ amount: '995.5', held: '0', onChain: 995_500_000n })
+    expect(await readUsdc(third, key)).toEqual({ amount: '995.5', held: '0', onChain: 995_500_000n })
   }, 90_000)
 
   it('refuses a second process with an error that states the remedy', async () => {
@@ -111,9 +111,9 @@ describe('a gateway on a directory', () => {
 describe('a gateway whose chain process is killed', () => {
   it('detects it, starts another, restores it from the ledger, and continues', async () => {
     const gateway = await start()
-    const key = await keyOf(gateway)
+    const key = await createKey(gateway)
     expect((await transfer(gateway, key, '1', 'before')).status).toBe(200)
-    const [anvil] = childrenOf(gateway.process.pid)
+    const [anvil] = findChildren(gateway.process.pid)
     if (anvil === undefined) throw new Error('the gateway runs no anvil')
     process.kill(anvil, 'SIGKILL')
     let status: unknown
@@ -124,10 +124,10 @@ describe('a gateway whose chain process is killed', () => {
       await pause(250)
     }
     expect(status).toBe('confirmed')
-    const [next] = childrenOf(gateway.process.pid)
+    const [next] = findChildren(gateway.process.pid)
     expect(next).not.toBe(anvil)
-    expect(await usdcOf(gateway, key)).toEqual({ amount: '997', held: '0', onChain: 997_000_000n })
+    expect(await readUsdc(gateway, key)).toEqual({ amount: '997', held: '0', onChain: 997_000_000n })
     await gateway.stop()
-    expect(childrenOf(gateway.process.pid)).toEqual([])
+    expect(findChildren(gateway.process.pid)).toEqual([])
   })
 })

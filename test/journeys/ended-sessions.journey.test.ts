@@ -13,7 +13,7 @@ const journal = z.object({
 const WAITING = 60
 
 overSharedAndPostgres('an ended session', ({ gateway }) => {
-  const actionsOf = async (person: Person) => {
+  const readActions = async (person: Person) => {
     const actions: string[] = []
     for (let after: string | null = ''; after !== null; ) {
       const cursor: string = after === '' ? '' : `&cursor=${after}`
@@ -41,7 +41,7 @@ overSharedAndPostgres('an ended session', ({ gateway }) => {
     expect(back.status).toBe(200)
     const answers = await Promise.all([...before, ...behind])
     const owner = personFrom(origin, back.body)
-    const actions = await actionsOf(owner)
+    const actions = await readActions(owner)
     const locked = actions.indexOf('account.locked')
     expect(actions.slice(locked)).toEqual(['account.locked', 'account.recovered'])
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(

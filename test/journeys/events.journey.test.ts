@@ -36,10 +36,10 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
     await drop()
   })
 
-  const listOf = async (person: Person, query = '') =>
+  const listEvents = async (person: Person, query = '') =>
     page.parse((await person.send('GET', `/api/events${query}`)).body)
   const issueCard = (person: Person) => person.send('POST', '/api/cards', {})
-  const keyOf = async (person: Person, scopes: string[]) => {
+  const createKey = async (person: Person, scopes: string[]) => {
     const { body } = await person.send('POST', '/api/developer/keys', { name: 'Reader', scopes })
     return { token: z.string().parse(body.key), id: z.string().parse(body.id) }
   }
@@ -47,18 +47,18 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
   it('are listed oldest first, by page and type, and only to their account', async () => {
     const [ada, bob] = [await newGuest(first.origin), await newGuest(first.origin)]
     for (let cards = 0; cards < 3; cards += 1) expect((await issueCard(ada)).status).toBe(200)
-    const { events } = await listOf(ada)
+    const { events } = await listEvents(ada)
     // A guest begins with a card and with money.
     expect(events.filter(({ type }) => type === 'card.issued')).toHaveLength(4)
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
     expect(new Set(events.map(({ accountId }) => accountId))).toEqual(new Set([ada.accountId]))
-    const begin = await listOf(ada, '?limit=2')
+    const begin = await listEvents(ada, '?limit=2')
     expect(begin.events).toEqual(events.slice(0, 2))
-    expect(await listOf(ada, `?after=${begin.nextCursor}`)).toEqual({
+    expect(await listEvents(ada, `?after=${begin.nextCursor}`)).toEqual({
       events: events.slice(2),
       nextCursor: null,
     })
-    expect((await listOf(ada, '?type=card.issued,key.created')).events).toHaveLength(4)
+    expect((await listEvents(ada, '?type=card.issued,key.created')).events).toHaveLength(4)
     for (const after of [events[0]?.id, 'evt_00000000000000000000000000', 'nonsense'])
       expect((await bob.send('GET', `/api/events?after=${after}`)).status).toBe(400)
     expect((await ada.send('GET', '/api/events?type=card.eaten')).status).toBe(400)
@@ -81,16 +81,16 @@ describe.skipIf(testServerUrl === undefined)('events of two gateways', () => {
     })
     await issueCard(ada)
     await vi.waitFor(() => expect(resumed.events).toHaveLength(3), GENEROUS)
-    const all = (await listOf(ada, `?after=${start}`)).events
+    const all = (await listEvents(ada, `?after=${start}`)).events
     expect([...stream.events, ...resumed.events]).toEqual(all)
     resumed.close()
   })
 
-  it('of a key are its own, and its stream ends with it', async () => {
+  it('events of a key are its own, and its stream ends with it', async () => {
     const ada = await newGuest(first.origin)
-    const blind = await keyOf(ada, ['cards:read'])
+    const blind = await createKey(ada, ['cards:read'])
     expect((await openStream(`${first.origin}/api/events`, blind.token)).response.status).toBe(403)
-    const { token, id } = await keyOf(ada, ['events:read'])
+    const { token, id } = await createKey(ada, ['events:read'])
     const stream = await openStream(`${second.local}/api/events`, token, { 'last-event-id': '0' })
     await issueCard(ada)
     await vi.waitFor(() => expect(stream.events).toHaveLength(1), GENEROUS)

@@ -84,7 +84,7 @@ describe('the books of a gateway under attack', () => {
     await gateway?.stop()
   })
 
-  const clientOf = (account: PrivateKeyAccount) =>
+  const createClient = (account: PrivateKeyAccount) =>
     createWalletClient({ account, chain: baseSepolia, transport: http(rpcUrl), pollingInterval: 20 })
       .extend(publicActions)
       .extend(testActions({ mode: 'anvil' }))
@@ -93,12 +93,12 @@ describe('the books of a gateway under attack', () => {
     await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: key.address, token: 'USDC', amount: usd },
     })
-    const client = clientOf(key)
+    const client = createClient(key)
     await client.setBalance({ address: key.address, value: 10n ** 24n })
     return { key, client }
   }
   const onChain = (address: Address) =>
-    clientOf(newKey()).readContract({
+    createClient(newKey()).readContract({
       address: token,
       abi: tokenAbi,
       functionName: 'balanceOf',
@@ -117,19 +117,19 @@ describe('the books of a gateway under attack', () => {
   }
   type Signed = Awaited<ReturnType<typeof sign>>
   /** Submits the payer's authorization to the token directly, ahead of all pending transactions. */
-  const carry = (client: ReturnType<typeof clientOf>, { message, signature }: Signed) => {
+  const carry = (client: ReturnType<typeof createClient>, { message, signature }: Signed) => {
     const { from, to, value, validAfter, validBefore, nonce } = message
     const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
     const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transferWithAuthorization', args })
     const fees = { maxFeePerGas: 10n ** 15n, maxPriorityFeePerGas: 10n ** 15n }
     return client.sendTransaction({ to: token, data, gas: 200_000n, ...fees })
   }
-  const walletOf = async (person: Person) => {
+  const readWallet = async (person: Person) => {
     const { body } = await person.send('GET', '/api/wallets')
     const shown = z.object({ safeAddress: hex, balances: z.array(z.looseObject({})) }).parse(body)
     return { address: shown.safeAddress, usdc: shown.balances.find((row) => row.token === 'USDC') }
   }
-  const settled = async (check: () => Promise<boolean>) => {
+  const awaitSettled = async (check: () => Promise<boolean>) => {
     for (let times = 0; times < 600; times += 1) {
       if (await check()) return
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -139,7 +139,7 @@ describe('the books of a gateway under attack', () => {
 
   it('books a relay by what its own transaction moved, not by its nonce', async () => {
     const guest = await newGuest(gateway.origin)
-    const wallet = await walletOf(guest)
+    const wallet = await readWallet(guest)
     const { key, client } = await newAttacker('1000')
     const nonce = newNonce()
     const large = await sign(key, { to: wallet.address, value: 900_000_000n, nonce })
@@ -154,13 +154,13 @@ describe('the books of a gateway under attack', () => {
     await client.mine({ blocks: 1 })
     await client.setAutomine(true)
     await relayed
-    await settled(async () => {
+    await awaitSettled(async () => {
       const { body: end } = await guest.send('POST', '/api/transfers/gasless', body, headers)
       return end.code === 'authorization_rejected'
     })
     await new Promise((resolve) => setTimeout(resolve, 8_000))
     expect(await onChain(key.address)).toBe(1_000_000_000n)
-    expect((await walletOf(guest)).usdc).toMatchObject({ amount: '1000', held: '0' })
+    expect((await readWallet(guest)).usdc).toMatchObject({ amount: '1000', held: '0' })
   }, 90_000)
 
   it('delivers no quote for a payment whose nonce the payer spends on something else', async () => {
@@ -172,7 +172,7 @@ describe('the books of a gateway under attack', () => {
       const nonce = newNonce()
       const payment = await sign(key, { to: payTo, value: 10_000n, nonce })
       const tiny = await sign(key, { to: key.address, value: 1n, nonce })
-      const header = headerOf({ authorization: payment.authorization, signature: payment.signature })
+      const header = encodeHeader({ authorization: payment.authorization, signature: payment.signature })
       const send = () => requestJson(gateway.origin, 'GET', quote, { headers: { 'x-payment': header } })
       await client.setAutomine(false)
       const paid = send()
@@ -182,7 +182,7 @@ describe('the books of a gateway under attack', () => {
       await client.setAutomine(true)
       const answers = [await paid]
       for (let again = 0; again < 3; again += 1) answers.push(await send())
-      await settled(async () => {
+      await awaitSettled(async () => {
         answers.push(await send())
         return answers.at(-1)?.status === 402
       })
@@ -201,11 +201,13 @@ describe('the books of a gateway under attack', () => {
     for (let times = 0; times < 4; times += 1) {
       const { key } = await newAttacker('1')
       const { authorization, signature } = await sign(key, { to: payTo, value: 10_000n, nonce: newNonce() })
-      const headers = { 'x-payment': headerOf({ authorization, signature }) }
+      const headers = { 'x-payment': encodeHeader({ authorization, signature }) }
       const sendTo = ({ origin }: Gateway) => requestJson(origin, 'GET', quote, { headers })
       const answers = await Promise.all([gateway, neighbour, gateway, neighbour].map(sendTo))
       for (const each of [gateway, neighbour, gateway, neighbour]) answers.push(await sendTo(each))
-      const ids = answers.flatMap(({ status, body: { payment } }) => (status === 200 ? [idOf(payment)] : []))
+      const ids = answers.flatMap(({ status, body: { payment } }) =>
+        status === 200 ? [readId(payment)] : [],
+      )
       expect(new Set(ids).size).toBe(1)
       expect(await onChain(key.address)).toBe(990_000n)
     }
@@ -264,14 +266,14 @@ describe('the books of a gateway under attack', () => {
         status: 200,
       })
       await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
-        body: { address: (await walletOf(owner)).address, token: 'USDC', amount: '500' },
+        body: { address: (await readWallet(owner)).address, token: 'USDC', amount: '500' },
       })
       // The first transfer deploys the wallet and hands over its ownership.
       expect(await send(await intentFor({ destination: newKey().address, amount: '1' }))).toMatchObject({
         status: 200,
         body: { status: 'confirmed' },
       })
-      await clientOf(key).setBalance({ address, value: 10n ** 19n })
+      await createClient(key).setBalance({ address, value: 10n ** 19n })
     }, 60_000)
 
     const intentFor = async (transfer: { destination: Address; amount: string }) => {
@@ -318,7 +320,7 @@ describe('the books of a gateway under attack', () => {
         paymasterAndData: '0x',
         signature: concat([pad('0x', { size: 6 }), numberToHex(limits.validUntil, { size: 6 }), signature]),
       } as const
-      const client = clientOf(key)
+      const client = createClient(key)
       const data = encodeFunctionData({
         abi: entryPointAbi,
         functionName: 'handleOps',
@@ -334,34 +336,36 @@ describe('the books of a gateway under attack', () => {
 
     it('gets signature_rejected for a transfer whose nonce was spent on an empty call', async () => {
       const receiver = await newGuest(gateway.origin)
-      const { address } = await walletOf(receiver)
+      const { address } = await readWallet(receiver)
       const intent = await intentFor({ destination: address, amount: '200' })
       await execute(intent.typedData, { to: key.address, data: '0x' })
       expect(await send(intent)).toMatchObject({ status: 403, body: { code: 'signature_rejected' } })
       await new Promise((resolve) => setTimeout(resolve, 7_000))
-      expect((await walletOf(receiver)).usdc).toMatchObject({ amount: '1000', held: '0' })
-      expect((await walletOf(owner)).usdc).toMatchObject({ amount: '499', held: '0' })
-      expect(await onChain((await walletOf(owner)).address)).toBe(499_000_000n)
+      expect((await readWallet(receiver)).usdc).toMatchObject({ amount: '1000', held: '0' })
+      expect((await readWallet(owner)).usdc).toMatchObject({ amount: '499', held: '0' })
+      expect(await onChain((await readWallet(owner)).address)).toBe(499_000_000n)
     }, 60_000)
 
     it('cannot hide a movement behind the mark of the sandbox’s own mints', async () => {
       const receiver = await newGuest(gateway.origin)
-      const { address } = await walletOf(receiver)
-      const { usdc: before } = await walletOf(owner)
+      const { address } = await readWallet(receiver)
+      const { usdc: before } = await readWallet(owner)
       const intent = await intentFor({ destination: newKey().address, amount: '1' })
       const args = [address, 2_000_000n] as const
       const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args })
       await execute(intent.typedData, { to: token, data }, MINT_MARK)
-      await settled(async () => (await walletOf(receiver)).usdc?.amount === '1002')
-      await settled(async () => (await walletOf(owner)).usdc?.amount === `${Number(before?.amount) - 2}`)
+      await awaitSettled(async () => (await readWallet(receiver)).usdc?.amount === '1002')
+      await awaitSettled(
+        async () => (await readWallet(owner)).usdc?.amount === `${Number(before?.amount) - 2}`,
+      )
       await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
-        body: { address: (await walletOf(owner)).address, token: 'USDC', amount: '2' },
+        body: { address: (await readWallet(owner)).address, token: 'USDC', amount: '2' },
       })
     }, 60_000)
 
     it('sees transfers made outside the gateway, as does a receiving wallet of the gateway', async () => {
       const receiver = await newGuest(gateway.origin)
-      const { address } = await walletOf(receiver)
+      const { address } = await readWallet(receiver)
       const intent = await intentFor({ destination: newKey().address, amount: '1' })
       const data = encodeFunctionData({
         abi: tokenAbi,
@@ -369,16 +373,16 @@ describe('the books of a gateway under attack', () => {
         args: [address, 150_000_000n],
       })
       await execute(intent.typedData, { to: token, data })
-      await settled(async () => (await walletOf(owner)).usdc?.amount === '349')
-      await settled(async () => (await walletOf(receiver)).usdc?.amount === '1150')
+      await awaitSettled(async () => (await readWallet(owner)).usdc?.amount === '349')
+      await awaitSettled(async () => (await readWallet(receiver)).usdc?.amount === '1150')
       // Submitting the transfer afterwards neither executes nor books it.
       expect(await send(intent)).toMatchObject({ status: 403, body: { code: 'signature_rejected' } })
-      expect((await walletOf(owner)).usdc).toMatchObject({ amount: '349', held: '0' })
+      expect((await readWallet(owner)).usdc).toMatchObject({ amount: '349', held: '0' })
     }, 60_000)
   })
 })
 
-function headerOf(payload: object): string {
+function encodeHeader(payload: object): string {
   const text = JSON.stringify(
     { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload },
     (_name, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
@@ -386,6 +390,6 @@ function headerOf(payload: object): string {
   return Buffer.from(text).toString('base64')
 }
 
-function idOf(payment: unknown): string {
+function readId(payment: unknown): string {
   return z.looseObject({ id: z.string() }).parse(payment).id
 }

@@ -30,7 +30,7 @@ describe('records over HTTP', () => {
   const list = async (query = '') =>
     entries.parse((await owner.send('GET', `/api/activity?kind=transfer&${query}`)).body.entries)
   const read = async () => figures.parse((await operator.send('GET', '/api/admin/figures')).body)
-  const volumeOf = ({ volume }: z.output<typeof figures>, rail: string) =>
+  const findVolume = ({ volume }: z.output<typeof figures>, rail: string) =>
     volume.find((one) => one.rail === rail)
 
   beforeAll(async () => {
@@ -58,9 +58,9 @@ describe('records over HTTP', () => {
     expect((await pay('2.5')).status).toBe(200)
     expect((await pay('64')).status).toBe(403)
     const [denied, allowed] = await list()
-    const rulesOf = async (id: string | null | undefined, person = owner) =>
+    const readRules = async (id: string | null | undefined, person = owner) =>
       person.send('GET', `/api/agents/decisions/${id}/rules`)
-    const { body: kept } = await rulesOf(allowed?.decisionId)
+    const { body: kept } = await readRules(allowed?.decisionId)
     expect(kept).toMatchObject({ complete: true, policyVersion: 1 })
     expect(rules.parse(kept.rules)).toEqual([
       { rule: 'per_transaction', limit: '10', used: null, requested: '2.5', result: 'kept' },
@@ -68,7 +68,7 @@ describe('records over HTTP', () => {
       { rule: 'daily_budget', limit: '20', used: '4', requested: '2.5', result: 'kept' },
       { rule: 'weekly_budget', limit: '80', used: '4', requested: '2.5', result: 'kept' },
     ])
-    const { body: broken } = await rulesOf(denied?.decisionId)
+    const { body: broken } = await readRules(denied?.decisionId)
     const results = rules.parse(broken.rules).map(({ rule, used, result }) => [rule, used, result])
     expect(results).toEqual([
       ['per_transaction', null, 'broken'],
@@ -77,7 +77,7 @@ describe('records over HTTP', () => {
       ['weekly_budget', '6.5', 'kept'],
     ])
     const stranger = await newGuest(gateway.origin)
-    expect((await rulesOf(allowed?.decisionId, stranger)).status).toBe(404)
+    expect((await readRules(allowed?.decisionId, stranger)).status).toBe(404)
   })
 
   it('are listed by status', async () => {
@@ -89,7 +89,7 @@ describe('records over HTTP', () => {
 
   it('give an operator volume, refusals, the float and the queues', async () => {
     const before = await read()
-    expect(volumeOf(before, 'wallet-transfer')?.day).toEqual({ usd: '6.5', count: 2 })
+    expect(findVolume(before, 'wallet-transfer')?.day).toEqual({ usd: '6.5', count: 2 })
     expect(before.refusals).toContainEqual({ rule: 'per_transaction', day: 1, week: 1 })
     expect(before.refusals).toContainEqual({ rule: 'daily_budget', day: 1, week: 1 })
 
@@ -100,7 +100,7 @@ describe('records over HTTP', () => {
     })
     expect(status).toBe(200)
     const after = await read()
-    const [was, is] = [volumeOf(before, 'card-payments'), volumeOf(after, 'card-payments')]
+    const [was, is] = [findVolume(before, 'card-payments'), findVolume(after, 'card-payments')]
     expect(Number(is?.day.usd) - Number(was?.day.usd)).toBe(12.5)
     expect((is?.week.count ?? 0) - (was?.week.count ?? 0)).toBe(1)
     expect(Number(after.cardFloat.limit)).toBeGreaterThan(0)

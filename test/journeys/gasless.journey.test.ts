@@ -4,9 +4,9 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Address, Chain } from '../../src/providers/chain/port.ts'
-import { mirrored, signAuthorization, signPermit } from '../tools/transfers/signed-payments.ts'
+import { mirror, signAuthorization, signPermit } from '../tools/transfers/signed-payments.ts'
 import { sharedGateway } from './gateway.ts'
-import { minedWith } from './mined.ts'
+import { mineWith } from './mined.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
 const abi = parseAbi([
@@ -62,7 +62,7 @@ beforeEach(async () => {
 })
 
 const relay = (body: object) => guest.send('POST', '/api/transfers/gasless', { token: 'USDC', ...body })
-const received = (of: Address) =>
+const readReceived = (of: Address) =>
   node.readContract({ address: chain.tokens.USDC, abi, functionName: 'balanceOf', args: [of] })
 
 it('relays an EIP-3009 authorization once', async () => {
@@ -79,13 +79,13 @@ it('relays an EIP-3009 authorization once', async () => {
       transactionHash: expect.stringMatching(/^0x/),
     },
   })
-  expect(await received(to)).toBe(5_000_000n)
-  expect(await minedWith(node, to, block)).toBe(1)
+  expect(await readReceived(to)).toBe(5_000_000n)
+  expect(await mineWith(node, to, block)).toBe(1)
   expect(await relay({ authorization })).toMatchObject({
     status: 422,
     body: { code: 'authorization_rejected', reason: 'nonce_used' },
   })
-  expect(await minedWith(node, to, block)).toBe(1)
+  expect(await mineWith(node, to, block)).toBe(1)
 })
 
 it('relays a permit and transfers its allowance, once', async () => {
@@ -95,9 +95,9 @@ it('relays a permit and transfers its allowance, once', async () => {
     status: 200,
     body: { status: 'confirmed', amount: '3', to },
   })
-  expect(await received(to)).toBe(3_000_000n)
+  expect(await readReceived(to)).toBe(3_000_000n)
   expect(await relay({ permit, to })).toMatchObject({ status: 422, body: { reason: 'nonce_used' } })
-  expect(await received(to)).toBe(3_000_000n)
+  expect(await readReceived(to)).toBe(3_000_000n)
 })
 
 it('rejects what the token would reject before any gas is spent, with the reason', async () => {
@@ -107,7 +107,7 @@ it('rejects what the token would reject before any gas is spent, with the reason
   const block = await node.getBlockNumber({ cacheTime: 0 })
   const attempts = {
     signature: { ...good, value: '2' },
-    'signature (mirrored)': { ...good, signature: mirrored(good.signature) },
+    'signature (mirrored)': { ...good, signature: mirror(good.signature) },
     expired: await signAuthorization(chain, payer, { to, validBefore: now - 10n }),
     not_yet_valid: await signAuthorization(chain, payer, { to, validAfter: now + 1000n }),
     domain: await signAuthorization(chain, payer, { to, domain: { chainId: 8453 } }),
@@ -118,17 +118,17 @@ it('rejects what the token would reject before any gas is spent, with the reason
       status: 422,
       body: { code: 'authorization_rejected', reason: reason.split(' ')[0], hint: expect.any(String) },
     })
-  expect(await minedWith(node, to, block)).toBe(0)
+  expect(await mineWith(node, to, block)).toBe(0)
 })
 
 it('credits a gateway wallet once, and the books match the chain', async () => {
   const { body } = await guest.send('GET', '/api/wallets')
   const wallet = address.parse(body.safeAddress)
   const usdc = z.array(z.looseObject({ token: z.string(), amount: z.string() }))
-  const amountOf = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
-  expect(amountOf(body.balances)).toBe('1000')
+  const findAmount = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
+  expect(findAmount(body.balances)).toBe('1000')
   const authorization = await signAuthorization(chain, payer, { to: wallet, value: 7_000_000n })
   expect(await relay({ authorization })).toMatchObject({ status: 200 })
-  expect(amountOf((await guest.send('GET', '/api/wallets')).body.balances)).toBe('1007')
-  expect(await received(wallet)).toBe(1_007_000_000n)
+  expect(findAmount((await guest.send('GET', '/api/wallets')).body.balances)).toBe('1007')
+  expect(await readReceived(wallet)).toBe(1_007_000_000n)
 })

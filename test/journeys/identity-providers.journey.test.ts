@@ -70,7 +70,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       const { url, response } = await browser.visit(authorizationUrl)
       return { url, state, page: (await response?.text()) ?? '', response }
     }
-    const returnedFrom = async (name: string, form: Record<string, string> = ada) => {
+    const returnFrom = async (name: string, form: Record<string, string> = ada) => {
       const browser = newBrowser(isSignInPage)
       const { url, state } = await openForm(browser, name)
       const back = await browser.visit(url.href, form)
@@ -78,10 +78,10 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       return { back: back.url, sentState: state, state: returned, code, iss, error }
     }
     const signIn = async (name: string, form: Record<string, string> = ada) => {
-      const { code, state } = await returnedFrom(name, form)
+      const { code, state } = await returnFrom(name, form)
       return session.parse(await (await post(`/api/auth/${name}`, { code, state })).json())
     }
-    const codeOf = async (response: Response) =>
+    const readCode = async (response: Response) =>
       z.object({ code: z.string() }).parse(await response.json()).code
 
     it.each(['google', 'apple'])('sign a person in with %s, with a wallet', async (name) => {
@@ -123,7 +123,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     })
 
     it('send a person who cancels back without a code', async () => {
-      const { error, state, sentState, code } = await returnedFrom('google', { action: 'cancel', email: '' })
+      const { error, state, sentState, code } = await returnFrom('google', { action: 'cancel', email: '' })
       expect({ error, state, code }).toEqual({ error: 'access_denied', state: sentState, code: undefined })
     })
 
@@ -138,27 +138,27 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     })
 
     it('have each callback accepted once', async () => {
-      const { code, state } = await returnedFrom('google')
+      const { code, state } = await returnFrom('google')
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
       const again = await post('/api/auth/google', { code, state })
-      expect([again.status, await codeOf(again)]).toEqual([401, 'unauthenticated'])
+      expect([again.status, await readCode(again)]).toEqual([401, 'unauthenticated'])
     })
 
     it('reject a code that was spent, or was issued for another sign-in', async () => {
-      const { code, state } = await returnedFrom('google')
+      const { code, state } = await returnFrom('google')
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
-      const fresh = await returnedFrom('google')
+      const fresh = await returnFrom('google')
       const spent = await post('/api/auth/google', { code, state: fresh.state })
-      expect([spent.status, await codeOf(spent)]).toEqual([401, 'unauthenticated'])
-      const [mine, theirs] = [await returnedFrom('google'), await returnedFrom('google')]
+      expect([spent.status, await readCode(spent)]).toEqual([401, 'unauthenticated'])
+      const [mine, theirs] = [await returnFrom('google'), await returnFrom('google')]
       const injected = await post('/api/auth/google', { code: theirs.code, state: mine.state })
-      expect([injected.status, await codeOf(injected)]).toEqual([401, 'unauthenticated'])
+      expect([injected.status, await readCode(injected)]).toEqual([401, 'unauthenticated'])
     })
 
     it('reject an answer at another provider, and one that names another issuer', async () => {
-      const { code, state } = await returnedFrom('google')
+      const { code, state } = await returnFrom('google')
       expect((await post('/api/auth/apple', { code, state })).status).toBe(401)
-      const named = await returnedFrom('google')
+      const named = await returnFrom('google')
       const answer = await post('/api/auth/google', {
         code: named.code,
         state: named.state,
@@ -170,7 +170,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     it('reject an incomplete callback', async () => {
       for (const half of [{ code: 'x' }, { state: 'x' }, { iss: 'https://x.example' }]) {
         const response = await post('/api/auth/google', half)
-        expect([response.status, await codeOf(response)]).toEqual([400, 'invalid_request'])
+        expect([response.status, await readCode(response)]).toEqual([400, 'invalid_request'])
       }
     })
 
@@ -196,16 +196,16 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     it('are strict in the sandbox about PKCE, redirect URIs, clients and methods', async () => {
       const browser = newBrowser(isSignInPage)
       const { authorizationUrl } = await begin('google')
-      const tampered = async (change: (query: URLSearchParams) => void) => {
+      const tamper = async (change: (query: URLSearchParams) => void) => {
         const url = new URL(authorizationUrl)
         change(url.searchParams)
         return browser.visit(url.href)
       }
-      const elsewhere = await tampered((query) => query.set('redirect_uri', 'https://evil.example/cb'))
+      const elsewhere = await tamper((query) => query.set('redirect_uri', 'https://evil.example/cb'))
       expect(elsewhere.response?.status).toBe(400)
       expect(await elsewhere.response?.text()).toContain('Sandbox identity provider')
-      expect((await tampered((query) => query.set('client_id', 'nobody'))).response?.status).toBe(400)
-      const bare = await tampered((query) => {
+      expect((await tamper((query) => query.set('client_id', 'nobody'))).response?.status).toBe(400)
+      const bare = await tamper((query) => {
         query.delete('code_challenge')
         query.delete('code_challenge_method')
       })
@@ -229,7 +229,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
 
     it('reject credentials in queries, like every route', async () => {
       const response = await fetch(`${origin}/sandbox/openid/me?access_token=x`)
-      expect([response.status, await codeOf(response)]).toEqual([400, 'credential_in_query'])
+      expect([response.status, await readCode(response)]).toEqual([400, 'credential_in_query'])
     })
 
     it('describe themselves by their own origin, regardless of the Host header', async () => {

@@ -25,12 +25,12 @@ import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import {
-  addressOf,
   newOutsider,
   type Outsider,
   type Owner,
   openOwner,
   type Race,
+  readAddress,
   stableTokens,
   tokenBalance,
 } from './keyed-owners.ts'
@@ -173,7 +173,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const amount = (most: number) => `${random(most)}.${String(1 + random(99)).padStart(2, '0')}`
     const allPersons = () => [...guests, ...owners.map(({ person }) => person)]
     const anyAddress = async () =>
-      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(allPersons()))
+      random(4) === 0 ? (attackers[0]?.address ?? '') : readAddress(oneOf(allPersons()))
     const hook = async (provider: 'lithic' | 'bridge', id: string, message: object) => {
       const body = JSON.stringify(message)
       const signed =
@@ -246,12 +246,12 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         event_object_status: state,
         event_object: { virtual_account_id: account, amount: paid },
       })
-    const taken = <Item>(items: Item[]) => items.splice(random(items.length), 1)[0]
+    const take = <Item>(items: Item[]) => items.splice(random(items.length), 1)[0]
 
     const isSuccess = async (pendingResponse: Promise<{ status: number }>) =>
       (await pendingResponse).status === 200
     const clear = async () => {
-      const purchase = taken(purchases)
+      const purchase = take(purchases)
       if (purchase === undefined) return false
       const { cents } = purchase
       event(purchase, 'CLEARING', oneOf([cents, cents, Math.ceil(cents / 2), cents + 5_000, cents * 20]))
@@ -268,7 +268,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       return true
     }
     const reverse = async () => {
-      const purchase = taken(purchases)
+      const purchase = take(purchases)
       if (purchase === undefined) return false
       event(purchase, 'AUTHORIZATION_REVERSAL', -purchase.cents)
       await sendCardEvent(purchase, 'VOIDED')
@@ -314,7 +314,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       return true
     }
     const returnDeposit = async () => {
-      const made = taken(deposits)
+      const made = take(deposits)
       if (made === undefined) return false
       await depositState(made, 'refunded')
       return true
@@ -332,7 +332,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         side: oneOf(['buy', 'buy', 'sell']),
         notional: `${1 + random(20)}`,
       })
-    const raced = (): Race => oneOf(['none', 'none', 'tiny', 'cancel'])
+    const chooseRace = (): Race => oneOf(['none', 'none', 'tiny', 'cancel'])
     /** Steps with their weights. */
     const steps = new Map<string, { weight: number; work: () => Promise<boolean> }>([
       ['transfer', { weight: 14, work: () => isSuccess(send()) }],
@@ -368,9 +368,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       ],
       [
         'relay',
-        { weight: 8, work: () => isSuccess(oneOf(attackers).relay(oneOf(guests), { race: raced() })) },
+        { weight: 8, work: () => isSuccess(oneOf(attackers).relay(oneOf(guests), { race: chooseRace() })) },
       ],
-      ['quote', { weight: 8, work: () => isSuccess(oneOf(attackers).buyQuote({ race: raced() })) }],
+      ['quote', { weight: 8, work: () => isSuccess(oneOf(attackers).buyQuote({ race: chooseRace() })) }],
       ['authorization', { weight: 14, work: authorize }],
       ['clearing', { weight: 8, work: clear }],
       ['clearing without an authorization', { weight: 3, work: forceClear }],
@@ -496,14 +496,14 @@ async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<s
     const there = await tokenBalance(rpcUrl, asset, address)
     if (BigInt(booked) > there + BigInt(uncovered))
       found.push(
-        `${address} ${asset}: booked ${booked}, on chain ${there}, uncovered ${uncovered}\n${await movementsOf(database, address, asset)}`,
+        `${address} ${asset}: booked ${booked}, on chain ${there}, uncovered ${uncovered}\n${await readMovements(database, address, asset)}`,
       )
   }
   return found
 }
 
 /** The last movements of a wallet, for diagnosing a failure. */
-async function movementsOf(database: Connection, address: string, asset: string): Promise<string> {
+async function readMovements(database: Connection, address: string, asset: string): Promise<string> {
   const { rows } = await sql<{ line: string }>`
     select t.at || ' ' || t.kind || ' ' || t.reference || ' ' || p.source || ' > ' || p.destination || ' ' || p.units as line
     from wallet w
@@ -529,7 +529,7 @@ async function lossesAboveFloat(database: Connection): Promise<readonly object[]
 
 /** Addresses of the gateway that hold less than the ledger says they earned. */
 async function unbookedLosses(database: Connection, rpcUrl: string): Promise<string[]> {
-  const earned = async (account: string, asset: string) => {
+  const sumEarned = async (account: string, asset: string) => {
     const { rows } = await sql<{ units: string }>`
       select coalesce(sum(case when destination = ${account} then units else -units end), 0)::text as units
       from posting where asset = ${asset} and (destination = ${account} or source = ${account})`.execute(
@@ -537,7 +537,7 @@ async function unbookedLosses(database: Connection, rpcUrl: string): Promise<str
     )
     return BigInt(rows[0]?.units ?? '0')
   }
-  const settled = async (asset: string) => {
+  const sumSettled = async (asset: string) => {
     const { rows } = await sql<{ units: string }>`
       select coalesce(sum(t.units), 0)::text as units from transfer t
       where t.state = 'confirmed' and t.token = ${asset} and t.destination = ${stableTokens.treasury.toLowerCase()}`.execute(
@@ -546,11 +546,14 @@ async function unbookedLosses(database: Connection, rpcUrl: string): Promise<str
     return BigInt(rows[0]?.units ?? '0')
   }
   const found: string[] = []
-  const income = await earned('revenue:x402.fx', 'USDC')
+  const income = await sumEarned('revenue:x402.fx', 'USDC')
   const received = await tokenBalance(rpcUrl, 'USDC', stableTokens.payTo)
   if (received < income) found.push(`x402: booked ${income}, received ${received}`)
   for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD']) {
-    const [booked, there] = [await settled(asset), await tokenBalance(rpcUrl, asset, stableTokens.treasury)]
+    const [booked, there] = [
+      await sumSettled(asset),
+      await tokenBalance(rpcUrl, asset, stableTokens.treasury),
+    ]
     if (there < booked) found.push(`cards: settled ${booked} ${asset}, received ${there}`)
   }
   return found

@@ -64,7 +64,7 @@ const listed = {
   address: 'Via Roma 1, Milano',
 }
 
-const policyOf = (max: string) => ({
+const buildPolicy = (max: string) => ({
   perTransaction: { max },
   dailyBudget: { max },
   categories: { allow: ['transfer', 'card'] },
@@ -84,9 +84,9 @@ describe.each([
   let gateway: Gateway
   let drop = async () => {}
   let owner: Person
-  const journalOf = async (reader: Person, query = '') =>
+  const readJournal = async (reader: Person, query = '') =>
     answer.parse((await reader.send('GET', `/api/security/journal${query}`)).body)
-  const newest = async (reader: Person) => (await journalOf(reader)).entries[0]
+  const newest = async (reader: Person) => (await readJournal(reader)).entries[0]
   beforeAll(async () => {
     if (isSkipped) return
     const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
@@ -115,12 +115,12 @@ describe.each([
         name: 'An unused name',
         publicKey: agent.jwk,
         scopes: ['wallets:transfer'],
-        policy: policyOf('5'),
+        policy: buildPolicy('5'),
       })
       const id = String(body.agentId)
       const actor = { kind: 'person', id: owner.accountId }
       expect(await newest(owner)).toMatchObject({ actor, action: 'key.created', object: { kind: 'key', id } })
-      await owner.send('PATCH', `/api/agents/keys/${id}`, { policy: policyOf('3') })
+      await owner.send('PATCH', `/api/agents/keys/${id}`, { policy: buildPolicy('3') })
       expect(await newest(owner)).toMatchObject({
         actor,
         action: 'key.updated',
@@ -137,7 +137,7 @@ describe.each([
       expect((await newest(owner))?.action).toBe('policy.owner_cap_set')
       await owner.send('DELETE', `/api/agents/keys/${id}`)
       expect((await newest(owner))?.action).toBe('key.revoked')
-      expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
+      expect(JSON.stringify(await readJournal(owner))).not.toContain('An unused name')
     },
   )
 
@@ -147,7 +147,7 @@ describe.each([
       const person = await newGuest(gateway.origin)
       const payees = (first: number) =>
         Array.from({ length: 500 }, (_, at) => `0x${(first + at).toString(16).padStart(40, '0')}`)
-      const policyAgainst = (deny: readonly string[]) => ({ ...policyOf('5'), counterparties: { deny } })
+      const policyAgainst = (deny: readonly string[]) => ({ ...buildPolicy('5'), counterparties: { deny } })
       const { body } = await person.send('POST', '/api/agents/keys', {
         name: 'Large',
         publicKey: (await newAgent()).jwk,
@@ -159,7 +159,7 @@ describe.each([
         expect(await person.send('PATCH', path, { policy: policyAgainst(deny) })).toMatchObject({
           status: 200,
         })
-        return JSON.stringify((await journalOf(person, '?limit=1')).entries[0]).length
+        return JSON.stringify((await readJournal(person, '?limit=1')).entries[0]).length
       }
       const [first = '', ...others] = payees(0)
       expect(await change([...others, `0x${'f'.repeat(40)}`])).toBeLessThan(3_000)
@@ -177,7 +177,7 @@ describe.each([
       let cursor: string | null = ''
       let bytes = 0
       while (cursor !== null) {
-        const page = await journalOf(person, `?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)
+        const page = await readJournal(person, `?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)
         bytes += JSON.stringify(page.entries).length
         cursor = page.nextCursor
       }
@@ -197,7 +197,7 @@ describe.each([
     const made = await owner.send('POST', '/api/developer/keys', {
       name: 'K',
       scopes: ['cards:write'],
-      policy: policyOf('5'),
+      policy: buildPolicy('5'),
     })
     await owner.send('PATCH', '/api/cards', { cardId: card?.id, agentId: made.body.id })
     const changed = await requestJson(gateway.origin, 'POST', '/api/cards/settings', {
@@ -252,7 +252,7 @@ describe.each([
     const made = await owner.send('POST', '/api/developer/keys', {
       name: 'K',
       scopes: ['cards:write'],
-      policy: policyOf('5'),
+      policy: buildPolicy('5'),
     })
     const byKey = await requestJson(gateway.origin, 'POST', '/api/cards', {
       body: { limits: { daily: '1' } },
@@ -264,7 +264,7 @@ describe.each([
       object: { id: byKey.body.id },
       after: { keyId: made.body.id },
     })
-    expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
+    expect(JSON.stringify(await readJournal(owner))).not.toContain('An unused name')
   })
 
   it.skipIf(isSkipped)('records the on-chain allowance of an agent, once', async () => {
@@ -274,7 +274,7 @@ describe.each([
       name: 'K',
       publicKey: agent.jwk,
       scopes: ['wallets:transfer'],
-      policy: policyOf('5'),
+      policy: buildPolicy('5'),
     })
     const intent = intentAnswer.parse(
       (await holder.send('POST', '/api/wallets/allowances/intent', { agentId: body.agentId })).body,
@@ -288,7 +288,7 @@ describe.each([
       const set = await holder.send('POST', '/api/wallets/allowances', signed)
       expect(set).toMatchObject({ status: 200, body: { dailyMax: '5' } })
     }
-    const entries = (await journalOf(holder)).entries.map(({ action }) => action)
+    const entries = (await readJournal(holder)).entries.map(({ action }) => action)
     expect(entries.filter((action) => action === 'allowance.authorized')).toHaveLength(1)
     expect(await newest(holder)).toMatchObject({
       actor: { kind: 'person', id: holder.accountId },
@@ -313,7 +313,7 @@ describe.each([
       action: 'factor.added',
       object: { kind: 'email', id: person.accountId },
     })
-    expect(JSON.stringify(await journalOf(person))).not.toContain('@')
+    expect(JSON.stringify(await readJournal(person))).not.toContain('@')
   })
 
   it.skipIf(isSkipped)('shows an applicant the decision on a sanctions hit, without the reason', async () => {
@@ -341,7 +341,7 @@ describe.each([
         after: { level: 'basic', status },
       })
       expect((await admin.send('POST', path, decide)).status).toBe(409)
-      const { entries } = await journalOf(applicant)
+      const { entries } = await readJournal(applicant)
       expect(entries).toHaveLength(1)
       expect(JSON.stringify(entries)).not.toMatch(/A reason|Semenov/)
     }
@@ -371,7 +371,7 @@ describe.each([
       const key = await person.send('POST', '/api/developer/keys', {
         name: 'K',
         scopes: ['wallets:transfer'],
-        policy: { ...policyOf('5'), approval: { above: '1', ttlSec: 600 } },
+        policy: { ...buildPolicy('5'), approval: { above: '1', ttlSec: 600 } },
       })
       const pendingTransfer = await requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { amount: '2', destination: `0x${'c1'.repeat(20)}`, signature: 'x' },
@@ -405,12 +405,12 @@ describe.each([
   )
 
   it.skipIf(isSkipped)('is paged, and shows no entries of other accounts', async () => {
-    const all = (await journalOf(owner)).entries
-    const first = await journalOf(owner, '?limit=2')
-    const rest = await journalOf(owner, `?cursor=${first.nextCursor}`)
+    const all = (await readJournal(owner)).entries
+    const first = await readJournal(owner, '?limit=2')
+    const rest = await readJournal(owner, `?cursor=${first.nextCursor}`)
     expect([...first.entries, ...rest.entries]).toEqual(all)
     const outsider = await newGuest(gateway.origin)
-    expect((await journalOf(outsider)).entries).toEqual([])
+    expect((await readJournal(outsider)).entries).toEqual([])
     expect((await requestJson(gateway.origin, 'GET', '/api/security/journal')).status).toBe(401)
   })
 
@@ -427,8 +427,8 @@ describe.each([
       )
       const none = { dailyMaxMicros: null, weeklyMaxMicros: null, monthlyMaxMicros: null }
       for (const person of people) {
-        const { entries } = await journalOf(person)
-        const [one] = (await journalOf(person, '?limit=1')).entries
+        const { entries } = await readJournal(person)
+        const [one] = (await readJournal(person, '?limit=1')).entries
         expect([entries.length, one]).toEqual([4, entries[0]])
         // Newest first is chain order: each `before` equals the previous `after`.
         for (const [at, { before }] of entries.entries())

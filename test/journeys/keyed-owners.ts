@@ -60,7 +60,7 @@ const domain = { name: 'USDC', version: '2', chainId: 84532, verifyingContract: 
 const addresses = new Map<Person, Address>()
 
 /** The address of a person's wallet, cached after its first read. */
-export async function addressOf(person: Person): Promise<Address> {
+export async function readAddress(person: Person): Promise<Address> {
   const known = addresses.get(person)
   if (known !== undefined) return known
   const { body } = await person.send('GET', '/api/wallets')
@@ -123,7 +123,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
   const key = privateKeyToAccount(generatePrivateKey())
   const send = await sender(rpcUrl, key)
   await requestJson(origin, 'POST', '/sandbox/faucet', {
-    body: { address: await addressOf(person), token: 'USDC', amount: '400' },
+    body: { address: await readAddress(person), token: 'USDC', amount: '400' },
   })
   const intentFor = async (transfer: { destination: string; amount: string }) => {
     const { body } = await person.send('POST', '/api/wallets/transfer/intent', transfer)
@@ -134,7 +134,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
     return person.send('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
   }
   const execute = async (operation: SafeOperation, call: { to: Address; data: Hex }) => {
-    const signed = await repacked(key, operation, call)
+    const signed = await repack(key, operation, call)
     const args = [[signed], key.address] as const
     const data = encodeFunctionData({ abi: entryPointAbi, functionName: 'handleOps', args })
     return send(operation.message.entryPoint, data, 2_000_000n)
@@ -166,7 +166,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
 }
 
 /** A signed operation of the wallet with another call under the same nonce. */
-async function repacked(
+async function repack(
   key: PrivateKeyAccount,
   { domain: safeDomain, types, message }: SafeOperation,
   { to, data }: { to: Address; data: Hex },
@@ -256,7 +256,7 @@ export async function newOutsider(origin: string, rpcUrl: string): Promise<Outsi
     address,
     relay: async (caller, { race }) => {
       const nonce = generatePrivateKey()
-      const { shown: authorization, signature } = await sign(await addressOf(caller), 2_000_000n, nonce)
+      const { shown: authorization, signature } = await sign(await readAddress(caller), 2_000_000n, nonce)
       const body = { token: 'USDC', authorization: { ...authorization, signature } }
       const [relayed] = await Promise.all([
         caller.send('POST', '/api/transfers/gasless', body, { 'idempotency-key': nonce }),

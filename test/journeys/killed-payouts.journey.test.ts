@@ -61,7 +61,7 @@ describe.skipIf(testServerUrl === undefined)('payouts of a gateway that is kille
       .catch(() => null)
   const paidUnits = () => balanceOfSystem(database, external('bank'), 'USD')
   /** Repeats a call until the gateway says what became of it. */
-  const outcomeOf = async (key: string) => {
+  const awaitOutcome = async (key: string) => {
     for (;;) {
       const answer = await send(key)
       const isOpen = answer === null || answer.status >= 500 || answer.body.code === 'idempotency_in_progress'
@@ -79,7 +79,7 @@ describe.skipIf(testServerUrl === undefined)('payouts of a gateway that is kille
       await sleep(ms)
       await restart()
       await Promise.all(sent)
-      const answers = await Promise.all(keys.map(outcomeOf))
+      const answers = await Promise.all(keys.map(awaitOutcome))
       const payouts = answers.filter(({ status }) => status === 200).map(({ body }) => payout.parse(body))
       // A call that ended before its payout was written says that nothing was sent.
       for (const { body } of answers.filter(({ status }) => status !== 200))

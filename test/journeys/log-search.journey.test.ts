@@ -177,7 +177,7 @@ async function keysAndTransfers(owner: Person) {
 }
 
 /** Sends credentials in places where they do not belong. */
-async function misplaced(key: string, { token }: Person) {
+async function misplace(key: string, { token }: Person) {
   for (const secret of [key, token])
     for (const target of [
       `/api/wallets?token=${secret}`,
@@ -298,7 +298,7 @@ async function oauth(owner: Person) {
 }
 
 /** The encodings in which a text may appear in another. */
-function formsOf(secret: string): string[] {
+function listForms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   // Base64 of a longer text contains it at one of three offsets, except for the characters that its neighbours affect.
   const encoded = [0, 1, 2].map((offset) =>
@@ -325,7 +325,7 @@ function formsOf(secret: string): string[] {
 const found = (text: string) => {
   const lower = text.toLowerCase()
   return [...secrets].flatMap(([secret, name]) =>
-    formsOf(secret)
+    listForms(secret)
       .filter((form) =>
         /^\d{6}$/.test(form) ? new RegExp(`\\b${form}\\b`).test(text) : lower.includes(form.toLowerCase()),
       )
@@ -345,7 +345,7 @@ it('contains no secret or personal data in the log, in problems or in redirects'
   await passkeys()
   const person = await codes()
   const key = await keysAndTransfers(owner)
-  await misplaced(key, owner)
+  await misplace(key, owner)
   await compliance(person)
   await webhooks(owner)
   await payments()

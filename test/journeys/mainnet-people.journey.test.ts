@@ -78,7 +78,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     if (bob === undefined) throw new Error('the scene is not open')
     return bob
   }
-  const usdcOf = async (person: Person) => {
+  const readUsdc = async (person: Person) => {
     const rows = z
       .array(z.looseObject({ token: z.string(), amount: z.string(), held: z.string() }))
       .parse((await person.send('GET', '/api/wallets')).body.balances)
@@ -186,10 +186,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
           amount: '300.0',
         }),
       ).toBe(200)
-    expect(await usdcOf(ofAda())).toMatchObject({ amount: '0' })
+    expect(await readUsdc(ofAda())).toMatchObject({ amount: '0' })
     await base.pay(ofAda().safe, 300_000_000n)
-    await expect.poll(() => usdcOf(ofAda()), SLOW).toMatchObject({ amount: '300', held: '0' })
-    expect(await usdcOf(ofBob())).toMatchObject({ amount: '0' })
+    await expect.poll(() => readUsdc(ofAda()), SLOW).toMatchObject({ amount: '300', held: '0' })
+    expect(await readUsdc(ofBob())).toMatchObject({ amount: '0' })
   }, 90_000)
 
   it('pay out to a saved recipient: quoted, held, funded on the chain, and settled by the bank’s webhook', async () => {
@@ -220,7 +220,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
         .toMatchObject({ body: { status: 'failed', reason: 'not_funded' } })
     else
       expect(unfunded).toMatchObject({ status: 422, body: { code: 'payout_rejected', reason: 'not_funded' } })
-    await expect.poll(() => usdcOf(ofAda()), SLOW).toMatchObject({ amount: '300', held: '0' })
+    await expect.poll(() => readUsdc(ofAda()), SLOW).toMatchObject({ amount: '300', held: '0' })
     const intent = await ofAda().send('POST', '/api/wallets/allowances/intent', {
       agentId: key.id,
       dailyMax: '100',
@@ -243,8 +243,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
       source: { payment_rail: 'base', from_address: ofAda().safe.toLowerCase() },
       destination: { payment_rail: 'ach', external_account_id: 'ext_1', ach_reference: 'Rent' },
     })
-    await expect.poll(() => base.balanceOf(at.source_deposit_instructions.to_address), SLOW).toBe(50_000_000n)
-    await expect.poll(() => usdcOf(ofAda()), SLOW).toMatchObject({ amount: '250', held: '0' })
+    await expect
+      .poll(() => base.readBalance(at.source_deposit_instructions.to_address), SLOW)
+      .toBe(50_000_000n)
+    await expect.poll(() => readUsdc(ofAda()), SLOW).toMatchObject({ amount: '250', held: '0' })
     for (const [state, status] of [
       ['funds_received', 'pending'],
       ['payment_submitted', 'sent'],
@@ -276,14 +278,17 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     const { payoutId } = z.looseObject({ payoutId: z.string() }).parse(intent.body.intent)
     const at = [...bridge.transfers.values()].find(({ client_reference_id: id }) => id === payoutId)
     if (at === undefined) throw new Error('the bank knows no such payout')
-    expect([at.state, await usdcOf(ofAda())]).toMatchObject(['awaiting_funds', { amount: '250', held: '0' }])
+    expect([at.state, await readUsdc(ofAda())]).toMatchObject([
+      'awaiting_funds',
+      { amount: '250', held: '0' },
+    ])
     await scene.killAndStart()
     const signed = { ...payout, ...ofAda().sign(intent.body) }
     const sent = await ofAda().send('POST', path, signed, { 'Idempotency-Key': randomUUID() })
     expect(sent).toMatchObject({ status: 200, body: { id: payoutId, status: 'pending' } })
     const { to_address: to } = at.source_deposit_instructions
-    await expect.poll(() => base.balanceOf(to), SLOW).toBe(20_000_000n)
-    await expect.poll(() => usdcOf(ofAda()), SLOW).toMatchObject({ amount: '230', held: '0' })
+    await expect.poll(() => base.readBalance(to), SLOW).toBe(20_000_000n)
+    await expect.poll(() => readUsdc(ofAda()), SLOW).toMatchObject({ amount: '230', held: '0' })
     expect((await ofAda().send('POST', path, signed)).body.code).toBe('signature_rejected')
     at.state = 'payment_processed'
     expect(await tellBank('transfer', { ...at })).toBe(200)
@@ -305,12 +310,12 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
         events: [{ token: `${token}-r`, type: 'RETURN', amount: -5_000, result: 'APPROVED' }],
       })
     }
-    const held = async (person: Person) => {
+    const readHeld = async (person: Person) => {
       const { body } = await person.send('GET', '/api/investing/portfolio')
       const holdings = z.array(z.object({ symbol: z.string(), qty: z.string() })).parse(body.holdings)
       return [body.cash, ...holdings.map(({ symbol, qty }) => `${symbol} ${qty}`)]
     }
-    expect(await Promise.all(people.map(held))).toEqual([['50'], ['50']])
+    expect(await Promise.all(people.map(readHeld))).toEqual([['50'], ['50']])
     const order = (person: Person, input: object) =>
       person.send('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', ...input })
     const firm = broker.firm.cash
@@ -320,7 +325,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     ] as const)
       expect(await order(person, { notional })).toMatchObject({ status: 200 })
     await expect
-      .poll(() => Promise.all(people.map(held)), SLOW)
+      .poll(() => Promise.all(people.map(readHeld)), SLOW)
       .toEqual([
         ['20', 'VTI 0.300000000'],
         ['30', 'VTI 0.200000000'],
@@ -337,8 +342,8 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
       body: { code: 'insufficient_funds' },
     })
     expect(await order(ofBob(), { side: 'sell', notional: '10' })).toMatchObject({ status: 200 })
-    await expect.poll(() => held(ofBob()), SLOW).toEqual(['40', 'VTI 0.100000000'])
-    expect(await held(ofAda())).toEqual(['20', 'VTI 0.300000000'])
+    await expect.poll(() => readHeld(ofBob()), SLOW).toEqual(['40', 'VTI 0.100000000'])
+    expect(await readHeld(ofAda())).toEqual(['20', 'VTI 0.300000000'])
   }, 120_000)
 
   it('leave balanced books, nothing held, and an audit chain that verifies', async () => {

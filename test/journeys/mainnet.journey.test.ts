@@ -20,7 +20,7 @@ import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
-import { nodeOf, type OnMainnet, type Owner, openOnMainnet, treasury } from './on-mainnet.ts'
+import { buildNodeEnv, type OnMainnet, type Owner, openOnMainnet, treasury } from './on-mainnet.ts'
 import { newGuest, requestJson } from './people.ts'
 
 const sponsorKey = `0x${'1'.repeat(64)}` as const
@@ -41,7 +41,7 @@ afterAll(async () => {
   await base?.close()
 }, 60_000)
 
-const checksOf = z.object({
+const checksAnswer = z.object({
   ok: z.boolean(),
   chainId: z.number(),
   checks: z.array(z.object({ name: z.string(), status: z.string(), detail: z.string() })),
@@ -49,14 +49,14 @@ const checksOf = z.object({
 
 describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base', () => {
   const check = async (on = base) => {
-    const { code, out } = await bursar(['chain', 'check', '--json'], nodeOf(on))
-    const { checks, ...rest } = checksOf.parse(JSON.parse(out))
+    const { code, out } = await bursar(['chain', 'check', '--json'], buildNodeEnv(on))
+    const { checks, ...rest } = checksAnswer.parse(JSON.parse(out))
     return { code, ...rest, faults: checks.filter(({ status }) => status !== 'ok') }
   }
 
   describe('whose contracts are checked', () => {
     const deploy = (on = base) =>
-      bursar(['chain', 'deploy'], { ...nodeOf(on), CHAIN_SPONSOR_KEY: sponsorKey })
+      bursar(['chain', 'deploy'], { ...buildNodeEnv(on), CHAIN_SPONSOR_KEY: sponsorKey })
     beforeAll(async () => {
       await deploy()
     })
@@ -82,7 +82,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
       const second = await deploy(empty)
       expect(second.out).toBe(first.out.replaceAll(/deployed: \S+/g, 'was there already'))
       expect(await check(empty)).toEqual({ code: 0, ok: true, chain: undefined, chainId: 8453, faults: [] })
-      const { out } = await bursar(['chain', 'check'], nodeOf(empty))
+      const { out } = await bursar(['chain', 'check'], buildNodeEnv(empty))
       expect(out).toMatch(
         /^✓ USDC 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913: 6 decimals, domain "USD Coin" version 2$/m,
       )
@@ -163,20 +163,20 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
       const funded = [payer, principal, holder]
       for (const { safe } of funded) await base.pay(safe, 200_000_000n)
       for (const owner of funded)
-        await vi.waitFor(async () => expect(await rowsOf(owner)).toContainEqual(usdc('200')), SLOW)
+        await vi.waitFor(async () => expect(await readRows(owner)).toContainEqual(usdc('200')), SLOW)
     }, 120_000)
 
-    const rowsOf = async (owner = ada) => (await owner.send('GET', '/api/wallets')).body.balances
+    const readRows = async (owner = ada) => (await owner.send('GET', '/api/wallets')).body.balances
     const usdc = (amount: string, heldAmount = '0') =>
       expect.objectContaining({ token: 'USDC', chain: 'base', amount, held: heldAmount })
-    const settled = async (owner: Owner, transferId: unknown) =>
+    const awaitSettled = async (owner: Owner, transferId: unknown) =>
       expect
         .poll(async () => (await owner.send('GET', `/api/wallets/transfers/${transferId}`)).body.state, SLOW)
         .toBe('confirmed')
 
     it('describes the tokens that Base has, and no others', async () => {
       expect(scene.production.gateway().output()).toContain('(production, chain base)')
-      expect(await rowsOf()).toMatchObject([
+      expect(await readRows()).toMatchObject([
         { token: 'USDC', chain: 'base' },
         { token: 'EURC', chain: 'base' },
       ])
@@ -207,7 +207,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
 
     it('books a deposit once it has the confirmations of Base', async () => {
       const hash = await base.pay(ada.safe, 200_000_000n)
-      await expect.poll(rowsOf, SLOW).toContainEqual(usdc('200'))
+      await expect.poll(readRows, SLOW).toContainEqual(usdc('200'))
       const { blockNumber } = await base.client.getTransactionReceipt({ hash })
       expect((await base.client.getBlockNumber()) - blockNumber).toBeGreaterThanOrEqual(5n)
     }, 90_000)
@@ -228,9 +228,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         sent = await send()
       }
       expect(sent).toMatchObject({ status: 200, body: { chain: 'base', authorization: 'passkey' } })
-      await settled(payer, sent.body.transferId)
-      expect(await base.balanceOf(input.destination)).toBe(10_000_000n)
-      expect(await rowsOf(payer)).toContainEqual(usdc('190'))
+      await awaitSettled(payer, sent.body.transferId)
+      expect(await base.readBalance(input.destination)).toBe(10_000_000n)
+      expect(await readRows(payer)).toContainEqual(usdc('190'))
     }, 90_000)
 
     it('lets an agent pay over MCP, only within the allowance that its owner signed', async () => {
@@ -267,11 +267,11 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         .toBe(200)
       const paid = await pay('7')
       expect(paid).toMatchObject({ structuredContent: { chain: 'base', token: 'USDC', amount: '7' } })
-      await settled(
+      await awaitSettled(
         principal,
         z.looseObject({ transferId: z.string() }).parse(paid.structuredContent).transferId,
       )
-      expect(await base.balanceOf(destination)).toBe(7_000_000n)
+      expect(await base.readBalance(destination)).toBe(7_000_000n)
       // The policy allows it; the chain would not.
       expect(await pay('23.5')).toMatchObject({ isError: true })
     }, 120_000)
@@ -279,15 +279,15 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
     it('sells FX quotes to stock clients of both generations of x402', async () => {
       const customer = privateKeyToAccount(generatePrivateKey())
       await base.pay(customer.address, 1_000_000n)
-      await expect.poll(() => base.balanceOf(customer.address), SLOW).toBe(1_000_000n)
+      await expect.poll(() => base.readBalance(customer.address), SLOW).toBe(1_000_000n)
       const client = new x402Client().register('eip155:*', new ExactEvmScheme(customer))
       const url = `${origin()}/api/x402/fx?from=USD&to=EUR&amount=100`
       for (const pay of [wrapFetchV1(fetch, customer), wrapFetchV2(fetch, client)]) {
-        const before = await base.balanceOf(payTo)
+        const before = await base.readBalance(payTo)
         const response = await pay(url)
         // A settlement takes longer than the client is made to wait: the answer then says where to poll.
         expect([200, 202, 503]).toContain(response.status)
-        await expect.poll(() => base.balanceOf(payTo), SLOW).toBe(before + 10_000n)
+        await expect.poll(() => base.readBalance(payTo), SLOW).toBe(before + 10_000n)
       }
     }, 120_000)
 
@@ -317,16 +317,16 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         },
       })
       expect(approved).toMatchObject({ result: 'APPROVED' })
-      const before = await base.balanceOf(treasury)
+      const before = await base.readBalance(treasury)
       const cleared = { token, card_token: card, event_type: 'card_transaction.updated' }
       const events = [
         { token: `${token}-a`, type: 'AUTHORIZATION', amount: 1_200, result: 'APPROVED' },
         { token: `${token}-c`, type: 'CLEARING', amount: 1_200, result: 'APPROVED' },
       ]
       await scene.tellLithic({ ...cleared, status: 'SETTLED', events })
-      await expect.poll(() => base.balanceOf(treasury), SLOW).toBe(before + 12_000_000n)
-      await expect.poll(() => rowsOf(holder), SLOW).toContainEqual(usdc('188'))
-      expect(await base.balanceOf(holder.safe)).toBe(188_000_000n)
+      await expect.poll(() => base.readBalance(treasury), SLOW).toBe(before + 12_000_000n)
+      await expect.poll(() => readRows(holder), SLOW).toContainEqual(usdc('188'))
+      expect(await base.readBalance(holder.safe)).toBe(188_000_000n)
 
       // The merchant's money comes back by the card network, as dollars.
       const refund = { token: `${token}-r`, type: 'RETURN', amount: -500, result: 'APPROVED' }
@@ -335,7 +335,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
       const transactions = async () =>
         (await holder.send('GET', `/api/cards/${issued.body.id}/transactions`)).body.transactions
       await expect.poll(transactions, SLOW).toMatchObject([{ refunded: '5' }])
-      expect(await base.balanceOf(holder.safe)).toBe(188_000_000n)
+      expect(await base.readBalance(holder.safe)).toBe(188_000_000n)
       expect(
         await bursar(['audit', 'verify'], {
           DATABASE_URL: scene.production.databaseUrl,

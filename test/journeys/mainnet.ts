@@ -27,7 +27,7 @@ export interface Mainnet {
   readonly payer: ReturnType<typeof privateKeyToAccount>
   request(method: string, params: readonly unknown[]): Promise<unknown>
   giveGas(address: Address): Promise<void>
-  balanceOf(address: Address): Promise<bigint>
+  readBalance(address: Address): Promise<bigint>
   /** Sends USDC of the payer. @returns the transaction's hash. */
   pay(to: Address, units: bigint): Promise<Hex>
   close(): Promise<void>
@@ -78,7 +78,7 @@ export async function startMainnet(
     payer,
     request,
     giveGas,
-    balanceOf: (address) =>
+    readBalance: (address) =>
       client.readContract({ address: usdc, abi: erc20Abi, functionName: 'balanceOf', args: [address] }),
     pay: (to, units) =>
       wallet.writeContract({ address: usdc, abi: erc20Abi, functionName: 'transfer', args: [to, units] }),

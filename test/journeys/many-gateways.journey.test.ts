@@ -36,7 +36,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
   let drop = async () => {}
   let env: Record<string, string>
   const gateways: Gateway[] = []
-  const originOf = (index: number) => gateways[index % gateways.length]?.origin ?? ''
+  const chooseOrigin = (index: number) => gateways[index % gateways.length]?.origin ?? ''
 
   beforeAll(async () => {
     const created = await createTestDatabase(testServerUrl ?? '')
@@ -60,7 +60,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     await drop()
   }, 60_000)
 
-  const keyOf = async (person: Person, dailyMax: string, longer: object = {}): Promise<string> => {
+  const createKey = async (person: Person, dailyMax: string, longer: object = {}): Promise<string> => {
     const policy = {
       perTransaction: { max: '1' },
       dailyBudget: { max: dailyMax },
@@ -81,7 +81,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     idempotencyKey: string,
   ): Promise<Outcome> => {
     try {
-      const response = await postTransfer(originOf(index), key, { amount, idempotencyKey })
+      const response = await postTransfer(chooseOrigin(index), key, { amount, idempotencyKey })
       return { status: response.status, body: answer.parse(await response.json()) }
     } catch {
       return { status: 'lost', body: {} }
@@ -114,11 +114,11 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     }
     return counts
   }
-  const walletOf = async (person: Person) => {
+  const readWallet = async (person: Person) => {
     const { body } = await person.send('GET', '/api/wallets')
     const { safeAddress, balances } = wallet.parse(body)
     const { amount, held } = balances.find(({ token }) => token === 'USDC') ?? { amount: '', held: '' }
-    const { chain } = credentials.parse(await (await fetch(`${originOf(0)}/sandbox/credentials`)).json())
+    const { chain } = credentials.parse(await (await fetch(`${chooseOrigin(0)}/sandbox/credentials`)).json())
     const client = createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl) })
     const onChain = await client.readContract({
       address: chain.tokens.USDC,
@@ -129,7 +129,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     return { amount, held, onChain }
   }
   /** Waits until every spend of an account is final, and returns the count of each outcome. */
-  const outcomesOf = async (accountId: string) => {
+  const awaitOutcomes = async (accountId: string) => {
     for (let attempt = 0; attempt < 600; attempt += 1) {
       const rows = await database.kysely
         .selectFrom('reservation')
@@ -145,42 +145,42 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
   }
 
   it('allow exactly what fits one budget: 142 of 1,000', async () => {
-    const person = await newGuest(originOf(0))
-    const key = await keyOf(person, '1')
+    const person = await newGuest(chooseOrigin(0))
+    const key = await createKey(person, '1')
     const outcomes = await load(1_000, (index) => send(index, key, '0.007', `budget-${index}`))
     expect(tally(outcomes)).toEqual({ 200: 142, '403 policy_denied': 858 })
-    expect(await outcomesOf(person.accountId)).toEqual({ settled: 142 })
-    expect(await walletOf(person)).toEqual({ amount: '999.006', held: '0', onChain: 999_006_000n })
+    expect(await awaitOutcomes(person.accountId)).toEqual({ settled: 142 })
+    expect(await readWallet(person)).toEqual({ amount: '999.006', held: '0', onChain: 999_006_000n })
   }, 90_000)
 
   it('allow exactly what fits a week, or a month of all keys', async () => {
-    const [one, two] = [await newGuest(originOf(0)), await newGuest(originOf(1))]
-    const key = await keyOf(one, '100', { weeklyBudget: { max: '1' }, monthlyBudget: { max: '90' } })
+    const [one, two] = [await newGuest(chooseOrigin(0)), await newGuest(chooseOrigin(1))]
+    const key = await createKey(one, '100', { weeklyBudget: { max: '1' }, monthlyBudget: { max: '90' } })
     const ofWeek = await load(300, (index) => send(index, key, '0.007', `week-${index}`))
     expect(tally(ofWeek)).toEqual({ 200: 142, '403 policy_denied': 158 })
-    const keys = await Promise.all(Array.from({ length: 4 }, () => keyOf(two, '100')))
+    const keys = await Promise.all(Array.from({ length: 4 }, () => createKey(two, '100')))
     await capAccount(database, two.accountId, null, { month: 100_000n })
     const ofMonth = await load(100, (index) =>
       send(index, keys[(index + (index >> 2)) % 4] ?? '', '0.007', `month-${index}`),
     )
     expect(tally(ofMonth)).toEqual({ 200: 14, '403 policy_denied': 86 })
-    expect(await outcomesOf(one.accountId)).toEqual({ settled: 142 })
+    expect(await awaitOutcomes(one.accountId)).toEqual({ settled: 142 })
   }, 90_000)
 
   it('answer 40 requests with one idempotency key with one transfer', async () => {
-    const person = await newGuest(originOf(0))
-    const key = await keyOf(person, '1')
+    const person = await newGuest(chooseOrigin(0))
+    const key = await createKey(person, '1')
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, (_, index) => untilAnswered(() => send(index, key, '0.5', 'once'))),
     )
     expect(tally(outcomes)).toEqual({ 200: 40 })
     expect(new Set(outcomes.map(({ body }) => body.transferId)).size).toBe(1)
-    expect(await walletOf(person)).toMatchObject({ amount: '999.5', held: '0' })
+    expect(await readWallet(person)).toMatchObject({ amount: '999.5', held: '0' })
   }, 60_000)
 
   it('enforce one owner cap over ten keys, and a lowered cap from the next spend on', async () => {
-    const person = await newGuest(originOf(0))
-    const keys = await Promise.all(Array.from({ length: 10 }, () => keyOf(person, '1')))
+    const person = await newGuest(chooseOrigin(0))
+    const keys = await Promise.all(Array.from({ length: 10 }, () => createKey(person, '1')))
     await capAccount(database, person.accountId, 100_000n)
     const spend = (index: number) => send(index, keys[index % 10] ?? '', '0.007', `cap-${index}`)
     expect(tally(await load(100, spend))).toEqual({ 200: 14, '403 policy_denied': 86 })
@@ -194,8 +194,8 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
   }, 60_000)
 
   it('lose nothing and spend nothing twice when one of them is killed under load', async () => {
-    const person = await newGuest(originOf(0))
-    const key = await keyOf(person, '1')
+    const person = await newGuest(chooseOrigin(0))
+    const key = await createKey(person, '1')
     const victim = gateways[GATEWAYS - 1]
     const ofLoad = (index: number) => send(index, key, '0.007', `killed-${index}`)
     const outcomes = load(400, ofLoad)
@@ -204,21 +204,21 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     if (victim?.process.signalCode === null) await once(victim.process, 'exit')
     const first = await outcomes
     expect(first.some(({ status }) => status === 'lost')).toBe(true)
-    await outcomesOf(person.accountId)
+    await awaitOutcomes(person.accountId)
     gateways[GATEWAYS - 1] = await startGateway(env)
 
     // Requests that lost their answer are repeated, with the same keys and at every gateway.
     const second = await load(400, (index) => untilAnswered(() => ofLoad(index)))
     const counts = tally(second)
     expect(Object.keys(counts).filter((name) => !/^(200|403 policy_denied|503 .*)$/.test(name))).toEqual([])
-    const ends = await outcomesOf(person.accountId)
+    const ends = await awaitOutcomes(person.accountId)
     const settled = BigInt(ends.settled ?? 0)
     expect(settled <= 142n).toBe(true)
     const answered = second.flatMap(({ status, body }) => (status === 200 ? [body.transferId] : []))
     expect(new Set(answered).size).toBe(answered.length)
     expect(BigInt(answered.length)).toBe(settled)
     const left = 1_000_000_000n - settled * 7_000n
-    const { held, onChain } = await walletOf(person)
+    const { held, onChain } = await readWallet(person)
     expect({ held, onChain }).toEqual({ held: '0', onChain: left })
     const used = await database.kysely
       .selectFrom('budget_usage')

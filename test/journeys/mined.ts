@@ -2,7 +2,7 @@
 import type { createPublicClient } from 'viem'
 
 /** Number of transactions after a block whose data contains an address. */
-export async function minedWith(
+export async function mineWith(
   node: ReturnType<typeof createPublicClient>,
   address: string,
   after: bigint,

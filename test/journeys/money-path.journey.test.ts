@@ -58,7 +58,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
   })
 
   const readWallet = async (person: Person) => wallet.parse((await person.send('GET', '/api/wallets')).body)
-  const usdcOf = (read: z.output<typeof wallet>) => read.balances.find(({ token }) => token === 'USDC')
+  const findUsdc = (read: z.output<typeof wallet>) => read.balances.find(({ token }) => token === 'USDC')
   const readChain = async () =>
     credentials.parse((await requestJson(origin, 'GET', '/sandbox/credentials')).body).chain
   const onChain = async (address: `0x${string}`) => {
@@ -87,15 +87,15 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
       },
     })
     const destination = newAccount().address
-    const transferOf = (amount: string) => ({ destination, amount, token: 'USDC', signature: 'sandbox' })
+    const buildTransfer = (amount: string) => ({ destination, amount, token: 'USDC', signature: 'sandbox' })
     const transfer = (amount: string, idempotencyKey: string) =>
       agent.fetch({
         method: 'POST',
         url: `${origin}/api/wallets/transfer`,
-        body: JSON.stringify(transferOf(amount)),
+        body: JSON.stringify(buildTransfer(amount)),
         idempotencyKey,
       })
-    return { guest, agent, registered, destination, transfer, transferOf }
+    return { guest, agent, registered, destination, transfer, buildTransfer }
   }
 
   it('gives a guest a session and a funded wallet', async () => {
@@ -103,12 +103,12 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
     expect(response.status).toBe(200)
     expect(response.headers.get('set-cookie')).toMatch(/^bursar_session=.*HttpOnly/)
     const read = await readWallet(personFrom(origin, await response.json()))
-    expect(usdcOf(read)).toMatchObject({ amount: '1000', held: '0' })
+    expect(findUsdc(read)).toMatchObject({ amount: '1000', held: '0' })
     expect(await onChain(read.safeAddress)).toBe(1_000_000_000n)
   })
 
   it('pays for an agent until its budget is used, over REST and MCP, and chain and ledger stay equal', async () => {
-    const { guest, agent, registered, destination, transfer, transferOf } = await newSpender()
+    const { guest, agent, registered, destination, transfer, buildTransfer } = await newSpender()
     expect(registered).toMatchObject({
       status: 200,
       body: { keyId: agent.keyId, status: 'active', usage: { used: '0', remaining: '12' } },
@@ -125,7 +125,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
     }
     const client = await connectMcp(origin, { fetch: agent.fetchLike })
     const overMcp = (amount: string, idempotency_key: string) =>
-      callMcp(client, 'wallets_transfer', { ...transferOf(amount), idempotency_key })
+      callMcp(client, 'wallets_transfer', { ...buildTransfer(amount), idempotency_key })
     const denied = await transfer('5', 'third')
     expect(denied.status).toBe(403)
     const deniedAgain = await transfer('5', 'third')
@@ -153,7 +153,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
     })
     await client.close()
     const read = await readWallet(guest)
-    expect(usdcOf(read)).toMatchObject({ amount: '988', held: '0' })
+    expect(findUsdc(read)).toMatchObject({ amount: '988', held: '0' })
     expect(await onChain(read.safeAddress)).toBe(988_000_000n)
     expect(await onChain(destination)).toBe(12_000_000n)
   })
@@ -217,7 +217,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
       to: 'INR',
       payment: { amount: '0.01' },
     })
-    expect(usdcOf(await readWallet(guest))).toMatchObject({ amount: '999.99', held: '0' })
+    expect(findUsdc(await readWallet(guest))).toMatchObject({ amount: '999.99', held: '0' })
     expect(await buy('fx-2')).toMatchObject({ isError: true, body: { code: 'policy_denied' } })
     await client.close()
   })

@@ -355,16 +355,16 @@ describe('an MCP client over OAuth', () => {
 
     const registered = await register()
     const { authorizationUrl } = await begin(registered, 'wallets:read')
-    const altered = (name: string, value: string | null) => {
+    const alter = (name: string, value: string | null) => {
       const url = new URL(authorizationUrl)
       if (value === null) url.searchParams.delete(name)
       else url.searchParams.set(name, value)
       return browser().authorize(url, { decision: 'approve', scopes: ['wallets:read'] })
     }
-    await expect(altered('code_challenge', null)).rejects.toThrow()
-    await expect(altered('code_challenge_method', 'plain')).rejects.toThrow()
-    await expect(altered('redirect_uri', 'https://evil.example/callback')).rejects.toThrow('no consent page')
-    await expect(altered('resource', 'https://evil.example/mcp')).rejects.toThrow()
+    await expect(alter('code_challenge', null)).rejects.toThrow()
+    await expect(alter('code_challenge_method', 'plain')).rejects.toThrow()
+    await expect(alter('redirect_uri', 'https://evil.example/callback')).rejects.toThrow('no consent page')
+    await expect(alter('resource', 'https://evil.example/mcp')).rejects.toThrow()
   })
 
   it('is not authorized by a denial, by a cross-site post, or on another client’s request', async () => {

@@ -39,7 +39,7 @@ export interface OnMainnet {
 }
 
 /** Variables of a gateway on this chain. */
-export const nodeOf = ({ url }: Pick<Mainnet, 'url'>) => ({
+export const buildNodeEnv = ({ url }: Pick<Mainnet, 'url'>) => ({
   CHAIN: '',
   CHAINS: 'base',
   CHAIN_RPC_URL_BASE: url,
@@ -67,7 +67,7 @@ export async function openOnMainnet(
     rates.close()
     vendors.close()
   }
-  const production = await openProductionOn(nodeOf(base), env).catch(async (error: unknown) => {
+  const production = await openProductionOn(buildNodeEnv(base), env).catch(async (error: unknown) => {
     await closeVendors()
     throw error
   })
@@ -77,7 +77,7 @@ export async function openOnMainnet(
   const founder = await production.signIn('founder@example.com')
   await enrollMfa(founder)
   for (const rail of [...rails, ...moreRails])
-    await succeeded(founder.send('PUT', `/api/rails/${rail}/controls`, { enabled: true }))
+    await requireSuccess(founder.send('PUT', `/api/rails/${rail}/controls`, { enabled: true }))
   const origin = () => production.gateway().origin
   return {
     production,
@@ -88,7 +88,7 @@ export async function openOnMainnet(
       const device = newAuthenticator(origin().replace('127.0.0.1', 'localhost'))
       const { body } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
       const credential = device.create(body.publicKey)
-      await succeeded(person.send('POST', '/api/auth/webauthn', { action: 'register', credential }))
+      await requireSuccess(person.send('POST', '/api/auth/webauthn', { action: 'register', credential }))
       await enrollMfa(person)
       return {
         ...person,
@@ -118,7 +118,7 @@ export async function openOnMainnet(
   }
 }
 
-async function succeeded(answer: ReturnType<Person['send']>): Promise<void> {
+async function requireSuccess(answer: ReturnType<Person['send']>): Promise<void> {
   const { status, body } = await answer
   if (status !== 200) throw new Error(`a step of the scene failed: ${status} ${JSON.stringify(body)}`)
 }

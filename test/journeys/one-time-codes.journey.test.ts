@@ -1,7 +1,7 @@
 /** Sign-in by one-time codes over real HTTP: new and existing accounts, mail and phone, lockout and recovery. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { text as textOf } from 'node:stream/consumers'
+import { text as readStream } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
@@ -29,7 +29,7 @@ const outbox = z.strictObject({
 })
 const problem = z.object({ code: z.string(), retryAfter: z.int().optional() })
 
-function clientOf(gateway: () => Gateway) {
+function createClient(gateway: () => Gateway) {
   const api = (path: string, init: RequestInit = {}) => fetch(`${gateway().origin}${path}`, init)
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     api(path, {
@@ -59,7 +59,7 @@ function clientOf(gateway: () => Gateway) {
     },
     show: (kind: 'otp' | 'recovery', shown: object, headers: Record<string, string> = {}) =>
       post(`/api/auth/${kind}/${kind === 'otp' ? 'verify' : 'complete'}`, shown, headers),
-    statusOf: async (token: string) => (await api('/api/wallets', { headers: bearer(token) })).status,
+    readStatus: async (token: string) => (await api('/api/wallets', { headers: bearer(token) })).status,
   }
 }
 
@@ -72,7 +72,9 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
   describe.runIf(isThere)('', () => {
     let dropDatabase = async () => {}
     let gateway: Gateway
-    const { api, post, bearer, messages, requestCode, codeFor, show, statusOf } = clientOf(() => gateway)
+    const { api, post, bearer, messages, requestCode, codeFor, show, readStatus } = createClient(
+      () => gateway,
+    )
 
     beforeAll(async () => {
       let env: Record<string, string> = {}
@@ -119,7 +121,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect(response.headers.get('set-cookie')).toMatch(/^bursar_session=eyJ.*HttpOnly/)
       const { account, sessionToken } = session.parse(await response.json())
       expect(account.displayName).toBe('a•••@example.com')
-      expect(await statusOf(sessionToken)).toBe(200)
+      expect(await readStatus(sessionToken)).toBe(200)
     })
 
     it('reach the same account from a differently written address of the same mailbox', async () => {
@@ -178,7 +180,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
         const apiKey = z.object({ key: z.string() }).parse(await created.json()).key
         await guessAt(person.asSent)
         const agentRead = await agent.fetch({ method: 'GET', url: `${gateway.origin}/api/wallets` })
-        expect([await statusOf(person.sessionToken), agentRead.status, await statusOf(apiKey)]).toEqual([
+        expect([await readStatus(person.sessionToken), agentRead.status, await readStatus(apiKey)]).toEqual([
           200, 200, 200,
         ])
         const right = await show('otp', await codeFor('otp', person.asSent))
@@ -191,8 +193,8 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
         const response = await show('recovery', await codeFor('recovery', person.asSent))
         const recovered = session.parse(await response.json())
         expect(recovered.account.id).toBe(person.account.id)
-        expect(await statusOf(recovered.sessionToken)).toBe(200)
-        expect(await statusOf(person.sessionToken)).toBe(401)
+        expect(await readStatus(recovered.sessionToken)).toBe(200)
+        expect(await readStatus(person.sessionToken)).toBe(401)
       })
     })
 
@@ -225,7 +227,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
 describe('one-time codes with a mail server', () => {
   let gateway: Gateway
   let smtp: Awaited<ReturnType<typeof startSmtp>>
-  const { requestCode, show, messages, codeFor, post } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor, post } = createClient(() => gateway)
   beforeAll(async () => {
     smtp = await startSmtp({ user: 'bursar', password: 'p@ss' })
     gateway = await startGateway({
@@ -266,14 +268,14 @@ describe('one-time codes with a mail server', () => {
 describe('one-time codes with an SMS provider', () => {
   const sent: URLSearchParams[] = []
   const provider = createServer((request, response) => {
-    void textOf(request).then((body) => {
+    void readStream(request).then((body) => {
       sent.push(new URLSearchParams(body))
       response.writeHead(201, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ sid: 'SM0123', status: 'queued' }))
     })
   })
   let gateway: Gateway
-  const { requestCode, show, messages, codeFor } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor } = createClient(() => gateway)
   beforeAll(async () => {
     provider.listen(0, '127.0.0.1')
     await once(provider, 'listening')

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
 import { createEmptyDatabase, testServerUrl } from '../engines.ts'
-import { totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp } from '../people/identity/signed-in.ts'
 import { closedPort } from '../smtp.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newMailbox, type Person, signInByEmail } from './people.ts'
@@ -165,7 +165,7 @@ function operate(serverUrl: string | null): void {
   async function expectUnharmed(wallet: unknown): Promise<void> {
     person = await signInByEmail(gateway.origin, mailbox)
     // The enrollment used the present code, and each works once.
-    const code = totpOf(totp, new Date(Date.now() + 30_000))
+    const code = computeTotp(totp, new Date(Date.now() + 30_000))
     if (copies === 1) await done('POST', '/api/security/mfa', { action: 'verify', code })
     expect((await done('GET', '/api/wallets')).safeAddress).toBe(wallet)
     expect((await done('GET', `/api/purchases/${bought.id}`)).response).toEqual(bought.response)

@@ -41,14 +41,14 @@ async function race(
 }
 
 /** A key of a person's account with limits per transfer and per day. */
-async function keyOf(person: Person, max: string): Promise<{ token: string }> {
+async function createKey(person: Person, max: string): Promise<{ token: string }> {
   const policy = { perTransaction: { max }, dailyBudget: { max }, categories: { allow: ['transfer'] } }
   const keyRequest = { name: 'K', scopes: ['wallets:transfer'], policy }
   return { token: z.string().parse((await person.send('POST', '/api/developer/keys', keyRequest)).body.key) }
 }
 
 /** A wallet of the gateway: transfers to it need no Travel Rule data and do not count as structuring. */
-async function addressOf(person: Person): Promise<string> {
+async function readAddress(person: Person): Promise<string> {
   return z.string().parse((await person.send('GET', '/api/wallets')).body.safeAddress)
 }
 
@@ -83,7 +83,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('$name', ({ isPostgres })
 
   it('admits two of 40 parallel transfers when two fit the velocity window', async () => {
     const [payer, payee] = await Promise.all([newPerson(), newPerson()])
-    const { passed, refused } = await race(payer, origins(), '9', await addressOf(payee))
+    const { passed, refused } = await race(payer, origins(), '9', await readAddress(payee))
     expect(passed).toBe(2)
     for (const { status, body } of refused)
       expect({ status, ...body }).toMatchObject({
@@ -111,8 +111,8 @@ describe.each(worlds.filter(({ isThere }) => isThere))('$name', ({ isPostgres })
 
   it('does not count a transfer that was refused for other reasons', async () => {
     const [payer, payee] = await Promise.all([newPerson(), newPerson()])
-    const destination = await addressOf(payee)
-    const { token } = await keyOf(payer, '1')
+    const destination = await readAddress(payee)
+    const { token } = await createKey(payer, '1')
     const denied = await transferBy(token, origins()[0] ?? '', '9', destination)
     expect(denied.body.code).toBe('policy_denied')
     expect((await race(payer, origins(), '9', destination)).passed).toBe(2)
@@ -120,8 +120,8 @@ describe.each(worlds.filter(({ isThere }) => isThere))('$name', ({ isPostgres })
 
   it('admits two of 40 parallel transfers of a key that allows more', async () => {
     const [payer, payee] = await Promise.all([newPerson(), newPerson()])
-    const key = await keyOf(payer, '1000')
-    const { passed, refused } = await race(key, origins(), '9', await addressOf(payee))
+    const key = await createKey(payer, '1000')
+    const { passed, refused } = await race(key, origins(), '9', await readAddress(payee))
     expect(passed).toBe(2)
     expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(['aml_blocked']))
   })

@@ -63,9 +63,9 @@ overSharedAndPostgres('the owner’s overview', ({ gateway }) => {
     const [key, other] = [await newKey(owner), await newKey(owner)]
     const { body: denied } = await key.pay('50')
     const path = `/api/agents/decisions?decisionId=${String(denied.decisionId)}`
-    const decisionsOf = ({ body }: { body: Record<string, unknown> }) =>
+    const parseDecisions = ({ body }: { body: Record<string, unknown> }) =>
       z.array(z.looseObject({ receipt: z.string() })).parse(body.decisions)
-    const [decision, ...rest] = decisionsOf(await owner.send('GET', path))
+    const [decision, ...rest] = parseDecisions(await owner.send('GET', path))
     expect(decision).toMatchObject({ decisionId: denied.decisionId, agentId: key.id, verdict: 'deny' })
     expect(rest).toEqual([])
     const { body: jwks } = await requestJson(gateway().origin, 'GET', '/.well-known/jwks.json')
@@ -73,9 +73,9 @@ overSharedAndPostgres('the owner’s overview', ({ gateway }) => {
     const keys = createLocalJWKSet(jwks as unknown as JSONWebKeySet)
     const { payload } = await compactVerify(decision?.receipt ?? '', keys)
     expect(new TextDecoder().decode(payload)).toContain(String(denied.decisionId))
-    expect(decisionsOf(await key.read(path))).toHaveLength(1)
-    expect(decisionsOf(await other.read(path))).toEqual([])
-    expect(decisionsOf(await (await newGuest(gateway().origin)).send('GET', path))).toEqual([])
+    expect(parseDecisions(await key.read(path))).toHaveLength(1)
+    expect(parseDecisions(await other.read(path))).toEqual([])
+    expect(parseDecisions(await (await newGuest(gateway().origin)).send('GET', path))).toEqual([])
     const { body: page } = await owner.send('GET', `/api/agents/decisions?agentId=${other.id}`)
     expect(page.decisions).toEqual([])
   })

@@ -61,16 +61,16 @@ overBothEngines('payouts', {}, (world) => {
         }),
     }
   }
-  const entryOf = async (id: unknown) => {
+  const readEntry = async (id: unknown) => {
     const { body } = await owner.send('GET', '/api/activity?kind=payout&limit=100')
     const entries = z.array(z.looseObject({ id: z.string() })).parse(body.entries)
     return entries.find((entry) => entry.id === id)
   }
-  const statusOf = async (id: unknown) =>
+  const readStatus = async (id: unknown) =>
     (await owner.send('GET', `/api/banking/payouts/${String(id)}`)).body.status
   const decide = (payoutId: unknown, outcome: string) =>
     requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', { body: { payoutId, outcome } })
-  const decided = async (payoutId: unknown, outcome: string) =>
+  const awaitDecision = async (payoutId: unknown, outcome: string) =>
     expect.poll(async () => (await decide(payoutId, outcome)).status, { timeout: 20_000 }).toBe(200)
 
   it('are paid by the sandbox’s bank by themselves, and may still come back', async () => {
@@ -81,13 +81,13 @@ overBothEngines('payouts', {}, (world) => {
       { amount: '100', recipientAmount: '99.75', status: 'pending' },
     ])
     expect(await cash()).toBe(before - 100)
-    expect(await entryOf(body.id)).toMatchObject({ status: expect.stringMatching(/on_its_way|completed/) })
-    await expect.poll(() => statusOf(body.id), { timeout: 30_000 }).toBe('paid')
-    expect(await entryOf(body.id)).toMatchObject({ status: 'completed', amount: '100', requested: null })
+    expect(await readEntry(body.id)).toMatchObject({ status: expect.stringMatching(/on_its_way|completed/) })
+    await expect.poll(() => readStatus(body.id), { timeout: 30_000 }).toBe('paid')
+    expect(await readEntry(body.id)).toMatchObject({ status: 'completed', amount: '100', requested: null })
     expect((await decide(body.id, 'failed')).status).toBe(409)
     expect((await decide(body.id, 'returned')).status).toBe(200)
-    expect(await statusOf(body.id)).toBe('returned')
-    expect(await entryOf(body.id)).toMatchObject({ status: 'reversed', amount: '0', requested: '100' })
+    expect(await readStatus(body.id)).toBe('returned')
+    expect(await readEntry(body.id)).toMatchObject({ status: 'reversed', amount: '0', requested: '100' })
     expect(await cash()).toBe(before)
     const { body: listed } = await owner.send('GET', '/api/banking/payouts')
     expect(listed).toMatchObject({ payouts: [{ id: body.id, status: 'returned' }], nextCursor: null })
@@ -98,7 +98,7 @@ overBothEngines('payouts', {}, (world) => {
     const asked = { recipientId: to, amount: '20', reference: 'Rent May' }
     const { body } = await owner.send('POST', '/api/banking/payouts', asked)
     const entry = { counterparty: 'Marie Curie', memo: 'Rent May', status: 'on_its_way', amount: '20' }
-    expect(await entryOf(body.id)).toMatchObject(entry)
+    expect(await readEntry(body.id)).toMatchObject(entry)
     for (const search of ['marie%20cu', 'RENT%20MAY'])
       expect((await owner.send('GET', `/api/activity?search=${search}`)).body.entries).toMatchObject([entry])
     expect((await owner.send('GET', '/api/activity?search=pierre')).body.entries).toEqual([])
@@ -119,24 +119,24 @@ overBothEngines('payouts', {}, (world) => {
       },
       entry,
     ])
-    await decided(body.id, 'paid')
-    expect(await entryOf(body.id)).toMatchObject({ ...entry, status: 'completed' })
+    await awaitDecision(body.id, 'paid')
+    expect(await readEntry(body.id)).toMatchObject({ ...entry, status: 'completed' })
     await requestJson(world.gateway().origin, 'POST', '/sandbox/payouts', {
       body: { payoutId: body.id, outcome: 'returned' },
     })
   })
 
-  it('to an account that waits have the outcome that is decided, once', async () => {
+  it('payouts to an account that waits have the outcome that is decided, once', async () => {
     const before = await cash()
     const to = await save(waiting)
     const { body } = await owner.send('POST', '/api/banking/payouts', { recipientId: to, amount: '20' })
-    await decided(body.id, 'failed')
-    expect(await statusOf(body.id)).toBe('failed')
+    await awaitDecision(body.id, 'failed')
+    expect(await readStatus(body.id)).toBe('failed')
     expect((await decide(body.id, 'paid')).status).toBe(409)
     expect(await cash()).toBe(before)
   })
 
-  it('by a key need its scope, its category and a recipient on its list', async () => {
+  it('payouts by a key need its scope, its category and a recipient on its list', async () => {
     const ask = { recipientId, amount: '10' }
     const reader = await keyWith({}, ['banking:read', 'banking:write'])
     expect(await reader.send('POST', '/api/banking/payouts', ask)).toMatchObject({
@@ -164,7 +164,7 @@ overBothEngines('payouts', {}, (world) => {
     expect((await reader.send('POST', '/api/banking/recipients', american)).status).toBe(403)
   })
 
-  it('by a key happen once, within its budget, and are seen by it and its owner only', async () => {
+  it('payouts by a key happen once, within its budget, and are seen by it and its owner only', async () => {
     const key = await keyWith()
     const ask = { recipientId, amount: '40' }
     const first = await key.send('POST', '/api/banking/payouts', ask, 'rent')
@@ -187,9 +187,9 @@ overBothEngines('payouts', {}, (world) => {
     expect((await key.send('GET', path)).status).toBe(200)
     expect((await (await keyWith()).send('GET', path)).status).toBe(404)
     expect((await (await newGuest(world.gateway().origin)).send('GET', path)).status).toBe(404)
-    await expect.poll(() => statusOf(first.body.id), { timeout: 30_000 }).toBe('paid')
+    await expect.poll(() => readStatus(first.body.id), { timeout: 30_000 }).toBe('paid')
     for (const { body } of answers.filter(({ status }) => status === 200))
-      await expect.poll(() => statusOf(body.id), { timeout: 30_000 }).toBe('paid')
+      await expect.poll(() => readStatus(body.id), { timeout: 30_000 }).toBe('paid')
   })
 
   it('above the limit wait for the owner, and are sent once when approved', async () => {
@@ -207,10 +207,10 @@ overBothEngines('payouts', {}, (world) => {
     expect(approved.body).toMatchObject({ status: 'approved', answer: { amount: '50' } })
     const { id } = z.looseObject({ id: z.string() }).parse(approved.body.answer)
     expect((await key.send('POST', '/api/banking/payouts', ask, 'deposit')).body.id).toBe(id)
-    await expect.poll(() => statusOf(id), { timeout: 30_000 }).toBe('paid')
+    await expect.poll(() => readStatus(id), { timeout: 30_000 }).toBe('paid')
   })
 
-  it('of more than there is, of less than the bank pays, or to a stranger’s recipient are not sent', async () => {
+  it('payouts of more than there is, of less than the bank pays, or to a stranger’s recipient are not sent', async () => {
     const ask = (changes: object) =>
       owner.send('POST', '/api/banking/payouts', { recipientId, amount: '10', ...changes })
     expect(await ask({ amount: '5000' })).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })

@@ -1,7 +1,7 @@
 /** A quote that an agent buys over MCP on a slow chain: nothing is delivered before it is paid. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { httpClient, problemOf } from '../mcp/scene.ts'
+import { httpClient, parseProblem } from '../mcp/scene.ts'
 import { stableTokens, tokenBalance } from './keyed-owners.ts'
 import { startOnOwnNode } from './own-node.ts'
 import { requestJson } from './people.ts'
@@ -23,16 +23,16 @@ it('delivers a quote over MCP once the chain has confirmed its payment, and neve
       name: 'x402_fx',
       arguments: { from: 'USD', to: 'EUR', amount: '100', idempotency_key: idempotencyKey },
     })
-  const received = () => tokenBalance(own().node.url, 'USDC', stableTokens.payTo)
+  const readReceived = () => tokenBalance(own().node.url, 'USDC', stableTokens.payTo)
   expect((await buy('deploys')).isError).not.toBe(true)
-  const before = await received()
+  const before = await readReceived()
   await rpc('evm_setAutomine', [false])
   for (let times = 0; times < 2; times += 1)
-    expect(problemOf(await buy('one'))).toMatchObject({ code: 'settlement_pending' })
-  expect(await received()).toBe(before)
+    expect(parseProblem(await buy('one'))).toMatchObject({ code: 'settlement_pending' })
+  expect(await readReceived()).toBe(before)
   await rpc('evm_mine')
   await rpc('evm_setAutomine', [true])
   await expect.poll(async () => (await buy('one')).isError, { timeout: 30_000, interval: 500 }).not.toBe(true)
-  expect(await received()).toBe(before + 10_000n)
+  expect(await readReceived()).toBe(before + 10_000n)
   await client.close()
 }, 60_000)

@@ -1,7 +1,7 @@
 /** Test persons over real HTTP: guests, and persons who signed in by a code from the sandbox's outbox. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { secretOf, totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
 
 const session = z.object({ sessionToken: z.string(), account: z.looseObject({ id: z.string() }) })
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
@@ -94,8 +94,8 @@ export function newMailbox(name: string): string {
 /** Enrolls and activates a second factor, which steps this session up. @returns its base32 secret. */
 export async function enrollMfa(person: Person): Promise<string> {
   const { body } = await person.send('POST', '/api/security/mfa', { action: 'enroll' })
-  const secret = secretOf(body.otpauthUri)
-  const code = totpOf(secret, new Date())
+  const secret = readSecret(body.otpauthUri)
+  const code = computeTotp(secret, new Date())
   const { status } = await person.send('POST', '/api/security/mfa', { action: 'activate', code })
   if (status !== 200) throw new Error(`the second factor was not activated: ${status}`)
   return secret

@@ -95,7 +95,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     const person = await production.signIn('ada@example.com')
     const other = await production.signIn('grace-hopper@example.com')
     const admin = (...words: string[]) => bursar(['admin', ...words], production.environment)
-    const roleOf = async (one: Person) => (await one.send('GET', '/api/auth/session')).body
+    const readRole = async (one: Person) => (await one.send('GET', '/api/auth/session')).body
 
     expect((await admin('list')).out).toContain('There is no administrator.')
     expect((await admin('grant', '--email', 'nobody@example.com')).err).toContain('Sign in once')
@@ -103,7 +103,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       code: 0,
       out: `${person.accountId} is an administrator from its next request on.\n`,
     })
-    expect(await roleOf(person)).toMatchObject({ account: { role: 'admin' } })
+    expect(await readRole(person)).toMatchObject({ account: { role: 'admin' } })
     expect((await admin('grant', other.accountId)).err).toContain('production has one')
     expect((await admin('list')).out).toBe(`${person.accountId}  bursar admin grant\n`)
 
@@ -115,8 +115,8 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     )
     await client.query('update account set founder_mac = null')
     await client.query('update account set founder_mac = $1 where id = $2', [rows[0].mac, other.accountId])
-    expect(await roleOf(other)).toMatchObject({ account: { role: 'user' } })
-    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+    expect(await readRole(other)).toMatchObject({ account: { role: 'user' } })
+    expect(await readRole(person)).toMatchObject({ account: { role: 'user' } })
     await client.query('update account set founder_mac = null')
     await client.query('update account set founder_mac = $1 where id = $2', [rows[0].mac, person.accountId])
     await client.end()
@@ -124,15 +124,15 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     // The configuration comes first.
     await production.start({ FOUNDER_ACCOUNT: other.accountId })
     expect(production.gateway().output()).not.toContain('no administrator')
-    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+    expect(await readRole(person)).toMatchObject({ account: { role: 'user' } })
     const configured = { ...production.environment, FOUNDER_ACCOUNT: other.accountId }
     expect((await bursar(['admin', 'revoke', '--email', 'ada@example.com'], configured)).err).toContain(
       'FOUNDER_ACCOUNT names the administrator',
     )
     await production.start()
-    expect(await roleOf(person)).toMatchObject({ account: { role: 'admin' } })
+    expect(await readRole(person)).toMatchObject({ account: { role: 'admin' } })
     expect((await admin('revoke', '--email', 'ada@example.com')).out).toContain('is no administrator from')
-    expect(await roleOf(person)).toMatchObject({ account: { role: 'user' } })
+    expect(await readRole(person)).toMatchObject({ account: { role: 'user' } })
   })
 
   it('says at its start what it runs without, and which settings are none', async () => {
@@ -164,14 +164,14 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       actor.send('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
       actor.send('POST', '/api/security/mfa', { action: 'enroll' }),
     ]
-    const codesOf = async (responses: ReturnType<typeof begin>) =>
+    const readCodes = async (responses: ReturnType<typeof begin>) =>
       (await Promise.all(responses)).map(
         ({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`,
       )
-    for (const fresh of await codesOf(begin(owner))) expect(fresh).not.toContain('step_up_required')
+    for (const fresh of await readCodes(begin(owner))) expect(fresh).not.toContain('step_up_required')
 
     await age()
-    for (const stale of await codesOf(begin(owner))) expect(stale).toMatch(/^401 step_up_required/)
+    for (const stale of await readCodes(begin(owner))) expect(stale).toMatch(/^401 step_up_required/)
     expect(
       await owner.send('POST', '/api/security/mfa', { action: 'activate', code: '123456' }),
     ).toMatchObject({ status: 401, body: { code: 'step_up_required' } })

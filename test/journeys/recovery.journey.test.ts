@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
-import { totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp } from '../people/identity/signed-in.ts'
 import { newAgent } from './agent.ts'
 import { overSharedAndPostgres } from './both-engines.ts'
 import {
@@ -80,15 +80,15 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect(body.signers).toEqual([])
 
     const again = personFrom(gateway().origin, body)
-    const statusOf = async () => {
+    const readStatus = async () => {
       const { keys } = (await again.send('GET', '/api/developer/keys')).body
       return z.array(z.looseObject({ status: z.string() })).parse(keys)[0]?.status
     }
-    expect(await statusOf()).toBe('paused')
+    expect(await readStatus()).toBe('paused')
     const { body: receiver } = await again.send('GET', `/api/webhook-endpoints/${String(endpoint.id)}`)
     expect(receiver.status).toBe('disabled')
     const resume = await again.send('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
-    expect([resume.status, await statusOf()]).toEqual([200, 'active'])
+    expect([resume.status, await readStatus()]).toEqual([200, 'active'])
   })
 
   it('keeps the second factor: privileged operations still need it', async () => {
@@ -103,12 +103,12 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     const disable = { action: 'disable', code: '000000' }
     expect((await again.send('POST', '/api/security/mfa', disable)).status).toBe(401)
     // The time step after the one spent by the enrollment.
-    const code = totpOf(secret, new Date(Date.now() + 30_000))
+    const code = computeTotp(secret, new Date(Date.now() + 30_000))
     expect((await again.send('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     expect((await makeKey()).status).toBe(200)
   })
 
-  const openReviewsOf = async (admin: Person, accountId: string, status = 'open') => {
+  const readOpenReviews = async (admin: Person, accountId: string, status = 'open') => {
     const { body } = await admin.send('GET', `/api/admin/reviews?limit=100&status=${status}`)
     return reviews.parse(body).reviews.filter((review) => review.accountId === accountId)
   }
@@ -137,14 +137,14 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     return send('POST', '/api/auth/otp/verify', { challengeId, code })
   }
 
-  it('from an administrator’s lock waits for an administrator, and changes nothing until the release', async () => {
+  it('a recovery from an administrator’s lock waits for an administrator, and changes nothing until the release', async () => {
     const admin = await newAdmin('root')
     for (const isLockedBefore of [false, true]) {
       const { person, mailbox, key } = await lockedOut(admin, { isLockedBefore })
       const asked = await recover(mailbox)
       expect(asked).toEqual({ status: 202, body: { status: 'review' } })
       expect(await recover(mailbox)).toEqual(asked)
-      const found = await openReviewsOf(admin, person.accountId)
+      const found = await readOpenReviews(admin, person.accountId)
       expect(found).toEqual([
         expect.objectContaining({
           operation: 'recovery',
@@ -169,7 +169,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
         keys: [{ status: 'paused' }],
       })
       expect((await recover(mailbox)).status).toBe(200)
-      expect(await openReviewsOf(admin, person.accountId)).toEqual([])
+      expect(await readOpenReviews(admin, person.accountId)).toEqual([])
       const { messages } = z
         .object({ messages: z.array(z.object({ destination: z.string(), text: z.string() })) })
         .parse((await send('GET', '/sandbox/outbox')).body)
@@ -179,16 +179,16 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     }
   })
 
-  it('that an administrator refuses stays refused for that lock, and only for it', async () => {
+  it('a recovery that an administrator refuses stays refused for that lock, and only for it', async () => {
     const admin = await newAdmin('root')
     const { person, mailbox, path } = await lockedOut(admin)
     await recover(mailbox)
-    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    const [{ id } = { id: '' }] = await readOpenReviews(admin, person.accountId)
     expect((await decide(admin, id, 'block')).status).toBe(200)
     for (let times = 0; times < 2; times += 1)
       expect(await recover(mailbox)).toMatchObject({ status: 423, body: { code: 'account_locked' } })
-    expect(await openReviewsOf(admin, person.accountId)).toEqual([])
-    expect(await openReviewsOf(admin, person.accountId, 'blocked')).toMatchObject([
+    expect(await readOpenReviews(admin, person.accountId)).toEqual([])
+    expect(await readOpenReviews(admin, person.accountId, 'blocked')).toMatchObject([
       { id, decidedBy: admin.accountId, reason: 'Spoke to the owner.' },
     ])
     await admin.send('POST', `${path}/unlock`, {})
@@ -197,14 +197,14 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await recover(mailbox)).status).toBe(202)
   })
 
-  it('that waits ends with an administrator’s unlocking', async () => {
+  it('a recovery that waits ends with an administrator’s unlocking', async () => {
     const admin = await newAdmin('root')
     const { person, mailbox, path, key } = await lockedOut(admin)
     await recover(mailbox)
-    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    const [{ id } = { id: '' }] = await readOpenReviews(admin, person.accountId)
     await admin.send('POST', `${path}/unlock`, {})
     expect(await statusBy(key)).toBe(200)
-    expect(await openReviewsOf(admin, person.accountId, 'released')).toMatchObject([
+    expect(await readOpenReviews(admin, person.accountId, 'released')).toMatchObject([
       { id, decidedBy: admin.accountId },
     ])
     await admin.send('POST', `${path}/lock`, {})
@@ -220,11 +220,11 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0')
     const shown = await send('POST', '/api/auth/recovery/complete', { challengeId, code: wrong })
     expect(shown.status).toBe(401)
-    expect(await openReviewsOf(admin, person.accountId)).toEqual([])
+    expect(await readOpenReviews(admin, person.accountId)).toEqual([])
     expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(202)
     // The code is used up.
     expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
-    const [{ id } = { id: '' }] = await openReviewsOf(admin, person.accountId)
+    const [{ id } = { id: '' }] = await readOpenReviews(admin, person.accountId)
     const stranger = await newGuest(gateway().origin)
     expect((await decide(stranger, id, 'release')).status).toBe(403)
     expect((await decide(person, id, 'release')).status).toBe(423)
@@ -260,13 +260,13 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect((await back.send('GET', '/api/wallets')).status).toBe(200)
   })
 
-  it('of a guest whom an administrator locked waits too, and says that only an id was shown', async () => {
+  it('a recovery of a guest whom an administrator locked waits too, and says that only an id was shown', async () => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator')
     await admin.send('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
     const { status, body } = await recoverGuest(guest.accountId)
     expect([status, body]).toEqual([202, { status: 'review' }])
-    expect(await openReviewsOf(admin, guest.accountId)).toMatchObject([{ proofs: ['guest'] }])
+    expect(await readOpenReviews(admin, guest.accountId)).toMatchObject([{ proofs: ['guest'] }])
     expect((await guest.send('GET', '/api/wallets')).status).toBe(423)
   })
 })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
-import { addressOf, newOutsider, tokenBalance } from './keyed-owners.ts'
+import { newOutsider, readAddress, tokenBalance } from './keyed-owners.ts'
 import { startOnOwnNode } from './own-node.ts'
 import { newGuest, type Person } from './people.ts'
 
@@ -31,16 +31,16 @@ describe('a reorganization', () => {
     await sleep(2_500)
     await rpc('anvil_reorg', [6, []])
   }
-  const usdcOf = async (person: Person) => {
+  const readUsdc = async (person: Person) => {
     const { balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     return balances.find(({ token }) => token === 'USDC')
   }
-  const onChain = async (person: Person) => tokenBalance(own().node.url, 'USDC', await addressOf(person))
+  const onChain = async (person: Person) => tokenBalance(own().node.url, 'USDC', await readAddress(person))
   /** Highest balance shown during recovery. */
   const highest = async (person: Person, ms: number) => {
     let highestSeen = 0
     for (const end = performance.now() + ms; performance.now() < end; ) {
-      highestSeen = Math.max(highestSeen, Number((await usdcOf(person))?.amount))
+      highestSeen = Math.max(highestSeen, Number((await readUsdc(person))?.amount))
       await sleep(100)
     }
     return highestSeen
@@ -53,17 +53,17 @@ describe('a reorganization', () => {
     // Only its payer can resend it, so that the relay gets another nonce.
     await attacker.buyQuote({ race: 'none' })
     await attacker.relay(guest, { race: 'none' })
-    expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
+    expect(await readUsdc(guest)).toMatchObject({ amount: '1002', held: '0' })
     await reorganize()
     expect(await highest(guest, 15_000)).toBe(1002)
     expect(await onChain(guest)).toBe(1_002_000_000n)
-    expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
+    expect(await readUsdc(guest)).toMatchObject({ amount: '1002', held: '0' })
   }, 60_000)
 
   it('books transfers once that are resent by other transactions', async () => {
     const payee = await newGuest(own().gateway.origin)
     const payers = await Promise.all(Array.from({ length: 3 }, () => newGuest(own().gateway.origin)))
-    const destination = await addressOf(payee)
+    const destination = await readAddress(payee)
     const pay = async (payer: Person, amount: string) =>
       expect(
         await payer.send('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' }),
@@ -71,11 +71,11 @@ describe('a reorganization', () => {
     await Promise.all(payers.map((payer) => pay(payer, '1')))
     await mineEmpty()
     await Promise.all(payers.map((payer) => pay(payer, '5')))
-    expect(await usdcOf(payee)).toMatchObject({ amount: '1018', held: '0' })
+    expect(await readUsdc(payee)).toMatchObject({ amount: '1018', held: '0' })
     await reorganize()
     expect(await highest(payee, 15_000)).toBe(1018)
     expect(await onChain(payee)).toBe(1_018_000_000n)
-    for (const payer of payers) expect(await usdcOf(payer)).toMatchObject({ amount: '994', held: '0' })
+    for (const payer of payers) expect(await readUsdc(payer)).toMatchObject({ amount: '994', held: '0' })
   }, 60_000)
 
   it('resends nothing on a chain that restarted empty and was restored from the books', async () => {
@@ -95,6 +95,6 @@ describe('a reorganization', () => {
     await sleep(15_000)
     expect(await tokenBalance(own().node.url, 'USDC', destination)).toBe(0n)
     expect(await onChain(guest)).toBe(995_000_000n)
-    expect(await usdcOf(guest)).toMatchObject({ amount: '995', held: '0' })
+    expect(await readUsdc(guest)).toMatchObject({ amount: '995', held: '0' })
   }, 90_000)
 })

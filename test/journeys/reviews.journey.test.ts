@@ -50,7 +50,7 @@ describe.each([
     headers: Record<string, string> = {},
     recipient = payer,
   ) => recipient.send('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' }, headers)
-  const decisionsOf = async (recipient: Person) =>
+  const readDecisions = async (recipient: Person) =>
     decisions.parse((await recipient.send('GET', '/api/agents/decisions')).body).decisions
   const open = async (recipient = payer) =>
     reviews
@@ -92,7 +92,7 @@ describe.each([
         status: 403,
         body: { code: 'aml_blocked', screening: { result: 'blocked' } },
       })
-      const [newest] = await decisionsOf(payer)
+      const [newest] = await readDecisions(payer)
       expect(newest).toMatchObject({
         decisionId: refused.body.decisionId,
         operation: 'wallets.transfer',
@@ -111,7 +111,7 @@ describe.each([
       destination: sanctioned,
     })
     expect(refused).toMatchObject({ status: 403, body: { code: 'aml_blocked' } })
-    expect((await decisionsOf(payer))[0]).toMatchObject({
+    expect((await readDecisions(payer))[0]).toMatchObject({
       decisionId: refused.body.decisionId,
       operation: 'wallets.transfer_intent',
       verdict: 'deny',
@@ -131,7 +131,7 @@ describe.each([
     const authorization = await signAuthorization(known, holder, { to: address.parse(sanctioned) })
     const refused = await payer.send('POST', '/api/transfers/gasless', { token: 'USDC', authorization })
     expect(refused).toMatchObject({ status: 403, body: { code: 'aml_blocked' } })
-    expect((await decisionsOf(payer))[0]).toMatchObject({
+    expect((await readDecisions(payer))[0]).toMatchObject({
       decisionId: refused.body.decisionId,
       operation: 'transfers.gasless',
       violations: [{ rule: 'aml_screening' }],
@@ -223,7 +223,7 @@ describe.each([
         Array.from({ length: 6 }, () => send('15', outsideAddress, {}, person)),
       )
       expect(filled.filter(({ status }) => status === 200)).toHaveLength(3)
-      const denied = (await decisionsOf(person)).filter(({ verdict }) => verdict === 'deny')
+      const denied = (await readDecisions(person)).filter(({ verdict }) => verdict === 'deny')
       expect(denied).toHaveLength(3)
       for (const { violations, receipt } of denied) {
         expect(violations).toMatchObject([{ rule: 'aml_screening', limit: 'velocity', requested: 'review' }])
@@ -241,7 +241,7 @@ describe.each([
     const person = await newGuest(gateway.origin)
     const refused = await send('20', outsideAddress, {}, person)
     expect(refused.body.screening).toEqual({ result: 'review', lists: ['travel_rule'] })
-    expect((await decisionsOf(person))[0]).toMatchObject({
+    expect((await readDecisions(person))[0]).toMatchObject({
       decisionId: refused.body.decisionId,
       verdict: 'deny',
     })

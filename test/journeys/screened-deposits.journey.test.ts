@@ -10,7 +10,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { overBothEngines } from './both-engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { addressOf } from './keyed-owners.ts'
+import { readAddress } from './keyed-owners.ts'
 import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const reviews = z.object({
@@ -45,18 +45,18 @@ overBothEngines('screened deposits', {}, (world) => {
     const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
     return rows.find(({ token }) => token === 'USDC')?.amount
   }
-  const listed = async (status = 'open') =>
+  const listReviews = async (status = 'open') =>
     reviews
       .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
       .reviews.filter((review) => review.accountId === owner.accountId)
 
-  it('from anybody else arrive', async () => {
+  it('deposits from anybody else arrive', async () => {
     await payIn()
     await payIn('Ada Lovelace')
     expect(await usdc()).toBe('1020')
   })
 
-  it('from a listed name or a suspicious address wait for an administrator', async () => {
+  it('deposits from a listed name or a suspicious address wait for an administrator', async () => {
     for (const [from, decision, after] of [
       ['LAZARUS GROUP', 'release', '1010'],
       [`0x${'1'.repeat(36)}8888`, 'block', '1010'],
@@ -64,7 +64,7 @@ overBothEngines('screened deposits', {}, (world) => {
       const before = await usdc()
       expect((await payIn(from)).status).toBe(200)
       expect(await usdc()).toBe(before)
-      const [review] = await listed()
+      const [review] = await listReviews()
       expect(review).toMatchObject({ direction: 'in', decisionId: null, counterparty: from, amount: '10' })
       const path = `/api/admin/reviews/${review?.id}`
       const decided = await admin.send('POST', path, { decision, reason: 'The payer was shown.' })
@@ -72,13 +72,13 @@ overBothEngines('screened deposits', {}, (world) => {
       expect(await usdc()).toBe(after)
       expect((await admin.send('POST', path, { decision, reason: 'Again.' })).status).toBe(409)
     }
-    expect(await listed()).toEqual([])
+    expect(await listReviews()).toEqual([])
   })
 
-  it('from a sanctioned address are blocked at once', async () => {
+  it('deposits from a sanctioned address are blocked at once', async () => {
     await payIn(`0x${'1'.repeat(36)}9999`)
     expect(await usdc()).toBe('1000')
-    expect(await listed('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])
+    expect(await listReviews('blocked')).toMatchObject([{ direction: 'in', decidedBy: null }])
   })
 })
 
@@ -115,7 +115,7 @@ describe.skipIf(!hasAnvil()).each([
     await node?.stop()
   })
   const transport = () => http(node.url)
-  const usdcOf = async () => {
+  const readUsdc = async () => {
     const { body } = await owner.send('GET', '/api/wallets')
     const rows = z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(body.balances)
     return rows.find(({ token }) => token === 'USDC')?.amount
@@ -130,7 +130,7 @@ describe.skipIf(!hasAnvil()).each([
       status: 200,
     })
     const wallet = createWalletClient({ account, chain: baseSepolia, transport: transport() })
-    const args = [await addressOf(owner), 7_000_000n] as const
+    const args = [await readAddress(owner), 7_000_000n] as const
     await wallet.writeContract({
       address: sandboxTokens.USDC.address,
       abi: erc20Abi,
@@ -139,13 +139,13 @@ describe.skipIf(!hasAnvil()).each([
     })
     return account.address
   }
-  const listed = async (status: string) =>
+  const listReviews = async (status: string) =>
     reviews
       .parse((await admin.send('GET', `/api/admin/reviews?status=${status}`)).body)
       .reviews.filter(({ accountId }) => accountId === owner.accountId)
   /** Moves USDC out of the owner's wallet without the gateway. */
   const moveAway = async (units: bigint) => {
-    const from = await addressOf(owner)
+    const from = await readAddress(owner)
     const nodeClient = createTestClient({ mode: 'anvil', chain: baseSepolia, transport: transport() })
     await nodeClient.impersonateAccount({ address: from })
     await nodeClient.setBalance({ address: from, value: 10n ** 24n })
@@ -169,17 +169,17 @@ describe.skipIf(!hasAnvil()).each([
         expect(await owner.send('POST', '/api/wallets/transfer', body)).toMatchObject({ status: 200 })
       }
       for (let paid = 0; paid < 4; paid += 1) await payFrom(26_702n)
-      await expect.poll(async () => (await listed('open')).length, { timeout: 20_000 }).toBe(4)
+      await expect.poll(async () => (await listReviews('open')).length, { timeout: 20_000 }).toBe(4)
       await moveAway(28_000_000n)
       // Once a later deposit is seen, what left before it has been seen too.
       await payFrom(26_702n)
-      await expect.poll(async () => (await listed('open')).length, { timeout: 20_000 }).toBe(5)
+      await expect.poll(async () => (await listReviews('open')).length, { timeout: 20_000 }).toBe(5)
       const decision = { decision: 'release', reason: 'The payer was shown.' }
       const answers = await Promise.all(
-        (await listed('open')).map(({ id }) => admin.send('POST', `/api/admin/reviews/${id}`, decision)),
+        (await listReviews('open')).map(({ id }) => admin.send('POST', `/api/admin/reviews/${id}`, decision)),
       )
       expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409])
-      expect(await usdcOf()).toBe('7')
+      expect(await readUsdc()).toBe('7')
     },
     90_000,
   )
@@ -192,11 +192,11 @@ describe.skipIf(!hasAnvil()).each([
         owner.send('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' })
       expect(await pay('300')).toMatchObject({ status: 200 })
       await payFrom(0xb0b5n)
-      await expect.poll(usdcOf, { timeout: 20_000 }).toBe('707')
+      await expect.poll(readUsdc, { timeout: 20_000 }).toBe('707')
       // Keys whose addresses end in 8888 and 9999.
       const [suspicious, sanctioned] = [await payFrom(26_702n), await payFrom(10_876n)]
       await expect
-        .poll(() => listed('open'), { timeout: 20_000 })
+        .poll(() => listReviews('open'), { timeout: 20_000 })
         .toMatchObject([
           {
             accountId: owner.accountId,
@@ -209,17 +209,17 @@ describe.skipIf(!hasAnvil()).each([
           },
         ])
       await expect
-        .poll(() => listed('blocked'), { timeout: 20_000 })
+        .poll(() => listReviews('blocked'), { timeout: 20_000 })
         .toMatchObject([{ counterparty: sanctioned.toLowerCase(), decidedBy: null }])
-      expect(await usdcOf()).toBe('707')
+      expect(await readUsdc()).toBe('707')
       expect(await pay('708')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
-      const path = `/api/admin/reviews/${(await listed('open'))[0]?.id}`
+      const path = `/api/admin/reviews/${(await listReviews('open'))[0]?.id}`
       const decision = { decision: 'release', reason: 'The payer was shown.' }
       expect(await admin.send('POST', path, decision)).toMatchObject({
         status: 200,
         body: { status: 'released', releasedUntil: null },
       })
-      expect(await usdcOf()).toBe('714')
+      expect(await readUsdc()).toBe('714')
       expect((await admin.send('POST', path, decision)).status).toBe(409)
       // A difference of a moment, between a deposit and its booking, ends with the next comparison.
       await expect

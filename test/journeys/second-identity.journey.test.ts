@@ -17,7 +17,7 @@ const documents = [{ type: 'passport', country: 'DE', reference: 'scan-1' }]
 overSharedAndPostgres('an account', ({ gateway, databaseUrl }) => {
   const newPerson = () => signInByEmail(gateway().origin, newMailbox('applicant'))
   const apply = (person: Person, body: object) => person.send('POST', '/api/compliance/kyc', body)
-  const verified = async () => {
+  const verifyPerson = async () => {
     const person = await newPerson()
     expect((await apply(person, { applicant: ada })).body).toMatchObject({ status: 'approved' })
     return person
@@ -27,7 +27,7 @@ overSharedAndPostgres('an account', ({ gateway, databaseUrl }) => {
     const admin = await newPerson()
     await admin.send('POST', '/sandbox/admin', {})
     for (const changed of [{ lastName: 'King' }, { dateOfBirth: '1991-12-10' }]) {
-      const person = await verified()
+      const person = await verifyPerson()
       const { body } = await apply(person, { level: 'full', applicant: { ...ada, ...changed }, documents })
       expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
       expect((await person.send('GET', '/api/auth/session')).body.account).toMatchObject({
@@ -41,7 +41,7 @@ overSharedAndPostgres('an account', ({ gateway, databaseUrl }) => {
       })
       expect(decided.status).toBe(200)
     }
-    const same = await verified()
+    const same = await verifyPerson()
     const spelled = { ...ada, firstName: ' ada', lastName: 'LOVELACE ' }
     expect((await apply(same, { level: 'full', applicant: spelled, documents })).body).toMatchObject({
       status: 'approved',
@@ -68,14 +68,14 @@ overSharedAndPostgres('an account', ({ gateway, databaseUrl }) => {
   })
 
   it('keeps statements for one level apart from those for the other', async () => {
-    const person = await verified()
+    const person = await verifyPerson()
     const { body } = await apply(person, { level: 'full' })
     expect(body).toMatchObject({ status: 'init', requirements: ['documents'] })
     expect((await apply(person, { level: 'full', documents })).body).toMatchObject({ status: 'approved' })
   })
 
   it('erases the statements but not the decision; an erased name matches no later name', async () => {
-    const person = await verified()
+    const person = await verifyPerson()
     await person.send('POST', '/api/compliance/travel-rule', {
       amount: '1500',
       destination: `0x${'1'.repeat(40)}`,
@@ -100,7 +100,7 @@ overSharedAndPostgres('an account', ({ gateway, databaseUrl }) => {
   })
 
   it('uses the verified name on cards, bank accounts and Travel Rule data', async () => {
-    const person = await verified()
+    const person = await verifyPerson()
     const { body: card } = await person.send('POST', '/api/cards', { limits: { daily: '5' } })
     expect(card.cardholderName).toBe('Ada Lovelace')
     const { body: bank } = await person.send('POST', '/api/banking', { currency: 'EUR' })

@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
-import { secretOf, totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
 import { overBothEngines } from './both-engines.ts'
 import { enrollMfa, requestJson, signInByEmail } from './people.ts'
 
@@ -101,7 +101,7 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     expect((await noticesTo(address))[0]).toMatch(/^Mails about requests for approval were reduced/)
 
     const secret = await enrollMfa(person)
-    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    const code = computeTotp(secret, new Date(now().getTime() + 30_000))
     expect((await person.send('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
     expect((await noticesTo(address))[0]).toMatch(/^The second factor was removed/)
   })
@@ -115,13 +115,13 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     const secret = await enrollMfa(owner)
     const { body } = await owner.send('POST', '/api/security/mfa', { action: 'status' })
     expect(body.enrolled).toBe(true)
-    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    const code = computeTotp(secret, new Date(now().getTime() + 30_000))
     expect((await other.send('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     pass(40)
-    const last = totpOf(secret, new Date(now().getTime() + 30_000))
+    const last = computeTotp(secret, new Date(now().getTime() + 30_000))
     await owner.send('POST', '/api/security/mfa', { action: 'disable', code: last })
     const { body: registration } = await owner.send('POST', '/api/security/mfa', { action: 'enroll' })
-    const activated = totpOf(secretOf(registration.otpauthUri), now())
+    const activated = computeTotp(readSecret(registration.otpauthUri), now())
     expect(
       (await owner.send('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
     ).toBe(200)
@@ -145,10 +145,10 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
       expect((await person.send('DELETE', `/api/developer/keys/${body.id}`)).status).toBe(200)
     }
     for (let round = 0; round < 6; round += 1) await Promise.all(Array.from({ length: 5 }, revoke))
-    const toldAt = async (address: string) =>
+    const readNotices = async (address: string) =>
       (await noticesTo(address)).filter((text) => !/^\d{6}/.test(text))
     for (const address of [mailbox, phone]) {
-      const told = await toldAt(address)
+      const told = await readNotices(address)
       expect(told).toHaveLength(12)
       expect(told.filter((text) => text.startsWith('A sign-in address was added'))).toHaveLength(1)
     }
@@ -156,11 +156,11 @@ overBothEngines('a change to an account', { RATE_MESSAGES: '12/3600' }, ({ gatew
     const nextHour = async () => {
       pass(3_601)
       await requestJson(gateway().origin, 'POST', '/api/auth/guest')
-      return [(await toldAt(mailbox)).length, (await toldAt(phone)).length]
+      return [(await readNotices(mailbox)).length, (await readNotices(phone)).length]
     }
     await expect.poll(nextHour, { timeout: 60_000, interval: 3_000 }).toEqual([13, 13])
     for (const address of [mailbox, phone]) {
-      const told = (await toldAt(address)).flatMap((text) =>
+      const told = (await readNotices(address)).flatMap((text) =>
         text.startsWith('An API key was revoked')
           ? [Number(/, (\d+) times, last on /.exec(text)?.[1] ?? 1)]
           : [],

@@ -12,7 +12,7 @@ import { stdioTransport } from '../mcp/scene.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, sharedGateway, startGateway } from './gateway.ts'
-import { minedWith } from './mined.ts'
+import { mineWith } from './mined.ts'
 import { newMailbox, type Person, personFrom, requestJson, signInByEmail } from './people.ts'
 
 const credentials = z.object({
@@ -40,7 +40,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
   let blockNumber: () => Promise<bigint>
   /** Number of transactions after a block whose data contains an address. */
   let minedTo: (address: string, after: bigint) => Promise<number>
-  let balanceOf: (address: string) => Promise<bigint>
+  let readBalance: (address: string) => Promise<bigint>
   beforeAll(async () => {
     if (chain === 'simulated')
       gateway = await startGateway({
@@ -58,14 +58,14 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     if (rpcUrl === null) {
       blockNumber = async () => 0n
       minedTo = async () => 1
-      balanceOf = async () => 0n
+      readBalance = async () => 0n
       return
     }
     const client = createPublicClient({ transport: http(rpcUrl) })
     const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
     blockNumber = () => client.getBlockNumber({ cacheTime: 0 })
-    minedTo = (address, after) => minedWith(client, address, after)
-    balanceOf = (address) =>
+    minedTo = (address, after) => mineWith(client, address, after)
+    readBalance = (address) =>
       client.readContract({
         address: `0x${(tokens.USDC ?? '').slice(2)}`,
         abi,
@@ -75,7 +75,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
   })
   afterAll(() => gateway?.stop())
 
-  const pageOf = () => `http://localhost:${new URL(origin).port}`
+  const readPage = () => `http://localhost:${new URL(origin).port}`
   const fund = async (person: Person) => {
     const { body } = await person.send('GET', '/api/wallets')
     await requestJson(origin, 'POST', '/sandbox/faucet', {
@@ -84,7 +84,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     return String(body.safeAddress)
   }
   const newDevice = () => {
-    const device = newAuthenticator(pageOf())
+    const device = newAuthenticator(readPage())
     const sign = async ({ challenge }: Intent) => {
       const credential = device.get({ challenge, rpId: 'localhost', userVerification: 'required' })
       return Buffer.from(JSON.stringify(credential)).toString('base64url')
@@ -172,7 +172,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       ...z.looseObject({}).parse(paid.structuredContent),
       replayed: true,
     })
-    if (chain === 'anvil') expect(await balanceOf(payment.destination)).toBe(2_500_000n)
+    if (chain === 'anvil') expect(await readBalance(payment.destination)).toBe(2_500_000n)
     // The owner's session still signs.
     const { destination, amount } = payment
     expect(await person.send('POST', '/api/wallets/transfer', { destination, amount })).toMatchObject({
@@ -205,7 +205,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       const before = await blockNumber()
       const { status, body } = await send('POST', '/api/wallets/transfer', signed)
       expect([status, body]).toMatchObject([200, { status: 'confirmed', authorization, amount: '2.5' }])
-      if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
+      if (chain === 'anvil') expect(await readBalance(transfer.destination)).toBe(2_500_000n)
       const read = await send('GET', `/api/wallets/transfers/${String(body.transferId)}`)
       expect(read).toMatchObject({ status: 200, body: { state: 'confirmed', authorization } })
       expect(await send('POST', '/api/wallets/transfer', signed)).toMatchObject({
@@ -213,7 +213,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
         body: { code: 'signature_rejected' },
       })
       expect(await minedTo(transfer.destination, before)).toBe(1)
-      if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
+      if (chain === 'anvil') expect(await readBalance(transfer.destination)).toBe(2_500_000n)
     })
   })
 

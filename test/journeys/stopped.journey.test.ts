@@ -132,7 +132,7 @@ overSharedAndPostgres('a key', ({ gateway }) => {
     expect((await send('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
   })
 
-  it('and its owner have nothing open after a lock', async () => {
+  it('a key and its owner have nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.send('POST', '/api/security/lock', {})
     const start = { channel: 'guest', destination: scene.owner.accountId }

@@ -72,7 +72,7 @@ describe('Sumsub’s webhook', () => {
     })
     return { status: response.status, body: z.looseObject({}).parse(await response.json()) }
   }
-  const eventOf = (reviewAnswer: string, createdAtMs: string) => ({
+  const buildEvent = (reviewAnswer: string, createdAtMs: string) => ({
     applicantId,
     inspectionId: '5cb56e8e0a975a35f333cb84',
     correlationId: 'req-a260b669',
@@ -83,35 +83,35 @@ describe('Sumsub’s webhook', () => {
     reviewStatus: 'completed',
     createdAtMs,
   })
-  const statusOf = async () => (await person.send('POST', '/api/compliance/kyc', {})).body.status
+  const readStatus = async () => (await person.send('POST', '/api/compliance/kyc', {})).body.status
 
   it('moves a review by the API’s state, regardless of the body, and never back', async () => {
     review = { reviewStatus: 'pending' }
     expect((await person.send('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
 
     // Claims an approval that the API does not report.
-    expect((await hook(eventOf('GREEN', '1'))).status).toBe(200)
-    expect(await statusOf()).toBe('pending')
+    expect((await hook(buildEvent('GREEN', '1'))).status).toBe(200)
+    expect(await readStatus()).toBe('pending')
     // Fails while the API is down, and is accepted when redelivered.
     isDown = true
-    expect((await hook(eventOf('GREEN', '2'))).status).toBe(503)
+    expect((await hook(buildEvent('GREEN', '2'))).status).toBe(503)
     isDown = false
     review = { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } }
-    const taken = await hook(eventOf('GREEN', '2'), { hash: 'sha512' })
+    const taken = await hook(buildEvent('GREEN', '2'), { hash: 'sha512' })
     expect(taken).toMatchObject({ status: 200, body: { received: true } })
-    expect(await statusOf()).toBe('approved')
+    expect(await readStatus()).toBe('approved')
     review = {
       reviewStatus: 'completed',
       reviewResult: { reviewAnswer: 'RED', reviewRejectType: 'FINAL' },
     }
     const before = reads
-    expect((await hook(eventOf('RED', '3'))).status).toBe(200)
-    expect((await hook(eventOf('GREEN', '2'))).status).toBe(200)
-    expect([await statusOf(), reads]).toEqual(['approved', before])
+    expect((await hook(buildEvent('RED', '3'))).status).toBe(200)
+    expect((await hook(buildEvent('GREEN', '2'))).status).toBe(200)
+    expect([await readStatus(), reads]).toEqual(['approved', before])
   }, 30_000)
 
   it('rejects unsigned webhooks, and accepts unknown ones without any effect', async () => {
-    const event = eventOf('GREEN', '4')
+    const event = buildEvent('GREEN', '4')
     const refused = [
       await hook(event, { secret: 'another' }),
       await hook(event, { sent: { ...event, applicantId: 'other' } }),
@@ -145,18 +145,18 @@ describe('Sumsub with a lost answer', () => {
       const text = Buffer.concat(chunks).toString()
       const end = (status: number, body: object) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-      const shown = (externalUserId: string) => ({
+      const viewApplicant = (externalUserId: string) => ({
         id: known.get(externalUserId)?.id,
         externalUserId,
         review: { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } },
       })
       const requestedId = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
-      if (requestedId !== undefined) return end(200, shown(requestedId))
+      if (requestedId !== undefined) return end(200, viewApplicant(requestedId))
       const { externalUserId, fixedInfo } = created.parse(JSON.parse(text))
       if (known.has(externalUserId)) return end(409, {})
       known.set(externalUserId, { id: `applicant${known.size}`, lastName: fixedInfo.lastName })
       if (losesAnswers) return request.socket.destroy()
-      return end(201, shown(externalUserId))
+      return end(201, viewApplicant(externalUserId))
     }).listen(0, '127.0.0.1')
     gateway = await startWithSumsub(api, { RATE_OTP_RESEND: '1000/60' })
   }, 60_000)

@@ -50,8 +50,8 @@ const bought = z.looseObject({ payment: z.looseObject({ network: z.string(), tra
 const challenge = z.object({ accepts: z.array(z.looseObject({ network: z.string(), payTo: hex })) })
 
 const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
-const idOf = (name: Name) => chainFacts(name).id
-const usdcOf = (name: Name) => chainFacts(name).tokens.USDC
+const findChainId = (name: Name) => chainFacts(name).id
+const findUsdcAddress = (name: Name) => chainFacts(name).tokens.USDC
 
 describe.each([
   { engine: 'PGlite', isPostgres: false },
@@ -66,14 +66,14 @@ describe.each([
     let gateway: Gateway
     let guest: Person
 
-    const urlOf = (name: Name) => nodes.get(name)?.url ?? 'http://127.0.0.1:9'
+    const buildUrl = (name: Name) => nodes.get(name)?.url ?? 'http://127.0.0.1:9'
     const startNode = async (name: Name) =>
       void nodes.set(name, await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000, name))
 
     beforeAll(async () => {
       for (const name of names) {
         await startNode(name)
-        proxies.set(name, await startChainProxy(() => urlOf(name)))
+        proxies.set(name, await startChainProxy(() => buildUrl(name)))
       }
       directory = mkdtempSync(join(tmpdir(), 'bursar-two-chains-'))
       const database = isPostgres ? await createTestDatabase(testServerUrl ?? '') : null
@@ -98,9 +98,9 @@ describe.each([
       rmSync(directory, { recursive: true, force: true })
     }, 60_000)
 
-    const readerOf = (name: Name) => createPublicClient({ transport: http(urlOf(name)) })
-    const onChain = (name: Name, address: Address, token: Address = usdcOf(name).address) =>
-      readerOf(name).readContract({
+    const createReader = (name: Name) => createPublicClient({ transport: http(buildUrl(name)) })
+    const onChain = (name: Name, address: Address, token: Address = findUsdcAddress(name).address) =>
+      createReader(name).readContract({
         address: token,
         abi: erc20Abi,
         functionName: 'balanceOf',
@@ -108,10 +108,10 @@ describe.each([
       })
     const sandbox = async () =>
       credentials.parse((await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
-    const walletOf = async (person: Person) =>
+    const readWallet = async (person: Person) =>
       walletView.parse((await person.send('GET', '/api/wallets')).body)
     const usdcIn = async (person: Person, name: Name) => {
-      const { balances } = await walletOf(person)
+      const { balances } = await readWallet(person)
       const row = balances.find(({ token, chain }) => token === 'USDC' && chain === name)
       return { amount: row?.amount, held: row?.held }
     }
@@ -130,22 +130,22 @@ describe.each([
     const payDirectly = async (name: Name, to: Address, units: bigint): Promise<Hex> => {
       const account = privateKeyToAccount((await sandbox()).payer.privateKey)
       const chain = defineChain({
-        id: idOf(name),
+        id: findChainId(name),
         name,
         nativeCurrency: { name: 'ETH', symbol: 'ETH', decimals: 18 },
-        rpcUrls: { default: { http: [urlOf(name)] } },
+        rpcUrls: { default: { http: [buildUrl(name)] } },
       })
-      const client = createWalletClient({ account, chain, transport: http(urlOf(name)) })
-      const { address } = usdcOf(name)
+      const client = createWalletClient({ account, chain, transport: http(buildUrl(name)) })
+      const { address } = findUsdcAddress(name)
       return client.writeContract({ address, abi: erc20Abi, functionName: 'transfer', args: [to, units] })
     }
     /** A payer's signed EIP-3009 payment for one chain. */
     const authorizationFor = async (name: Name, to: Address, value: bigint) => {
       const payer = privateKeyToAccount((await sandbox()).payer.privateKey)
-      const { address: verifyingContract, name: tokenName, version } = usdcOf(name)
+      const { address: verifyingContract, name: tokenName, version } = findUsdcAddress(name)
       const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
       const signature = await payer.signTypedData({
-        domain: { name: tokenName, version, chainId: idOf(name), verifyingContract },
+        domain: { name: tokenName, version, chainId: findChainId(name), verifyingContract },
         types: signedPaymentTypes,
         primaryType: 'TransferWithAuthorization',
         message: { from: payer.address, to, value, validAfter: 0n, validBefore: 4_000_000_000n, nonce },
@@ -161,18 +161,18 @@ describe.each([
     /** A stock client of version 2 that knows one network only. */
     const buyerOn = async (name: Name, through: typeof fetch = fetch) => {
       const account = privateKeyToAccount((await sandbox()).payer.privateKey)
-      const client = new x402Client().register(`eip155:${idOf(name)}`, new ExactEvmScheme(account))
+      const client = new x402Client().register(`eip155:${findChainId(name)}`, new ExactEvmScheme(account))
       return wrapFetchV2(through, client)
     }
 
     beforeEach(async () => {
       guest = await newGuest(gateway.origin)
-      await fund((await walletOf(guest)).safeAddress, '100', 'arbitrum-sepolia')
+      await fund((await readWallet(guest)).safeAddress, '100', 'arbitrum-sepolia')
     })
 
     it('has one wallet address on both chains, and a balance for each token and chain', async () => {
       const person = await newGuest(gateway.origin)
-      const { safeAddress, balances } = await walletOf(person)
+      const { safeAddress, balances } = await readWallet(person)
       expect(balances.map(({ chain, token }) => `${chain} ${token}`)).toEqual(
         names
           .flatMap((name) => ['USDC', 'USDT', 'EURC', 'PYUSD'].map((token) => `${name} ${token}`))
@@ -197,7 +197,7 @@ describe.each([
     })
 
     it('pays on the chain that a transfer names, the first without a name, and spends only what is there', async () => {
-      const { safeAddress } = await walletOf(guest)
+      const { safeAddress } = await readWallet(guest)
       const destination = newAddress()
       expect(await transfer(guest, { destination, amount: '2' })).toMatchObject({
         status: 200,
@@ -229,13 +229,13 @@ describe.each([
       expect(await usdcIn(guest, 'arbitrum-sepolia')).toEqual({ amount: '97', held: '0' })
       expect(await onChain('base-sepolia', safeAddress)).toBe(998_000_000n)
       expect(await onChain('arbitrum-sepolia', safeAddress)).toBe(97_000_000n)
-      const { modules } = await walletOf(guest)
+      const { modules } = await readWallet(guest)
       expect(new Set(modules.map(({ chain }) => chain))).toEqual(new Set(names))
     })
 
     it('credits a transfer between two of its wallets on the chain of the transfer', async () => {
       const other = await newGuest(gateway.origin)
-      const { safeAddress } = await walletOf(other)
+      const { safeAddress } = await readWallet(other)
       const sent = await transfer(guest, { destination: safeAddress, amount: '4', chain: 'arbitrum-sepolia' })
       expect(sent.status).toBe(200)
       expect(await usdcIn(other, 'arbitrum-sepolia')).toEqual({ amount: '4', held: '0' })
@@ -244,7 +244,7 @@ describe.each([
 
     it('finds a deposit on each chain, and books it there only', async () => {
       const person = await newGuest(gateway.origin)
-      const { safeAddress } = await walletOf(person)
+      const { safeAddress } = await readWallet(person)
       for (const [at, name] of names.entries())
         await payDirectly(name, safeAddress, BigInt(at + 1) * 1_000_000n)
       await expect
@@ -342,7 +342,7 @@ describe.each([
     it('takes an owner’s signature of an operation on its own chain only, and hands the wallet over on each', async () => {
       const owner = await signInByEmail(gateway.origin, `owner-${randomBytes(6).toString('hex')}@example.com`)
       const key = privateKeyToAccount(generatePrivateKey())
-      const { safeAddress } = await walletOf(owner)
+      const { safeAddress } = await readWallet(owner)
       for (const name of names) await fund(safeAddress, '50', name)
       const { address } = key
       const { body } = await owner.send('POST', '/api/wallets/signers', { address })
@@ -403,14 +403,14 @@ describe.each([
         ...signWebhook({ id: token, body, at: new Date() }, secret),
       }
       await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers, body })
-      const owed = async () => (await owner.send('GET', '/api/cards')).body.owed
-      expect(await owed()).toEqual([{ asset: 'USD', amount: '30' }])
+      const readOwed = async () => (await owner.send('GET', '/api/cards')).body.owed
+      expect(await readOwed()).toEqual([{ asset: 'USD', amount: '30' }])
       const before = await onChain('arbitrum-sepolia', TREASURY)
-      await fund((await walletOf(owner)).safeAddress, '50', 'arbitrum-sepolia')
+      await fund((await readWallet(owner)).safeAddress, '50', 'arbitrum-sepolia')
       await expect
         .poll(async () => (await onChain('arbitrum-sepolia', TREASURY)) - before, { timeout: 20_000 })
         .toBe(30_000_000n)
-      await expect.poll(owed, { timeout: 10_000 }).toBeUndefined()
+      await expect.poll(readOwed, { timeout: 10_000 }).toBeUndefined()
       expect(await usdcIn(owner, 'arbitrum-sepolia')).toEqual({ amount: '20', held: '0' })
     })
 
@@ -444,15 +444,15 @@ describe.each([
         status: 200,
         body: { dailyMax: '6', isOwn: true },
       })
-      const listed = async (chain: Name) => {
+      const listAllowances = async (chain: Name) => {
         const answer = await owner.send('GET', `/api/wallets/allowances?chain=${chain}`)
         const { allowances } = z
           .object({ allowances: z.array(z.looseObject({ agentId: z.string() })) })
           .parse(answer.body)
         return allowances.find(({ agentId }) => agentId === keyId)
       }
-      expect(await listed('arbitrum-sepolia')).toMatchObject({ dailyMax: '6', isOwn: true })
-      expect(await listed('base-sepolia')).toMatchObject({ isOwn: false })
+      expect(await listAllowances('arbitrum-sepolia')).toMatchObject({ dailyMax: '6', isOwn: true })
+      expect(await listAllowances('base-sepolia')).toMatchObject({ isOwn: false })
       expect(
         await owner.send('POST', '/api/wallets/allowances/intent', {
           agentId: 'cards',
@@ -476,8 +476,8 @@ describe.each([
         const answer = await (await buyerOn(name))(`${gateway.origin}${FX}`)
         expect(answer.status).toBe(200)
         const { payment } = bought.parse(await answer.json())
-        expect(payment.network).toBe(`eip155:${idOf(name)}`)
-        const receipt = await readerOf(name).getTransactionReceipt({ hash: payment.transaction })
+        expect(payment.network).toBe(`eip155:${findChainId(name)}`)
+        const receipt = await createReader(name).getTransactionReceipt({ hash: payment.transaction })
         expect(receipt.status).toBe('success')
         const after = await Promise.all(names.map((one) => onChain(one, payTo)))
         expect(after.map((units, at) => units - (before[at] ?? 0n))).toEqual(
@@ -504,16 +504,16 @@ describe.each([
             ).toString('base64'),
           },
         })
-      const reasonOf = async (response: Response) => {
+      const readReason = async (response: Response) => {
         const header = Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString()
         return [response.status, z.looseObject({ error: z.string() }).parse(JSON.parse(header)).error]
       }
-      expect(await reasonOf(await pay(second))).toEqual([402, 'invalid_exact_evm_signature'])
-      expect(await reasonOf(await pay({ ...second, asset: offer?.asset }))).toEqual([
+      expect(await readReason(await pay(second))).toEqual([402, 'invalid_exact_evm_signature'])
+      expect(await readReason(await pay({ ...second, asset: offer?.asset }))).toEqual([
         402,
         'payment_does_not_match_the_challenge',
       ])
-      expect(await reasonOf(await pay({ ...offer, network: 'eip155:8453' }))).toEqual([
+      expect(await readReason(await pay({ ...offer, network: 'eip155:8453' }))).toEqual([
         402,
         'invalid_network',
       ])
@@ -575,7 +575,7 @@ describe.each([
         expect(await here()).toMatchObject({ status: 200, body: { status: 'confirmed' } })
         expect(performance.now() - startedAt).toBeLessThan(3_000)
       }
-      const { safeAddress, modules } = await walletOf(guest)
+      const { safeAddress, modules } = await readWallet(guest)
       expect(new Set(modules.map(({ chain }) => chain))).toEqual(new Set(['base-sepolia']))
       await payDirectly('base-sepolia', safeAddress, 1_000_000n)
       const { amount } = await usdcIn(guest, 'base-sepolia')

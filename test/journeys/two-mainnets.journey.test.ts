@@ -68,9 +68,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('production on Base 
   }, 60_000)
 
   const origin = () => production.gateway().origin
-  const rowsOf = async () => rowsView.parse((await ada.send('GET', '/api/wallets')).body.balances)
+  const readRows = async () => rowsView.parse((await ada.send('GET', '/api/wallets')).body.balances)
   const usdcOn = async (chain: string) =>
-    (await rowsOf()).find((row) => row.token === 'USDC' && row.chain === chain)?.amount
+    (await readRows()).find((row) => row.token === 'USDC' && row.chain === chain)?.amount
   const networks = async () => {
     const header = (await fetch(`${origin()}${FX}`)).headers.get('payment-required') ?? ''
     return challenge
@@ -121,7 +121,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('production on Base 
     isThere = true
     await expect.poll(checks, SLOW).toMatchObject({ checks: { chain_arbitrum: 'ok' } })
     await expect.poll(networks, SLOW).toEqual(['eip155:8453', 'eip155:42161'])
-    expect((await rowsOf()).map(({ chain, token }) => `${chain} ${token}`)).toEqual([
+    expect((await readRows()).map(({ chain, token }) => `${chain} ${token}`)).toEqual([
       'base USDC',
       'base EURC',
       'arbitrum USDC',
@@ -148,10 +148,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('production on Base 
       [arbitrum, 42161],
     ] as const) {
       const client = new x402Client().register(`eip155:${id}`, new ExactEvmScheme(chain.payer))
-      const before = await chain.balanceOf(chain.payer.address)
+      const before = await chain.readBalance(chain.payer.address)
       const pay = async () => (await wrapFetchV2(fetch, client)(`${origin()}${FX}`)).status
       expect([200, 503]).toContain(await pay())
-      await expect.poll(() => chain.balanceOf(chain.payer.address), SLOW).toBe(before - 10_000n)
+      await expect.poll(() => chain.readBalance(chain.payer.address), SLOW).toBe(before - 10_000n)
     }
   }, 90_000)
 

@@ -45,7 +45,7 @@ describe('webhook endpoints', () => {
     return created.parse(body)
   }
   const path = (id: string) => `/api/webhook-endpoints/${id}`
-  const deliveriesOf = async (person: Person, id: string) =>
+  const readDeliveries = async (person: Person, id: string) =>
     deliveries.parse((await person.send('GET', `${path(id)}/deliveries`)).body).deliveries
   const issueCard = (person: Person) => person.send('POST', '/api/cards', {})
 
@@ -61,7 +61,7 @@ describe('webhook endpoints', () => {
     expect(z.array(z.unknown()).parse(body.events).at(-1)).toEqual(sent?.event)
     expect(sent?.headers['webhook-id']).toBe(sent?.event.id)
     await vi.waitFor(async () => {
-      expect(await deliveriesOf(ada, id)).toMatchObject([
+      expect(await readDeliveries(ada, id)).toMatchObject([
         {
           type: 'card.issued',
           status: 'delivered',
@@ -104,16 +104,16 @@ describe('webhook endpoints', () => {
     status = 302
     await issueCard(bob)
     await vi.waitFor(async () => {
-      expect(await deliveriesOf(bob, id)).toMatchObject([
+      expect(await readDeliveries(bob, id)).toMatchObject([
         { status: 'pending', attempts: [{ httpStatus: 302, error: 'status' }] },
       ])
     }, GENEROUS)
     status = 200
-    const [first] = await deliveriesOf(bob, id)
+    const [first] = await readDeliveries(bob, id)
     const retry = `${path(id)}/deliveries/${first?.id}/retry`
     expect((await bob.send('POST', retry)).body).toMatchObject({ status: 'pending' })
     await vi.waitFor(async () => {
-      expect(await deliveriesOf(bob, id)).toMatchObject([
+      expect(await readDeliveries(bob, id)).toMatchObject([
         { status: 'delivered', attempts: [{}, { httpStatus: 200 }] },
       ])
     }, GENEROUS)
@@ -170,7 +170,7 @@ describe('webhook endpoints', () => {
     expect({ status, code: body.code }).toEqual({ status: 400, code: 'url_not_allowed' })
   })
 
-  it('that answer without an end do not keep others waiting', async () => {
+  it('endpoints that answer without an end do not keep others waiting', async () => {
     const bob = await newGuest(origin)
     // An endless body, and no answer at all.
     const trickle = createServer((_request, response) => {
@@ -180,14 +180,14 @@ describe('webhook endpoints', () => {
     }).listen(0, '127.0.0.1')
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     const receiver = await receiverWith()
-    const endless = await create(bob, urlOf(trickle))
-    const unanswered = await create(bob, urlOf(silent))
+    const endless = await create(bob, buildUrl(trickle))
+    const unanswered = await create(bob, buildUrl(silent))
     const { secret } = await create(bob, receiver.url)
     receiver.trust(secret)
     for (let cards = 0; cards < 20; cards += 1) await issueCard(bob)
     await vi.waitFor(() => expect(receiver.received).toHaveLength(20), { timeout: 8_000, interval: 50 })
     await vi.waitFor(async () => {
-      const [latest] = await deliveriesOf(bob, endless.id)
+      const [latest] = await readDeliveries(bob, endless.id)
       expect(latest).toMatchObject({ status: 'delivered', attempts: [{ httpStatus: 200 }] })
     }, GENEROUS)
     // No later attempts: the gateway goes on serving other tests.
@@ -199,7 +199,7 @@ describe('webhook endpoints', () => {
   })
 })
 
-function urlOf(server: ReturnType<typeof createServer>): string {
+function buildUrl(server: ReturnType<typeof createServer>): string {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the server has no port')
   return `http://127.0.0.1:${address.port}/`

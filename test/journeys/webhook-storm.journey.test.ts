@@ -13,7 +13,7 @@ import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { owned } from '../rails/cards/scene.ts'
+import { listOwned } from '../rails/cards/scene.ts'
 import { expectEventsOfEffects } from '../records/events/effects.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
@@ -90,12 +90,12 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     const people = await Promise.all(
       Array.from({ length: PEOPLE }, () => newGuest(gateways[0]?.origin ?? '')),
     )
-    const hooks = await Promise.all(people.map((person, index) => hooksOf(person, `${run}-${index}`)))
+    const hooks = await Promise.all(people.map((person, index) => buildHooks(person, `${run}-${index}`)))
     return { people, hooks }
   }
 
   /** Balances of each person without dividends, which depend on the price at which the guest got its shares. */
-  const booksOf = (people: readonly Person[]) =>
+  const readBooks = (people: readonly Person[]) =>
     Promise.all(
       people.map(async ({ accountId }) => {
         const { rows } = await sql<{ line: string }>`
@@ -113,7 +113,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
 
   const isQuiet = async (people: readonly Person[]) => {
     const early = await database.kysely.selectFrom('card_early').select('webhook_id').execute()
-    const books = await Promise.all(people.map(({ accountId }) => owned(database, accountId)))
+    const books = await Promise.all(people.map(({ accountId }) => listOwned(database, accountId)))
     return early.length === 0 && books.flat().every((line) => line.endsWith('+ 0'))
   }
 
@@ -127,7 +127,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     const stormy = await newCast('stormy')
     const told = stormy.hooks.flat()
     expect(told.length).toBeGreaterThanOrEqual(1_000)
-    const deck = shuffled([...told, ...told, ...told])
+    const deck = shuffle([...told, ...told, ...told])
     let sent = 0
     let restarted: Promise<void> | undefined
     await inParallel(SENDERS, deck, async (hook, index) => {
@@ -140,8 +140,8 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     await expect
       .poll(() => isQuiet([...ordered.people, ...stormy.people]), { timeout: 60_000, interval: 500 })
       .toBe(true)
-    const books = await booksOf(stormy.people)
-    expect(books).toEqual(await booksOf(ordered.people))
+    const books = await readBooks(stormy.people)
+    expect(books).toEqual(await readBooks(ordered.people))
     expect(new Set(books.map(String)).size).toBe(1)
     expect((await trialBalance(database)).balanced).toBe(true)
     await expectEventsOfEffects(database)
@@ -155,7 +155,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
   }
 })
 
-async function hooksOf(person: Person, name: string): Promise<Hook[]> {
+async function buildHooks(person: Person, name: string): Promise<Hook[]> {
   const { body: listed } = await person.send('GET', '/api/cards')
   const card =
     z.object({ cards: z.array(z.looseObject({ id: z.string() })) }).parse(listed).cards[0]?.id ?? ''
@@ -205,7 +205,7 @@ function purchaseHooks(name: string, card: string, index: number): Hook[] {
     amount,
     result: 'APPROVED',
   })
-  const told = (status: string, events: readonly object[]) => ({
+  const buildMessage = (status: string, events: readonly object[]) => ({
     event_type: 'card_transaction.updated',
     token,
     card_token: card,
@@ -215,10 +215,10 @@ function purchaseHooks(name: string, card: string, index: number): Hook[] {
   const clearing = event('CLEARING', cents + (index % 3) * 10 - 10)
   const then =
     index % 4 === 0
-      ? [told('VOIDED', [event('AUTHORIZATION_REVERSAL', -cents)])]
+      ? [buildMessage('VOIDED', [event('AUTHORIZATION_REVERSAL', -cents)])]
       : index % 4 === 1
-        ? [told('SETTLED', [clearing]), told('SETTLED', [clearing, event('RETURN', -50)])]
-        : [told('SETTLED', [clearing])]
+        ? [buildMessage('SETTLED', [clearing]), buildMessage('SETTLED', [clearing, event('RETURN', -50)])]
+        : [buildMessage('SETTLED', [clearing])]
   return [authorizationRequest, ...then].map((message, step) => ({
     id: `${token}:${step}`,
     provider: 'lithic' as const,
@@ -242,7 +242,7 @@ async function inParallel<Item>(
 }
 
 /** Shuffles by a fixed seed. */
-function shuffled<Item>(items: readonly Item[]): Item[] {
+function shuffle<Item>(items: readonly Item[]): Item[] {
   let seed = 42
   const deck = [...items]
   for (let at = deck.length - 1; at > 0; at -= 1) {

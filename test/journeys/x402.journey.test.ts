@@ -23,7 +23,7 @@ const bought = z.looseObject({
 })
 
 /** Status of a raw request target: fetch would normalize it. */
-async function statusOf(origin: string, method: string, target: string): Promise<number> {
+async function readStatus(origin: string, method: string, target: string): Promise<number> {
   const { hostname, port } = new URL(origin)
   const sent = request({ hostname, port, method, path: target }).end()
   const [response] = await once(sent, 'response')
@@ -72,7 +72,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   })
 
   /** A signed, unsent payment and its payer. */
-  const signed = async (generation: 'v1' | 'v2') => {
+  const signPayment = async (generation: 'v1' | 'v2') => {
     let payment: Record<string, string> = {}
     const customer = await newCustomer(chain, 30_000n, async (input, init) => {
       const outgoing = new Request(input, init)
@@ -89,7 +89,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   }
 
   it('settles a payment once when it is sent to both at once', async () => {
-    const { send, spent } = await signed('v2')
+    const { send, spent } = await signPayment('v2')
     const settled = facilitator.settled()
     const [one, two] = origins()
     const answers = await Promise.all([one, two, one, two].map(send))
@@ -113,7 +113,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   })
 
   it('answers payments of both generations whose gateway was killed during settlement, and charges each once', async () => {
-    const payments = [await signed('v1'), await signed('v2')]
+    const payments = [await signPayment('v1'), await signPayment('v2')]
     facilitator.mood = 'slow'
     const [, victim] = gateways
     const settled = facilitator.settled()
@@ -156,7 +156,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
 
   it('serves nothing unpaid: HEAD, and paths that only look alike', async () => {
     const [origin = ''] = origins()
-    expect(await statusOf(origin, 'HEAD', query)).toBe(405)
+    expect(await readStatus(origin, 'HEAD', query)).toBe(405)
     for (const target of [
       '/api/x402/fx%',
       '/api/x402/%c0%80fx',
@@ -164,11 +164,11 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
       '/api//x402/fx',
       '/api/x402/fx/',
     ])
-      expect([target, await statusOf(origin, 'GET', `${target}?from=USD&to=EUR&amount=1`)]).toEqual([
+      expect([target, await readStatus(origin, 'GET', `${target}?from=USD&to=EUR&amount=1`)]).toEqual([
         target,
         expect.toSatisfy((status: unknown) => status === 400 || status === 404),
       ])
-    expect([402, 404]).toContain(await statusOf(origin, 'GET', '/api/x402/f%78?from=USD&to=EUR&amount=1'))
+    expect([402, 404]).toContain(await readStatus(origin, 'GET', '/api/x402/f%78?from=USD&to=EUR&amount=1'))
     const missing = await requestJson(origin, 'GET', '/api/x402/payments/pay_01h455vb4pex5vsknk084sn02q')
     expect(missing).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
@@ -196,11 +196,11 @@ describe.skipIf(testServerUrl === undefined)('limits of two gateways on PostgreS
 
 function testLimits(origins: () => readonly string[]): void {
   // A client per test and run: Redis outlives them.
-  const clientOf = (last: number) => `203.0.113.${last}, 2001:db8:${process.pid.toString(16)}:${last}::1`
+  const nameClient = (last: number) => `203.0.113.${last}, 2001:db8:${process.pid.toString(16)}:${last}::1`
   const post = (index: number, path: string, last: number, body: unknown = {}) =>
     fetch(`${origins()[index % 2]}${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-forwarded-for': clientOf(last) },
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': nameClient(last) },
       body: JSON.stringify(body),
     })
 

@@ -8,7 +8,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createRemoteRailControls } from '../../src/providers/rail-controls/remote.ts'
 import { onBothEngines } from '../engines.ts'
-import { callOf, keyOf, newPerson, servicesOn } from './scene.ts'
+import { buildCall, buildKeyPrincipal, newPerson, servicesOn } from './scene.ts'
 
 const events: string[] = []
 
@@ -86,7 +86,7 @@ onBothEngines('a write through the kernel', (database) => {
   })
 
   const keep = (input: unknown, idempotencyKey: string | null = null, principal: Principal = person) =>
-    run(keepNote, callOf(services, principal, { idempotencyKey }), input)
+    run(keepNote, buildCall(services, principal, { idempotencyKey }), input)
   const notes = async () =>
     (await database().kysely.selectFrom('sandbox_secret').select('name').orderBy('name').execute()).map(
       ({ name }) => name,
@@ -124,7 +124,7 @@ onBothEngines('a write through the kernel', (database) => {
     await keep(note('a'), 'once')
     const other = await newPerson(database())
     expect((await keep(note('b'), 'once', other)).replayed).toBe(false)
-    const key = keyOf(person.account, { scopes: ['wallets:read'] })
+    const key = buildKeyPrincipal(person.account, { scopes: ['wallets:read'] })
     expect((await keep(note('c'), 'once', key)).replayed).toBe(false)
     expect(await notes()).toEqual(['a', 'b', 'c'])
   })
@@ -133,7 +133,7 @@ onBothEngines('a write through the kernel', (database) => {
     const callExternal = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
       run(
         callOther,
-        { ...callOf(services, person, { idempotencyKey: key }), ...(now === undefined ? {} : { now }) },
+        { ...buildCall(services, person, { idempotencyKey: key }), ...(now === undefined ? {} : { now }) },
         input,
       )
 
@@ -168,7 +168,7 @@ onBothEngines('a write through the kernel', (database) => {
       await expect(callExternal({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
       await expect(callExternal({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
       gate = Promise.resolve()
-      const later = new Date(callOf(services, person, {}).now.getTime() + 121_000)
+      const later = new Date(buildCall(services, person, {}).now.getTime() + 121_000)
       expect((await callExternal({ name: 'a' }, { now: later })).replayed).toBe(false)
       open()
       expect((await first).replayed).toBe(false)
@@ -205,7 +205,7 @@ onBothEngines('a write through the kernel', (database) => {
       .kysely.insertInto('rail_control')
       .values({ rail: 'wallet-transfer', enabled: false, reason: 'maintenance', updated_at: new Date(0) })
       .execute()
-    const poor = keyOf(person.account)
+    const poor = buildKeyPrincipal(person.account)
     await expect(keep({}, null, { kind: 'public' })).rejects.toMatchObject({ code: 'unauthenticated' })
     await expect(keep({}, null, poor)).rejects.toMatchObject({
       code: 'insufficient_scope',
@@ -246,7 +246,7 @@ onBothEngines('a write through the kernel', (database) => {
         big: '1'.repeat(30),
       }),
     })
-    const call = callOf(services, person, { idempotencyKey: 'odd' })
+    const call = buildCall(services, person, { idempotencyKey: 'odd' })
     const first = await run(odd, call, {})
     expect(await run(odd, call, {})).toEqual({ body: first.body, replayed: true, decisionId: null })
   })

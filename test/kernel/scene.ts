@@ -132,7 +132,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
 }
 
 /** One call's context. @param changes such as its idempotency key. */
-export function callOf(
+export function buildCall(
   services: Services,
   principal: Principal,
   changes: Partial<Context> = {},
@@ -164,7 +164,7 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
 }
 
 /** A key of an account, as authentication returns it. */
-export function keyOf(
+export function buildKeyPrincipal(
   account: Account,
   changes: Partial<AccessKey> = {},
 ): Extract<Principal, { kind: 'key' }> {

@@ -87,7 +87,7 @@ describe('a spending tool', () => {
 })
 
 describe('decoding', () => {
-  const issuesOf = (raw: unknown) => {
+  const findIssues = (raw: unknown) => {
     try {
       keep.decode(raw)
     } catch (error) {
@@ -98,7 +98,7 @@ describe('decoding', () => {
   }
 
   it('names every issue by its path', () => {
-    const { members, message } = issuesOf({
+    const { members, message } = findIssues({
       amount: '-1',
       tags: [{ text: 1 }, { text: 'a', colour: 'red' }],
       memo: 5,
@@ -113,8 +113,8 @@ describe('decoding', () => {
   })
 
   it('names missing and unknown members', () => {
-    expect(issuesOf({}).members.issues?.map(({ path }) => path)).toEqual(['amount'])
-    expect(issuesOf({ amount: '1', Amount: '2' }).message).toContain('Amount is not known here')
+    expect(findIssues({}).members.issues?.map(({ path }) => path)).toEqual(['amount'])
+    expect(findIssues({ amount: '1', Amount: '2' }).message).toContain('Amount is not known here')
   })
 
   it.each([
@@ -124,13 +124,13 @@ describe('decoding', () => {
     ['a number', 1],
     ['nothing', undefined],
   ])('rejects %s', (_name, raw) => {
-    expect(issuesOf(raw).members.issues).toHaveLength(1)
+    expect(findIssues(raw).members.issues).toHaveLength(1)
   })
 
   it('never repeats a submitted value', () => {
     const secret = 'hunter2hunter2'
     const problem = JSON.stringify(
-      issuesOf({ amount: secret, memo: { [secret]: secret }, tags: secret }).toProblem(),
+      findIssues({ amount: secret, memo: { [secret]: secret }, tags: secret }).toProblem(),
     )
     expect(problem).not.toContain(secret)
   })
@@ -139,8 +139,8 @@ describe('decoding', () => {
     expect(keep.decode(parseJson('{"amount":1.10}')).input).toMatchObject({ amount: '1.10' })
     expect(keep.decode(parseJson('{"amount":1e2}')).input).toMatchObject({ amount: '100' })
     expect(keep.decode(parseJson('{"amount":1e-05}')).input).toMatchObject({ amount: '0.00001' })
-    expect(issuesOf(parseJson('{"amount":"1e2"}')).message).toContain('no exponent')
-    expect(issuesOf(parseJson('{"amount":1e400}')).message).toContain('no exponent')
+    expect(findIssues(parseJson('{"amount":"1e2"}')).message).toContain('no exponent')
+    expect(findIssues(parseJson('{"amount":1e400}')).message).toContain('no exponent')
   })
 })
 

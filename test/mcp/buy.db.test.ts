@@ -4,13 +4,13 @@ import { createOffer } from '../../mcp/offer.ts'
 import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('a key with a payment of its own', (database) => {
   const open = async (status: 'active' | 'paused') => {
     const services = await servicesOn(database())
     const { account } = await newPerson(database())
-    const principal = keyOf(account, { scopes: ['fx:pay'], status })
+    const principal = buildKeyPrincipal(account, { scopes: ['fx:pay'], status })
     let sales = 0
     const sell = async () => {
       sales += 1

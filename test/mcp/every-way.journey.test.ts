@@ -20,7 +20,7 @@ import { sharedGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newGuest, type Person, requestJson } from '../journeys/people.ts'
 import { openProduction, type Production } from '../journeys/production-gateway.ts'
 import { startVendors } from '../journeys/vendor-server.ts'
-import { totpOf } from '../people/identity/signed-in.ts'
+import { computeTotp } from '../people/identity/signed-in.ts'
 import { everyWay, type Mode, passEveryTool } from './every-way.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'bursar-ways-'))
@@ -45,7 +45,7 @@ describe('an agent in the sandbox', () => {
   }, 120_000)
 
   it.each(everyWay)(
-    'of %s over %s with %s uses every kind of tool',
+    'an agent of %s over %s with %s uses every kind of tool',
     async (...way) => {
       await passEveryTool(way, mode)
     },
@@ -92,7 +92,7 @@ describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
       owner: async () => {
         // A second factor counts for five minutes, which a slow machine may need for the rows.
         if (Date.now() - steppedUpAt < 120_000) return owner
-        const code = totpOf(secret, new Date())
+        const code = computeTotp(secret, new Date())
         const verified = await owner.send('POST', '/api/security/mfa', { action: 'verify', code })
         expect(verified).toMatchObject({ status: 200 })
         steppedUpAt = Date.now()
@@ -123,7 +123,7 @@ describe.skipIf(testServerUrl === undefined)('an agent in production', () => {
   }, 60_000)
 
   it.each(everyWay)(
-    'of %s over %s with %s uses every kind of tool',
+    'an agent of %s over %s with %s uses every kind of tool',
     async (...way) => {
       await passEveryTool(way, mode)
     },

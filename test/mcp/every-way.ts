@@ -74,12 +74,12 @@ type Credential =
 
 const text = z.string()
 
-async function apiKeyOf(owner: Person): Promise<Credential> {
+async function createApiKey(owner: Person): Promise<Credential> {
   const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Bot', ...grant })
   return { headers: { authorization: `Bearer ${text.parse(body.key)}` } }
 }
 
-async function signatureOf(owner: Person): Promise<Credential> {
+async function registerSigner(owner: Person): Promise<Credential> {
   const agent = await newAgent()
   const { body } = await owner.send('POST', '/api/agents/keys/challenge', {})
   const proof = agent.signHash(`0x${Buffer.from(text.parse(body.challenge)).toString('hex')}`)
@@ -89,7 +89,7 @@ async function signatureOf(owner: Person): Promise<Credential> {
 }
 
 /** Registers by the command line, with the owner approving. */
-async function keyFileOf(owner: Person, { origin, directory }: Mode): Promise<Credential> {
+async function registerKeyFile(owner: Person, { origin, directory }: Mode): Promise<Credential> {
   const keyFile = join(directory, `${randomUUID()}.json`)
   const { err, ended } = startBursar([
     'agent',
@@ -110,7 +110,7 @@ async function keyFileOf(owner: Person, { origin, directory }: Mode): Promise<Cr
   return { keyFile }
 }
 
-async function accessTokenOf(owner: Person, { origin, page }: Mode): Promise<Credential> {
+async function obtainAccessToken(owner: Person, { origin, page }: Mode): Promise<Credential> {
   const redirectUrl = 'http://127.0.0.1:39997/callback'
   const found = await discoverOAuthProtectedResourceMetadata(`${origin}/mcp`)
   const issuer = text.parse(found.authorization_servers?.[0])
@@ -154,11 +154,10 @@ interface AnyClient {
 async function connect([era, transport, credential]: Way, owner: Person, mode: Mode): Promise<AnyClient> {
   const given =
     transport === 'stdio'
-      ? await keyFileOf(owner, mode)
-      : await { 'API key': apiKeyOf, 'agent signature': signatureOf, OAuth: accessTokenOf }[credential](
-          owner,
-          mode,
-        )
+      ? await registerKeyFile(owner, mode)
+      : await { 'API key': createApiKey, 'agent signature': registerSigner, OAuth: obtainAccessToken }[
+          credential
+        ](owner, mode)
   const url = new URL('/mcp', mode.origin)
   const fetch = 'fetch' in given ? { fetch: given.fetch } : {}
   const http = 'headers' in given ? { requestInit: { headers: given.headers } } : fetch

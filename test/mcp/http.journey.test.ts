@@ -7,8 +7,8 @@ import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { schemaErrors } from '../json-schema.ts'
-import { keyOf, newPerson, noon, nothingForSale, servicesOn } from '../kernel/scene.ts'
-import { httpClient, openScene, problemOf, type Scene } from './scene.ts'
+import { buildKeyPrincipal, newPerson, noon, nothingForSale, servicesOn } from '../kernel/scene.ts'
+import { httpClient, openScene, parseProblem, type Scene } from './scene.ts'
 
 const mcpTools = tools.filter(({ mcp }) => mcp).map(({ name }) => name.replaceAll('.', '_'))
 
@@ -102,7 +102,7 @@ describe('/mcp', () => {
         arguments: { nickname, ...(idempotency_key === undefined ? {} : { idempotency_key }) },
       })
       const issued = z.object({ id: z.string() }).safeParse(result.structuredContent)
-      return issued.data?.id ?? problemOf(result).code
+      return issued.data?.id ?? parseProblem(result).code
     }
     const first = await issue('card-1')
     expect(first).toMatch(/^card_/)
@@ -157,14 +157,14 @@ describe('/mcp', () => {
         arguments: { from: 'USD', to: 'EUR', amount: '1', idempotency_key },
       })
     for (const key of [undefined, '', 'a b', 'é', 'x'.repeat(256), 5, null])
-      expect(problemOf(await call(key))).toMatchObject({
+      expect(parseProblem(await call(key))).toMatchObject({
         code: 'invalid_request',
         issues: [{ path: 'idempotency_key' }],
       })
   })
 
   it('names a missing idempotency key together with all other issues', async () => {
-    const problem = problemOf(
+    const problem = parseProblem(
       await client.callTool({ name: 'wallets_transfer', arguments: { destination: '0xabc', amount: '-1' } }),
     )
     const { issues } = z.looseObject({ issues: z.array(z.object({ path: z.string() })) }).parse(problem)
@@ -249,7 +249,7 @@ describe('/mcp', () => {
 onBothEngines('the hosts of /mcp', (database) => {
   it('are the origin’s, and every loopback name if the origin is one', async () => {
     const { account } = await newPerson(database())
-    const principal = keyOf(account)
+    const principal = buildKeyPrincipal(account)
     const services = await servicesOn(database())
     const statusFor = async (origin: string, host: string) => {
       const handle = mcpHandler(

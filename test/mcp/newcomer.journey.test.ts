@@ -50,11 +50,11 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     const agent = await newNewcomer(era === '2025' ? ways.old : ways.modern, task)
     const [first = never()] = agent.toolsNamedIn(agent.quote(/call [^\n.:]* first/i))
     const { agentId } = (await agent.call(first)).body
-    return { owner, agent, books: booksOf(owner, text.parse(agentId)) }
+    return { owner, agent, books: readBooks(owner, text.parse(agentId)) }
   }
 
   /** What the owner sees of the agent. */
-  const booksOf = (owner: Person, agentId: string) => ({
+  const readBooks = (owner: Person, agentId: string) => ({
     /** What moved: denied calls are listed with an amount of 0. */
     moved: async () => {
       const { body } = await owner.send('GET', `/api/activity?agentId=${agentId}`)
@@ -97,7 +97,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     const recipient = await pickRecipient(agent, pay, 'Landlord GmbH')
     const arrives = agent.findMember(pay, /what arrives/)
     const byQuote = agent.findMember(pay, /a quote from/)
-    const [ask = never()] = agent.toolsNamedIn(describedAt(pay, byQuote))
+    const [ask = never()] = agent.toolsNamedIn(findDescription(pay, byQuote))
     const quoted = await agent.call(ask, { ...recipient, [arrives]: '5.00' })
     expect(quoted.body).toMatchObject({ [arrives]: '5', currency: 'EUR' })
     const paid = await agent.call(pay, {
@@ -271,7 +271,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
       .looseObject({ holdings: z.array(z.looseObject({ symbol: text, qty: text })) })
       .parse((await agent.call(read)).body)
     const held = holdings.find(({ symbol }) => symbol === 'VTI')?.qty ?? never()
-    const half = halfOf(held)
+    const half = halve(held)
     const order = await agent.call(trade, {
       [agent.findMember(trade, /ticker/i)]: 'VTI',
       [agent.findMember(trade, /^side\b/)]: 'sell',
@@ -284,9 +284,9 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     })
 
     const after = await books.portfolio()
-    expect(nanos(holdingOf(after, 'VTI'))).toBe(nanos(held) - nanos(half))
+    expect(nanos(findHolding(after, 'VTI'))).toBe(nanos(held) - nanos(half))
     expect(cents(after.cash)).toBeGreaterThan(cents(before.cash))
-    for (const symbol of ['AAPL', 'O']) expect(holdingOf(after, symbol)).toBe(holdingOf(before, symbol))
+    for (const symbol of ['AAPL', 'O']) expect(findHolding(after, symbol)).toBe(findHolding(before, symbol))
     expect(await books.moved()).toMatchObject([{ kind: 'order', direction: 'in', asset: 'USD' }])
     expect(await books.approvals()).toEqual([])
   })
@@ -296,7 +296,7 @@ function never(): never {
   throw new Error('the texts do not lead there')
 }
 
-const describedAt = (
+const findDescription = (
   tool: { inputSchema: { properties: Record<string, { description: string }> } },
   member: string,
 ) => tool.inputSchema.properties[member]?.description ?? ''
@@ -318,7 +318,7 @@ function idFor(agent: Newcomer, tool: Tool, id: unknown): Record<string, string>
 /** Reads the saved accounts from the tool that the member names. */
 async function pickRecipient(agent: Newcomer, pay: Tool, name: string): Promise<Record<string, string>> {
   const member = agent.findMember(pay, /^recipient\w*: `\w+_…`/)
-  const [list = never()] = agent.toolsNamedIn(describedAt(pay, member))
+  const [list = never()] = agent.toolsNamedIn(findDescription(pay, member))
   const { recipients } = z
     .looseObject({ recipients: z.array(z.looseObject({ id: text, name: text })) })
     .parse((await agent.call(list)).body)
@@ -360,11 +360,13 @@ async function askFor(
 
 const cents = (amount: string) => Math.round(Number(amount) * 100)
 const nanos = (qty: string) => BigInt(qty.replace('.', ''))
-const holdingOf = ({ holdings }: { holdings: readonly { symbol: string; qty: string }[] }, symbol: string) =>
-  holdings.find((holding) => holding.symbol === symbol)?.qty ?? ''
+const findHolding = (
+  { holdings }: { holdings: readonly { symbol: string; qty: string }[] },
+  symbol: string,
+) => holdings.find((holding) => holding.symbol === symbol)?.qty ?? ''
 
 /** Half of a quantity of nine decimals, rounded down. */
-function halfOf(qty: string): string {
+function halve(qty: string): string {
   const digits = (nanos(qty) / 2n).toString().padStart(10, '0')
   return `${digits.slice(0, -9)}.${digits.slice(-9)}`
 }

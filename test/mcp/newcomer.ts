@@ -126,21 +126,23 @@ function textsIn(value: unknown, isNested = false): string[] {
   ])
 }
 
-const wordsOf = (text: string) => [
+const splitWords = (text: string) => [
   ...new Set((text.toLowerCase().match(/[a-z]+/g) ?? []).map((word) => word.replace(/s$/, ''))),
 ]
 
 /** Ranks by shared words, rare ones first. */
 function bestFor(tools: readonly ListedTool[], wish: string): ListedTool {
-  const texts = tools.map(({ title, description }) => wordsOf(`${title} ${/^[^.]*/.exec(description)?.[0]}`))
-  const weightOf = (word: string) => {
+  const texts = tools.map(({ title, description }) =>
+    splitWords(`${title} ${/^[^.]*/.exec(description)?.[0]}`),
+  )
+  const weigh = (word: string) => {
     const holders = texts.filter((words) => words.includes(word)).length
     return holders === 0 ? 0 : Math.log((tools.length + 1) / holders)
   }
   const scores = texts.map((words) =>
-    wordsOf(wish)
+    splitWords(wish)
       .filter((word) => words.includes(word))
-      .reduce((sum, word) => sum + weightOf(word), 0),
+      .reduce((sum, word) => sum + weigh(word), 0),
   )
   const best = Math.max(...scores)
   const [found, other] = tools.filter((_, at) => scores[at] === best)

@@ -81,7 +81,7 @@ overBothEngines('an approval', {}, (world) => {
     expect(found.entries).toMatchObject([{ memo: 'Invoice 7', object: { kind: 'transfer' } }])
   })
 
-  it('that was asked for first is the one that the call gets', async () => {
+  it('an approval that was asked for first is the one that the call gets', async () => {
     const input = transfer('6.5')
     const asked = await ways.rest('approvals_request', {
       operation: 'wallets_transfer',
@@ -118,7 +118,7 @@ overBothEngines('an approval', {}, (world) => {
     await ways.rest('approvals_withdraw', { id: first?.body.approvalId })
   })
 
-  it('of a change that conflicts with what holds by now ends with the reason', async () => {
+  it('an approval of a change that conflicts with what holds by now ends with the reason', async () => {
     const before = z
       .looseObject({ policy: z.looseObject({}) })
       .parse((await owner.send('GET', `/api/agents/keys/${keyId}`)).body).policy
@@ -138,8 +138,8 @@ overBothEngines('an approval', {}, (world) => {
 
   it('says what uses up a budget, to the agent and to its owner, and is rejected with a note', async () => {
     const input = transfer('55')
-    const keyOf = (way: string) => `too-much-${way}`
-    for (const { body } of await ways.everywhere('wallets_transfer', () => input, keyOf))
+    const nameKey = (way: string) => `too-much-${way}`
+    for (const { body } of await ways.everywhere('wallets_transfer', () => input, nameKey))
       expect(body).toMatchObject({ code: 'policy_denied', violations: [{ rule: 'per_transaction' }, {}] })
     const asked = await ways.rest('approvals_request', {
       operation: 'wallets.transfer',
@@ -168,7 +168,7 @@ overBothEngines('an approval', {}, (world) => {
     expect(await pending()).toEqual([])
   })
 
-  it('that the policy requires is rejected with its note, too, and a new key asks anew', async () => {
+  it('an approval that the policy requires is rejected with its note, too, and a new key asks anew', async () => {
     const called = await ways.rest('wallets_transfer', transfer('8'), 'no')
     await decide(called.body.approvalId, { decision: 'reject', note: 'Wrong invoice.' })
     const same = await ways.everywhere(
@@ -185,17 +185,17 @@ overBothEngines('an approval', {}, (world) => {
       () => transfer('8'),
       () => 'yes',
     )
-    const polled = (where: string) =>
+    const expectPolling = (where: string) =>
       expect.stringContaining(`Then poll ${where}, or repeat the call with the same idempotency key.`)
     expect(waiting.map(({ body }) => body.hint)).toEqual([
-      polled('GET /api/approvals/{approvalId}'),
-      polled('approvals_get'),
-      polled('approvals_get'),
+      expectPolling('GET /api/approvals/{approvalId}'),
+      expectPolling('approvals_get'),
+      expectPolling('approvals_get'),
     ])
     await ways.rest('approvals_withdraw', { id: anew.body.approvalId })
   })
 
-  it('of a change is made by the owner, once, as it was asked for', async () => {
+  it('an approval of a change is made by the owner, once, as it was asked for', async () => {
     const limits = { limits: { daily: '400' } }
     const own = await ways.rest('cards_update', { cardId, ...limits })
     expect(own.isError).toBe(true)
@@ -215,7 +215,7 @@ overBothEngines('an approval', {}, (world) => {
     )
   })
 
-  it('of another policy is for the asking key alone, and nothing but the policy', async () => {
+  it('an approval of another policy is for the asking key alone, and nothing but the policy', async () => {
     const policy = {
       perTransaction: { max: '45' },
       dailyBudget: { max: '70' },

@@ -27,21 +27,21 @@ const madeUp = new Set([
   'ageSec',
 ])
 
-function masked(value: unknown, isMoving: boolean): unknown {
+function mask(value: unknown, isMoving: boolean): unknown {
   if (typeof value === 'string') {
     const text = changing.reduce((soFar, [from, to]) => soFar.replaceAll(from, to), value)
     return isMoving && /^-?\d+(\.\d+)?$/.test(text) ? 'number' : text
   }
   if (typeof value === 'number' && isMoving) return 'number'
   if (Array.isArray(value)) {
-    const members = value.map((member) => masked(member, isMoving))
+    const members = value.map((member) => mask(member, isMoving))
     return isMoving ? [...new Set(members.map((member) => JSON.stringify(member)))].slice(0, 1) : members
   }
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      madeUp.has(name) ? 'made up' : masked(member, isMoving),
+      madeUp.has(name) ? 'made up' : mask(member, isMoving),
     ]),
   )
 }
@@ -64,33 +64,30 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   })
 
   const served = tools.filter(({ mcp }) => mcp)
-  const nameOf = ({ name }: { name: string }) => name.replaceAll('.', '_')
+  const toName = ({ name }: { name: string }) => name.replaceAll('.', '_')
 
   it('is covered by the lists below', async () => {
     const { tools: listed } = await ways.modern.listTools()
-    expect(listed.map(({ name }) => name).toSorted()).toEqual(served.map(nameOf).toSorted())
+    expect(listed.map(({ name }) => name).toSorted()).toEqual(served.map(toName).toSorted())
   })
 
-  it.each(served.map((tool) => [nameOf(tool), tool] as const))(
+  it.each(served.map((tool) => [toName(tool), tool] as const))(
     '%s',
     async (name, { effect, example, isSold }) => {
       const given = z.record(z.string(), z.unknown()).parse(example ?? {})
       const input = 'cardId' in given ? { ...given, cardId } : given
-      const keyOf = effect === 'spend' ? (way: string) => `parity-${name}-${way}` : undefined
+      const nameKey = effect === 'spend' ? (way: string) => `parity-${name}-${way}` : undefined
       // REST answers with a challenge for tools sold to anonymous callers: there is no charge to a key to compare with.
-      const resultOf = (await ways.everywhere(name, () => input, keyOf)).slice(isSold ? 1 : 0)
-      const seen = resultOf.map(({ isError, body, replayed }: OperationResult) => ({
+      const results = (await ways.everywhere(name, () => input, nameKey)).slice(isSold ? 1 : 0)
+      const seen = results.map(({ isError, body, replayed }: OperationResult) => ({
         isError,
         replayed,
-        body: masked(body, moving.has(name)),
+        body: mask(body, moving.has(name)),
       }))
       for (const other of seen.slice(1)) expect(other).toEqual(seen[0])
       // An undeclared code would be equal over all three transports, too.
       if (seen[0]?.isError === true)
-        expect([resultOf[0]?.body.code, resultOf[0]?.body.detail]).toEqual([
-          expected[name],
-          expect.anything(),
-        ])
+        expect([results[0]?.body.code, results[0]?.body.detail]).toEqual([expected[name], expect.anything()])
       else expect(expected[name]).toBeUndefined()
     },
   )
@@ -119,12 +116,16 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   }
 
   const lenient = ['compliance_kyc', 'compliance_travel_rule']
-  const strict = served.map(nameOf).filter((name) => !lenient.includes(name))
+  const strict = served.map(toName).filter((name) => !lenient.includes(name))
   it.each(strict)('%s rejects an unknown member by name', async (name) => {
-    const keyOf = (way: string) => `unknown-${name}-${way}`
-    const isSpend = served.some((tool) => nameOf(tool) === name && tool.effect === 'spend')
-    const resultOf = await ways.everywhere(name, () => ({ id: 'x', wrong: '1' }), isSpend ? keyOf : undefined)
-    for (const { isError, body } of resultOf) {
+    const nameKey = (way: string) => `unknown-${name}-${way}`
+    const isSpend = served.some((tool) => toName(tool) === name && tool.effect === 'spend')
+    const results = await ways.everywhere(
+      name,
+      () => ({ id: 'x', wrong: '1' }),
+      isSpend ? nameKey : undefined,
+    )
+    for (const { isError, body } of results) {
       expect([name, isError, body.code]).toEqual([name, true, 'invalid_request'])
       expect(JSON.stringify(body.issues)).toContain('wrong')
     }

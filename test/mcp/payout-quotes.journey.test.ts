@@ -52,7 +52,7 @@ overBothEngines('the terms of a payout', {}, (world) => {
     return () => ways.close()
   })
 
-  const used = async () => {
+  const readUsed = async () => {
     const { body } = await owner.send('GET', `/api/agents/keys/${key.id}`)
     return Number(z.object({ used: z.string() }).parse(body.usage).used)
   }
@@ -98,11 +98,11 @@ overBothEngines('the terms of a payout', {}, (world) => {
       const cents = Math.round(Number(amount) * 100)
       expect([arrives(cents), arrives(cents - 1)]).toEqual([500, 499])
     }
-    expect(await used()).toBe(0)
+    expect(await readUsed()).toBe(0)
   })
 
   it.each(['USD', 'USDC'])('let 5 EUR of %s arrive as 5 EUR, and count what leaves', async (asset) => {
-    const before = await used()
+    const before = await readUsed()
     const results = await ask('banking_payouts_create', { recipientId: rcp, recipientAmount: '5', asset })
     for (const { isError, body } of results) {
       expect(isError, JSON.stringify(body)).toBe(false)
@@ -110,7 +110,7 @@ overBothEngines('the terms of a payout', {}, (world) => {
       expect(Number(body.amount)).toBeGreaterThan(5)
     }
     const left = results.reduce((sum, { body }) => sum + Number(body.amount), 0)
-    expect((await used()) - before).toBeCloseTo(left, 6)
+    expect((await readUsed()) - before).toBeCloseTo(left, 6)
   })
 
   it('are those of the quote that is paid, once, and for a repeat as well', async () => {

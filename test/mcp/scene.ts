@@ -90,7 +90,7 @@ export async function httpClient({ gateway, apiKey }: Pick<Scene, 'gateway' | 'a
 }
 
 /** The problem inside a failed result. */
-export function problemOf({ isError, content }: Awaited<ReturnType<Client['callTool']>>) {
+export function parseProblem({ isError, content }: Awaited<ReturnType<Client['callTool']>>) {
   const [first] = z.array(z.object({ text: z.string() })).parse(content)
   if (isError !== true) throw new Error('the call did not fail')
   return z.looseObject({ code: z.string() }).parse(JSON.parse(first?.text ?? ''))

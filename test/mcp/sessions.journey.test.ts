@@ -35,7 +35,7 @@ const pay = (idempotencyKey: string) => ({
     idempotency_key: idempotencyKey,
   },
 })
-const resultOf = ({ content }: Record<string, unknown>) => {
+const parseResult = ({ content }: Record<string, unknown>) => {
   const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
   return z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
 }
@@ -179,7 +179,7 @@ describe('an MCP session', () => {
     const { client } = await approvingClient(gateway.origin, revoked, owner, () =>
       owner.send('DELETE', `/api/developer/keys/${last?.id}`),
     )
-    expect(resultOf(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
+    expect(parseResult(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
     await expect(client.listTools()).rejects.toThrow()
     await client.close()
   })
@@ -232,7 +232,7 @@ describe('a waiting call of 2026', () => {
       }
     }
     const most = await Promise.all(Array.from({ length: 10 }, (_, at) => wait(`waiting-${at}`)))
-    expect(resultOf(await client.callTool(pay('waiting-0')))).toMatchObject({ code: 'approval_required' })
+    expect(parseResult(await client.callTool(pay('waiting-0')))).toMatchObject({ code: 'approval_required' })
     await Promise.all(most.map((leave) => leave()))
     await pause(500)
     const leave = await wait('waiting-1')
@@ -282,8 +282,8 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
     const calls = await Promise.all(
       Array.from({ length: 6 }, (_, at) => client.callTool(pay(`several-${at}`))),
     )
-    expect(calls.map(resultOf)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
-    expect(new Set(calls.map((call) => resultOf(call).transferId)).size).toBe(6)
+    expect(calls.map(parseResult)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
+    expect(new Set(calls.map((call) => parseResult(call).transferId)).size).toBe(6)
     expect(new Set(shown).size).toBe(6)
     const headers = {
       accept: 'text/event-stream',

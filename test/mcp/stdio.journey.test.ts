@@ -13,7 +13,7 @@ import { z } from 'zod'
 import { freePort } from '../free-port.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
-import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
+import { openScene, parseProblem, type Scene, stdioTransport } from './scene.ts'
 import { walletTools } from './wallet-tools.ts'
 
 let scene: Scene
@@ -28,7 +28,7 @@ afterAll(async () => {
   await scene?.close()
 })
 
-const transferOf = (amount: unknown, key: string) => ({
+const buildTransfer = (amount: unknown, key: string) => ({
   name: 'wallets_transfer',
   arguments: {
     destination: '0x000000000000000000000000000000000000dEaD',
@@ -37,7 +37,7 @@ const transferOf = (amount: unknown, key: string) => ({
     idempotency_key: key,
   },
 })
-const transfer = (amount: unknown, key: string) => client.callTool(transferOf(amount, key))
+const transfer = (amount: unknown, key: string) => client.callTool(buildTransfer(amount, key))
 
 describe('bursar mcp', () => {
   it('introduces itself and its instructions', () => {
@@ -57,7 +57,7 @@ describe('bursar mcp', () => {
       ...z.looseObject({}).parse(paid.structuredContent),
       replayed: true,
     })
-    expect(problemOf(await transfer('6', 'second'))).toMatchObject({
+    expect(parseProblem(await transfer('6', 'second'))).toMatchObject({
       code: 'policy_denied',
       violations: [{ rule: 'per_transaction' }],
     })
@@ -78,7 +78,7 @@ describe('bursar mcp', () => {
       name: 'x402_fx',
       arguments: { from: 'USD', to: 'EUR', amount: '1', idempotency_key: 'x' },
     })
-    expect(problemOf(await call)).toMatchObject({ code: 'insufficient_scope', scopes: ['fx:pay'] })
+    expect(parseProblem(await call)).toMatchObject({ code: 'insufficient_scope', scopes: ['fx:pay'] })
   })
 
   /** Sends lines as a client writes them. @returns the lines of the answers. */
@@ -199,13 +199,13 @@ describe('bursar mcp at startup', () => {
     child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     await once(child, 'close')
     // The loader's thread writes a report of its own.
-    const loadedBy = (report: string) =>
+    const listLoaded = (report: string) =>
       z
         .looseObject({ result: z.array(z.looseObject({ url: z.string() })) })
         .parse(JSON.parse(readFileSync(join(directory, report), 'utf8')))
         .result.map(({ url }) => url)
     const loaded = readdirSync(directory)
-      .map(loadedBy)
+      .map(listLoaded)
       .filter((urls) => urls.some((url) => url.endsWith('/src/main.ts')))
       .flat()
       .filter((url) => url.startsWith('file:') && !/node_modules\/(tsx|esbuild|@esbuild)\//.test(url))
@@ -282,7 +282,7 @@ describe('the notifications of bursar mcp', () => {
     const leaving = new AbortController()
     await new Promise<void>((resolve, reject) => {
       client
-        .callTool(transferOf('3', 'progress'), undefined, {
+        .callTool(buildTransfer('3', 'progress'), undefined, {
           signal: leaving.signal,
           onprogress: () => resolve(),
         })

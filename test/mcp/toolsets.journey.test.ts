@@ -16,13 +16,13 @@ describe('/mcp with toolsets', () => {
   afterAll(async () => {
     await scene?.close()
   })
-  const urlOf = (toolsets: string) => new URL(`/mcp?toolsets=${toolsets}`, scene.gateway.origin)
+  const buildUrl = (toolsets: string) => new URL(`/mcp?toolsets=${toolsets}`, scene.gateway.origin)
   const headers = () => ({ authorization: `Bearer ${scene.apiKey}` })
-  const clientOf = async (era: '2025' | '2026', toolsets: string) => {
+  const createClient = async (era: '2025' | '2026', toolsets: string) => {
     const requestInit = { headers: headers() }
     if (era === '2025') {
       const client = new Client2025({ name: 'test', version: '1' })
-      const transport = new Transport2025(urlOf(toolsets), { requestInit })
+      const transport = new Transport2025(buildUrl(toolsets), { requestInit })
       // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
       await client.connect(transport as Parameters<Client2025['connect']>[0])
       return client
@@ -31,12 +31,12 @@ describe('/mcp with toolsets', () => {
       { name: 'test', version: '1' },
       { capabilities: {}, versionNegotiation: { mode: 'auto' } },
     )
-    await client.connect(new StreamableHTTPClientTransport(urlOf(toolsets), { requestInit }))
+    await client.connect(new StreamableHTTPClientTransport(buildUrl(toolsets), { requestInit }))
     return client
   }
 
   it.each(['2025', '2026'] as const)('lists and calls only tools of the rooms in %s', async (era) => {
-    const client = await clientOf(era, 'wallets,cards')
+    const client = await createClient(era, 'wallets,cards')
     const { tools } = await client.listTools()
     expect(new Set(tools.map(({ name }) => name.split('_')[0]))).toEqual(new Set(['wallets', 'cards']))
     expect(tools.map(({ name }) => name)).toContain('wallets_transfers_list')
@@ -49,7 +49,7 @@ describe('/mcp with toolsets', () => {
 
   it('names an unknown room and the rooms that there are', async () => {
     for (const toolsets of ['wallets,vault', '', 'Wallets']) {
-      const response = await fetch(urlOf(toolsets), {
+      const response = await fetch(buildUrl(toolsets), {
         method: 'POST',
         headers: {
           ...headers(),

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { createApprovals } from '../../mcp/approval.ts'
 import { onBothEngines } from '../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('calls of a key that wait for its owner', (database) => {
   it('are limited to ten at once: the eleventh is answered immediately', async () => {
     const approvals = createApprovals(await servicesOn(database()))
     const { account } = await newPerson(database())
-    const callerOf = (key: ReturnType<typeof keyOf>) => ({
+    const buildCaller = (key: ReturnType<typeof buildKeyPrincipal>) => ({
       principal: key,
       requestId: 'req_test',
       now: noon,
@@ -16,13 +16,13 @@ onBothEngines('calls of a key that wait for its owner', (database) => {
       toolsets: null,
     })
     const given = new AbortController()
-    const wait = (key: ReturnType<typeof keyOf>, at: number) =>
+    const wait = (key: ReturnType<typeof buildKeyPrincipal>, at: number) =>
       approvals.awaitDecision(
-        callerOf(key),
+        buildCaller(key),
         { id: `appr_${at}`, message: '', url: '' },
         { withinMs: 60_000, signal: given.signal },
       )
-    const [one, other] = [keyOf(account), keyOf(account)]
+    const [one, other] = [buildKeyPrincipal(account), buildKeyPrincipal(account)]
     const waiting = Array.from({ length: 10 }, (_, at) => wait(one, at))
     expect(await wait(one, 10)).toBeNull()
     const next = wait(other, 11)

@@ -6,12 +6,12 @@ import { insertKey } from '../../src/people/identity/store.ts'
 import { openMcpSession } from '../../src/people/mcp-sessions/sessions.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
-import { keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('the stream of an MCP session', (database) => {
   const watch = async (ending = new AbortController()) => {
     const { account } = await newPerson(database())
-    const principal = keyOf(account, { scopes: ['wallets:read'] })
+    const principal = buildKeyPrincipal(account, { scopes: ['wallets:read'] })
     await insertKey(database(), account.id, { ...principal.key, secretHash: null })
     const services = await servicesOn(database())
     const handle = mcpHandler(buildCatalogue(tools, services.settings), services, {

@@ -32,7 +32,7 @@ export interface Transports {
   everywhere(
     operation: string,
     inputOf: (way: string) => Record<string, unknown>,
-    keyOf?: (way: string) => string,
+    nameKey?: (way: string) => string,
   ): Promise<OperationResult[]>
   readonly rest: Ask
   close(): Promise<void>
@@ -69,18 +69,18 @@ export async function openTransports(scene: Pick<Scene, 'gateway' | 'apiKey'>): 
   const ways: Record<string, Ask> = {
     rest,
     'mcp-2025': async (name, input, idempotencyKey) =>
-      toldBy(await old.callTool({ name, arguments: args(input, idempotencyKey) })),
+      parseResult(await old.callTool({ name, arguments: args(input, idempotencyKey) })),
     'mcp-2026': async (name, input, idempotencyKey) =>
-      toldBy(await modern.callTool({ name, arguments: args(input, idempotencyKey) })),
+      parseResult(await modern.callTool({ name, arguments: args(input, idempotencyKey) })),
   }
   return {
     old,
     modern,
     rest,
-    everywhere: async (operation, inputOf, keyOf) => {
+    everywhere: async (operation, inputOf, nameKey) => {
       const results: OperationResult[] = []
       for (const [way, ask] of Object.entries(ways))
-        results.push(await ask(operation, inputOf(way), keyOf?.(way)))
+        results.push(await ask(operation, inputOf(way), nameKey?.(way)))
       return results
     },
     close: async () => {
@@ -90,7 +90,12 @@ export async function openTransports(scene: Pick<Scene, 'gateway' | 'apiKey'>): 
   }
 }
 
-function toldBy({ isError, content, structuredContent, _meta }: Record<string, unknown>): OperationResult {
+function parseResult({
+  isError,
+  content,
+  structuredContent,
+  _meta,
+}: Record<string, unknown>): OperationResult {
   const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
   const text = record.parse(JSON.parse(first?.text ?? '{}'))
   if (isError !== true) expect(structuredContent).toEqual(text)

@@ -76,12 +76,12 @@ describe('evaluate', () => {
 
   it('denies an unknown payee whenever a list applies', () => {
     const unknownPayee = spendWith({ counterparty: null })
-    const rulesOf = (counterparties: object) =>
+    const findRules = (counterparties: object) =>
       evaluate(policyWith({ counterparties }), unknownPayee, now).map(({ rule }) => rule)
-    expect(rulesOf({ allow: [payee] })).toEqual(['counterparty'])
-    expect(rulesOf({ deny: [payee] })).toEqual(['counterparty'])
-    expect(rulesOf({ deny: [] })).toEqual([])
-    expect(rulesOf({})).toEqual([])
+    expect(findRules({ allow: [payee] })).toEqual(['counterparty'])
+    expect(findRules({ deny: [payee] })).toEqual(['counterparty'])
+    expect(findRules({ deny: [] })).toEqual([])
+    expect(findRules({})).toEqual([])
   })
 
   it('checks the merchant category of card purchases only', () => {
@@ -89,14 +89,15 @@ describe('evaluate', () => {
       categories: { allow: ['transfer', 'card'] },
       mcc: { allow: ['5411', '5812'], deny: ['5812'] },
     })
-    const rulesOf = (parts: Partial<SpendFacts>) =>
+    const findRules = (parts: Partial<SpendFacts>) =>
       evaluate(policy, spendWith(parts), now).map(({ rule }) => rule)
-    expect(rulesOf({})).toEqual([])
-    expect(rulesOf({ category: 'card', mcc: '5411' })).toEqual([])
-    for (const mcc of ['5812', '7995', null]) expect(rulesOf({ category: 'card', mcc })).toEqual(['mcc'])
+    expect(findRules({})).toEqual([])
+    expect(findRules({ category: 'card', mcc: '5411' })).toEqual([])
+    for (const mcc of ['5812', '7995', null]) expect(findRules({ category: 'card', mcc })).toEqual(['mcc'])
     const denying = policyWith({ categories: { allow: ['card'] }, mcc: { deny: ['7995'] } })
-    const denied = (mcc: string | null) => evaluate(denying, spendWith({ category: 'card', mcc }), now).length
-    expect([denied('7995'), denied('5411'), denied(null)]).toEqual([1, 0, 1])
+    const countDenials = (mcc: string | null) =>
+      evaluate(denying, spendWith({ category: 'card', mcc }), now).length
+    expect([countDenials('7995'), countDenials('5411'), countDenials(null)]).toEqual([1, 0, 1])
   })
 
   it('checks the symbol of investments only, in any case', () => {
@@ -104,12 +105,12 @@ describe('evaluate', () => {
       categories: { allow: ['transfer', 'invest'] },
       symbols: { allow: ['vti', 'BRK.B'], deny: ['BRK.B'] },
     })
-    const rulesOf = (parts: Partial<SpendFacts>) =>
+    const findRules = (parts: Partial<SpendFacts>) =>
       evaluate(policy, spendWith(parts), now).map(({ rule }) => rule)
-    expect(rulesOf({})).toEqual([])
-    expect(rulesOf({ category: 'invest', symbol: 'vti' })).toEqual([])
+    expect(findRules({})).toEqual([])
+    expect(findRules({ category: 'invest', symbol: 'vti' })).toEqual([])
     for (const symbol of ['BRK.B', 'brk.b', 'TSLA', null])
-      expect(rulesOf({ category: 'invest', symbol })).toEqual(['symbol'])
+      expect(findRules({ category: 'invest', symbol })).toEqual(['symbol'])
   })
 
   it('allows from notBefore until just before expiresAt', () => {

@@ -18,7 +18,7 @@ const usage = {
   month: { usedMicros: 40_000_000n, count: 12 },
 }
 const allowed: RecordedOutcome = { verdict: 'allow', violations: [], isApproved: false }
-const rulesOf = (parts: object, outcome: RecordedOutcome, changes: Partial<SpendFacts> = {}) =>
+const listRules = (parts: object, outcome: RecordedOutcome, changes: Partial<SpendFacts> = {}) =>
   explain(
     spendPolicy.parse({
       perTransaction: { max: '10' },
@@ -38,7 +38,7 @@ describe('an explained decision', () => {
       mcc: { deny: ['7995'] },
       approval: { above: '5' },
     }
-    expect(rulesOf(policy, allowed)).toEqual([
+    expect(listRules(policy, allowed)).toEqual([
       { rule: 'per_transaction', limit: '10', used: null, requested: '3.5', result: 'kept' },
       { rule: 'category', limit: 'card,transfer', used: null, requested: 'card', result: 'kept' },
       { rule: 'mcc', limit: 'not 7995', used: null, requested: '5942', result: 'kept' },
@@ -51,7 +51,7 @@ describe('an explained decision', () => {
 
   it('leaves out rules that do not concern the spend', () => {
     const policy = { chains: ['base'], sellers: { deny: ['https://a.example'] }, symbols: { allow: ['VTI'] } }
-    expect(rulesOf(policy, allowed).map(({ rule }) => rule)).toEqual([
+    expect(listRules(policy, allowed).map(({ rule }) => rule)).toEqual([
       'per_transaction',
       'category',
       'daily_budget',
@@ -63,7 +63,7 @@ describe('an explained decision', () => {
       { rule: 'daily_budget', limit: '20', used: '18', requested: '3.5' },
       { rule: 'paused', limit: null, used: null, requested: null },
     ]
-    expect(rulesOf({}, { verdict: 'deny', violations, isApproved: false }).slice(1)).toEqual([
+    expect(listRules({}, { verdict: 'deny', violations, isApproved: false }).slice(1)).toEqual([
       { rule: 'category', limit: 'card,transfer', used: null, requested: 'card', result: 'kept' },
       { rule: 'daily_budget', limit: '20', used: '18', requested: '3.5', result: 'broken' },
       { rule: 'paused', limit: null, used: null, requested: null, result: 'broken' },
@@ -72,17 +72,17 @@ describe('an explained decision', () => {
 
   it('says which rule its owner let pass, and where the owner was asked', () => {
     const violations = [{ rule: 'per_transaction' }]
-    expect(rulesOf({}, { verdict: 'allow', violations, isApproved: true })[0]).toMatchObject({
+    expect(listRules({}, { verdict: 'allow', violations, isApproved: true })[0]).toMatchObject({
       limit: '10',
       result: 'approved',
     })
-    const resultOf = (outcome: Partial<RecordedOutcome>) =>
-      rulesOf({ approval: { above: '3' } }, { ...allowed, ...outcome }).find(
+    const parseResult = (outcome: Partial<RecordedOutcome>) =>
+      listRules({ approval: { above: '3' } }, { ...allowed, ...outcome }).find(
         ({ rule }) => rule === 'approval',
       )?.result
-    expect(resultOf({ verdict: 'approval_required' })).toBe('asked')
-    expect(resultOf({ isApproved: true })).toBe('approved')
+    expect(parseResult({ verdict: 'approval_required' })).toBe('asked')
+    expect(parseResult({ isApproved: true })).toBe('approved')
     // A denied spend never reached the question.
-    expect(resultOf({ verdict: 'deny' })).toBeUndefined()
+    expect(parseResult({ verdict: 'deny' })).toBeUndefined()
   })
 })

@@ -70,19 +70,23 @@ describe('a change of a policy', () => {
   })
 
   it('loosens by each window that does not lie within an earlier one', () => {
-    const changed = (before: object[], after: object[]) =>
+    const compareWindows = (before: object[], after: object[]) =>
       loosenings(policyWith(windows(...before)), policyWith(windows(...after)))
-    expect(changed([workday, night], [{ ...workday, start: '10:00', end: '11:00' }, night])).toEqual([])
-    expect(changed([night, workday], [workday])).toEqual([])
+    expect(compareWindows([workday, night], [{ ...workday, start: '10:00', end: '11:00' }, night])).toEqual(
+      [],
+    )
+    expect(compareWindows([night, workday], [workday])).toEqual([])
     // Other overnight hours are not compared: in doubt they count as looser.
-    expect(changed([night], [{ ...night, start: '23:00' }])).toEqual(['timeWindows'])
-    expect(changed([night], [{ ...workday, start: '22:30', end: '23:00' }])).toEqual(['timeWindows'])
-    expect(changed([workday], [{ ...night, start: '10:00', end: '09:30' }])).toEqual(['timeWindows'])
-    expect(changed([workday], [{ ...workday, tz: 'Europe/Berlin' }])).toEqual(['timeWindows'])
-    expect(changed([{ ...workday, end: '09:00' }], [{ ...workday, end: '09:00', days: ['tue'] }])).toEqual([])
-    expect(changed([{ ...workday, end: '09:00' }], [{ ...workday, start: '09:00', end: '08:59' }])).toEqual([
-      'timeWindows',
-    ])
+    expect(compareWindows([night], [{ ...night, start: '23:00' }])).toEqual(['timeWindows'])
+    expect(compareWindows([night], [{ ...workday, start: '22:30', end: '23:00' }])).toEqual(['timeWindows'])
+    expect(compareWindows([workday], [{ ...night, start: '10:00', end: '09:30' }])).toEqual(['timeWindows'])
+    expect(compareWindows([workday], [{ ...workday, tz: 'Europe/Berlin' }])).toEqual(['timeWindows'])
+    expect(
+      compareWindows([{ ...workday, end: '09:00' }], [{ ...workday, end: '09:00', days: ['tue'] }]),
+    ).toEqual([])
+    expect(
+      compareWindows([{ ...workday, end: '09:00' }], [{ ...workday, start: '09:00', end: '08:59' }]),
+    ).toEqual(['timeWindows'])
   })
 
   it('names everything that it loosens', () => {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { policyAssets, spendPolicy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { assetDecimals } from '../../src/core/money/money.ts'
-import { dereferenced } from '../dereferenced.ts'
+import { dereference } from '../dereferenced.ts'
 
 const plain = {
   perTransaction: { max: 50 },
@@ -11,7 +11,7 @@ const plain = {
   categories: { allow: ['transfer'] },
 }
 
-const issuesOf = (document: unknown) =>
+const findIssues = (document: unknown) =>
   spendPolicy.safeParse(document).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ??
   []
 
@@ -45,41 +45,41 @@ describe('spendPolicy', () => {
     ['1.005', 'USD has 2'],
     ['1000000000000.01', 'not be over'],
   ])('rejects the amount %s', (max, message) => {
-    expect(issuesOf({ ...plain, perTransaction: { max } })[0]).toContain(message)
+    expect(findIssues({ ...plain, perTransaction: { max } })[0]).toContain(message)
   })
 
   it('accepts the largest amount', () => {
     const max = '1000000000000'
-    expect(issuesOf({ ...plain, dailyBudget: { max }, perTransaction: { max } })).toEqual([])
+    expect(findIssues({ ...plain, dailyBudget: { max }, perTransaction: { max } })).toEqual([])
   })
 
   it('rejects a per-spend cap above the daily budget', () => {
-    expect(issuesOf({ ...plain, perTransaction: { max: '100.01' } })).toEqual([
+    expect(findIssues({ ...plain, perTransaction: { max: '100.01' } })).toEqual([
       'perTransaction.max: must not be over dailyBudget.max (100)',
     ])
   })
 
   it('rejects members that it does not enforce', () => {
-    expect(issuesOf({ ...plain, approvals: { above: '1' } })[0]).toContain('approval')
-    expect(issuesOf({ ...plain, dailyBudget: { max: '100', maxcount: 3 } })[0]).toContain('maxcount')
+    expect(findIssues({ ...plain, approvals: { above: '1' } })[0]).toContain('approval')
+    expect(findIssues({ ...plain, dailyBudget: { max: '100', maxcount: 3 } })[0]).toContain('maxcount')
   })
 
   it('rejects a policy without categories and an unknown category', () => {
-    expect(issuesOf({ perTransaction: { max: 1 }, dailyBudget: { max: 1 } })[0]).toContain('categories')
-    expect(issuesOf({ ...plain, categories: { allow: ['gifts'] } })[0]).toContain('categories.allow.0')
+    expect(findIssues({ perTransaction: { max: 1 }, dailyBudget: { max: 1 } })[0]).toContain('categories')
+    expect(findIssues({ ...plain, categories: { allow: ['gifts'] } })[0]).toContain('categories.allow.0')
   })
 
   it('normalizes addresses to lower case and rejects invalid ones', () => {
     const address = `0x${'Ab'.repeat(20)}`
     const policy = spendPolicy.parse({ ...plain, counterparties: { deny: [address] } })
     expect(policy.counterparties).toEqual({ deny: [address.toLowerCase()] })
-    expect(issuesOf({ ...plain, counterparties: { allow: ['bob'] } })[0]).toContain('EVM address')
+    expect(findIssues({ ...plain, counterparties: { allow: ['bob'] } })[0]).toContain('EVM address')
   })
 
   it('rejects times that are not UTC and an end before the beginning', () => {
-    expect(issuesOf({ ...plain, notBefore: '2026-01-01T00:00:00+02:00' })[0]).toContain('UTC')
+    expect(findIssues({ ...plain, notBefore: '2026-01-01T00:00:00+02:00' })[0]).toContain('UTC')
     const [notBefore, expiresAt] = ['2026-02-01T00:00:00Z', '2026-01-01T00:00:00Z']
-    expect(issuesOf({ ...plain, notBefore, expiresAt })).toEqual(['expiresAt: must be after notBefore'])
+    expect(findIssues({ ...plain, notBefore, expiresAt })).toEqual(['expiresAt: must be after notBefore'])
   })
 
   it('accepts exactly the assets of money', () => {
@@ -87,7 +87,7 @@ describe('spendPolicy', () => {
   })
 
   it('shows both forms of an amount, and a description of every field, in its JSON Schema', () => {
-    const schema = dereferenced(z.toJSONSchema(spendPolicy, { io: 'input' }))
+    const schema = dereference(z.toJSONSchema(spendPolicy, { io: 'input' }))
     expect(schema).toMatchObject({
       additionalProperties: false,
       required: ['perTransaction', 'dailyBudget', 'categories'],
@@ -153,15 +153,15 @@ describe('the bounds of a spend policy', () => {
   })
 
   it('are named in the error', () => {
-    expect(issuesOf({ ...plain, mcc: { allow: ['x'] } })).toEqual(['mcc.allow.0: must be four digits'])
-    expect(issuesOf({ ...plain, symbols: { allow: ['?'] } })).toEqual(['symbols.allow.0: must be a ticker'])
-    expect(issuesOf({ ...plain, perTransaction: { max: '1.005' } })).toEqual([
+    expect(findIssues({ ...plain, mcc: { allow: ['x'] } })).toEqual(['mcc.allow.0: must be four digits'])
+    expect(findIssues({ ...plain, symbols: { allow: ['?'] } })).toEqual(['symbols.allow.0: must be a ticker'])
+    expect(findIssues({ ...plain, perTransaction: { max: '1.005' } })).toEqual([
       'perTransaction.max: has 3 fraction digits; USD has 2',
     ])
-    expect(issuesOf({ ...plain, timeWindows: [{ ...window, start: 'noon' }] })).toEqual([
+    expect(findIssues({ ...plain, timeWindows: [{ ...window, start: 'noon' }] })).toEqual([
       'timeWindows.0.start: must be a time of day from 00:00 to 23:59',
     ])
-    expect(issuesOf({ ...plain, timeWindows: [{ ...window, tz: 'Mars' }] })).toEqual([
+    expect(findIssues({ ...plain, timeWindows: [{ ...window, tz: 'Mars' }] })).toEqual([
       'timeWindows.0.tz: must be an IANA time zone, such as Europe/Berlin',
     ])
   })

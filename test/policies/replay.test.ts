@@ -12,7 +12,7 @@ const policyWith = (parts: object) =>
     ...parts,
   })
 /** An allowed spend of whole dollars. */
-const spendOf = (dollars: number | null, when: string, changes: Partial<PastSpend> = {}): PastSpend => ({
+const buildSpend = (dollars: number | null, when: string, changes: Partial<PastSpend> = {}): PastSpend => ({
   id: `dec_${when}`,
   at: at(when),
   spend: {
@@ -30,38 +30,40 @@ const spendOf = (dollars: number | null, when: string, changes: Partial<PastSpen
   beside: [],
   ...changes,
 })
-const paid = (spend: PastSpend, counterparty: string | null): PastSpend => ({
+const pay = (spend: PastSpend, counterparty: string | null): PastSpend => ({
   ...spend,
   spend: { ...spend.spend, counterparty },
 })
-const replayed = (policy: object, ...past: PastSpend[]) =>
+const replayPast = (policy: object, ...past: PastSpend[]) =>
   replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
 
 describe('a replay', () => {
   it('counts the week from Monday and the month from its first day', () => {
-    const days = ['22T12:00', '23T12:00', '24T12:00', '29T12:00', '30T12:00'].map((when) => spendOf(4, when))
-    expect(replayed({ weeklyBudget: { max: '10' } }, ...days)).toEqual([
+    const days = ['22T12:00', '23T12:00', '24T12:00', '29T12:00', '30T12:00'].map((when) =>
+      buildSpend(4, when),
+    )
+    expect(replayPast({ weeklyBudget: { max: '10' } }, ...days)).toEqual([
       ['allow'],
       ['allow'],
       ['allow'],
       ['deny', 'weekly_budget'],
       ['allow'],
     ])
-    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days)).toEqual([
+    expect(replayPast({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days)).toEqual([
       ['allow'],
       ['allow'],
       ['allow'],
       ['deny', 'monthly_count'],
       ['deny', 'monthly_count'],
     ])
-    const december = { ...spendOf(4, '30T12:00'), at: new Date('2026-12-01T00:00:00Z') }
-    expect(replayed({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days, december).at(-1)).toEqual([
+    const december = { ...buildSpend(4, '30T12:00'), at: new Date('2026-12-01T00:00:00Z') }
+    expect(replayPast({ monthlyBudget: { max: '100', maxCount: 3 } }, ...days, december).at(-1)).toEqual([
       'allow',
     ])
   })
 
   it('reports each spend’s actual and replayed verdict', () => {
-    expect(replay(policyWith({}), [spendOf(11, '20T10:00', { was: 'approval_required' })])).toEqual([
+    expect(replay(policyWith({}), [buildSpend(11, '20T10:00', { was: 'approval_required' })])).toEqual([
       {
         id: 'dec_20T10:00',
         was: 'approval_required',
@@ -75,22 +77,21 @@ describe('a replay', () => {
   })
 
   it('counts allowed spends in their day’s budget, and nothing else', () => {
-    const day = [spendOf(6, '20T10:00'), spendOf(5, '20T11:00'), spendOf(4, '20T12:00')]
-    expect(replayed({}, ...day, spendOf(10, '21T00:00'))).toEqual([
+    const day = [buildSpend(6, '20T10:00'), buildSpend(5, '20T11:00'), buildSpend(4, '20T12:00')]
+    expect(replayPast({}, ...day, buildSpend(10, '21T00:00'))).toEqual([
       ['allow'],
       ['deny', 'daily_budget'],
       ['allow'],
       ['allow'],
     ])
-    expect(replayed({}, spendOf(6, '20T10:00', { isReturned: true }), spendOf(10, '20T11:00'))).toEqual([
-      ['allow'],
-      ['allow'],
-    ])
+    expect(
+      replayPast({}, buildSpend(6, '20T10:00', { isReturned: true }), buildSpend(10, '20T11:00')),
+    ).toEqual([['allow'], ['allow']])
   })
 
   it('counts the number of spends of a day', () => {
-    const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => spendOf(1, when))
-    expect(replayed({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
+    const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => buildSpend(1, when))
+    expect(replayPast({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
       ['allow'],
       ['allow'],
       ['deny', 'daily_count'],
@@ -99,45 +100,45 @@ describe('a replay', () => {
 
   it('keeps a denial for a reason outside the policy', () => {
     const paused = { limit: null, used: null, requested: null, remaining: null, resetsAt: null }
-    const past = spendOf(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
-    expect(replayed({}, past)).toEqual([['deny', 'paused']])
-    expect(replayed({}, { ...past, beside: [] })).toEqual([['allow']])
+    const past = buildSpend(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
+    expect(replayPast({}, past)).toEqual([['deny', 'paused']])
+    expect(replayPast({}, { ...past, beside: [] })).toEqual([['allow']])
   })
 
   it('requires the owner’s approval again if there was none', () => {
     const approval = { approval: { above: '2' } }
-    expect(replayed(approval, spendOf(3, '20T10:00'))).toEqual([['approval_required']])
-    expect(replayed(approval, spendOf(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
-    expect(replayed(approval, spendOf(2, '20T10:00'))).toEqual([['allow']])
+    expect(replayPast(approval, buildSpend(3, '20T10:00'))).toEqual([['approval_required']])
+    expect(replayPast(approval, buildSpend(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
+    expect(replayPast(approval, buildSpend(2, '20T10:00'))).toEqual([['allow']])
     // A pending spend is not counted.
-    expect(replayed(approval, spendOf(9, '20T10:00'), spendOf(2, '20T11:00'))).toEqual([
+    expect(replayPast(approval, buildSpend(9, '20T10:00'), buildSpend(2, '20T11:00'))).toEqual([
       ['approval_required'],
       ['allow'],
     ])
   })
 
   it('keeps a lack of funds, unless the draft denies the spend first', () => {
-    const poor = spendOf(6, '20T10:00', { was: 'insufficient_funds' })
-    expect(replayed({}, poor, spendOf(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
-    expect(replayed({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
+    const poor = buildSpend(6, '20T10:00', { was: 'insufficient_funds' })
+    expect(replayPast({}, poor, buildSpend(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
+    expect(replayPast({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
   })
 
   it('starts a payee’s cool-down at its first request, in any letter case', () => {
     const counterparties = { newPayeeCooldownSec: 3600 }
     const asks = [
-      paid(spendOf(1, '20T10:00'), payee),
-      paid(spendOf(1, '20T10:59'), payee.toLowerCase()),
-      paid(spendOf(1, '20T11:00'), payee.toUpperCase()),
-      paid(spendOf(1, '20T11:01'), `0x${'c'.repeat(40)}`),
+      pay(buildSpend(1, '20T10:00'), payee),
+      pay(buildSpend(1, '20T10:59'), payee.toLowerCase()),
+      pay(buildSpend(1, '20T11:00'), payee.toUpperCase()),
+      pay(buildSpend(1, '20T11:01'), `0x${'c'.repeat(40)}`),
     ]
-    expect(replayed({ counterparties }, ...asks)).toEqual([
+    expect(replayPast({ counterparties }, ...asks)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
       ['allow'],
       ['deny', 'new_payee_cooldown'],
     ])
-    const unknownPayees = ['20T10:00', '20T12:00'].map((when) => spendOf(1, when))
-    expect(replayed({ counterparties }, ...unknownPayees)).toEqual([
+    const unknownPayees = ['20T10:00', '20T12:00'].map((when) => buildSpend(1, when))
+    expect(replayPast({ counterparties }, ...unknownPayees)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
     ])

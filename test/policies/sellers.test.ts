@@ -22,10 +22,10 @@ const facts = (origin: string | null): SpendFacts => ({
   counterparty: null,
   mcc: null,
   symbol: null,
-  seller: origin === null ? null : known({ origin }),
+  seller: origin === null ? null : buildSeller({ origin }),
 })
 
-function known(changes: Partial<SellerFacts> = {}): SellerFacts {
+function buildSeller(changes: Partial<SellerFacts> = {}): SellerFacts {
   return {
     origin: 'https://a.example.com',
     payTo: '0xa',
@@ -97,7 +97,7 @@ describe('the sellers of a policy', () => {
     expect(isDenied({ deny: ['http://localhost:1234'] }, 'http://localhost:1235')).toBe(false)
   })
 
-  it('of older policies are read in the same form; a name that no URL can have matches none', () => {
+  it('sellers of older policies are read in the same form; a name that no URL can have matches none', () => {
     const { sellers: _, ...rest } = policyWith()
     const old = {
       ...rest,
@@ -147,7 +147,7 @@ describe('the sellers of a policy', () => {
 describe('a seller with a past', () => {
   const seller = (changes: Partial<SellerFacts>) => ({
     ...facts('https://a.example.com'),
-    seller: known(changes),
+    seller: buildSeller(changes),
   })
   const rules = (changes: Partial<SellerFacts>, policy = policyWith()) =>
     evaluate(policy, seller(changes), new Date()).map(({ rule }) => rule)
@@ -164,9 +164,9 @@ describe('a seller with a past', () => {
   it('needs an approval instead, where the policy has approvals', () => {
     const asking: Policy = { ...policyWith(), approval: { above: '1', ttlSec: 60 } }
     expect(rules({ knownPayees: ['0xb'] }, asking)).toEqual([])
-    expect(needsApproval(asking, 1n, known({ knownPayees: ['0xb'] }))).toBe(true)
-    expect(needsApproval(asking, 1n, known({ knownPrice: '1' }))).toBe(true)
-    expect(needsApproval(asking, 1n, known())).toBe(false)
-    expect(needsApproval(policyWith(), 1n, known({ knownPrice: '1' }))).toBe(false)
+    expect(needsApproval(asking, 1n, buildSeller({ knownPayees: ['0xb'] }))).toBe(true)
+    expect(needsApproval(asking, 1n, buildSeller({ knownPrice: '1' }))).toBe(true)
+    expect(needsApproval(asking, 1n, buildSeller())).toBe(false)
+    expect(needsApproval(policyWith(), 1n, buildSeller({ knownPrice: '1' }))).toBe(false)
   })
 })

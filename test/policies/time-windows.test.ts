@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { isWithin, nextOpening, timeWindow, windowText } from '../../policies/time-windows.ts'
 
-const windowOf = (days: string[], start: string, end: string, tz = 'UTC') =>
+const buildWindow = (days: string[], start: string, end: string, tz = 'UTC') =>
   timeWindow.parse({ days, start, end, tz })
 const at = (text: string) => new Date(text)
 
 describe('a time window', () => {
   // 2026-11-20 is a Friday.
   it('is open on its days, from its start until just before its end', () => {
-    const office = windowOf(['mon', 'fri'], '09:00', '17:00')
+    const office = buildWindow(['mon', 'fri'], '09:00', '17:00')
     for (const [moment, isOpen] of [
       ['2026-11-20T08:59:59.999Z', false],
       ['2026-11-20T09:00:00Z', true],
@@ -21,7 +21,7 @@ describe('a time window', () => {
   })
 
   it('opens and closes at minutes', () => {
-    const window = windowOf(['fri'], '09:30', '10:45')
+    const window = buildWindow(['fri'], '09:30', '10:45')
     for (const [moment, isOpen] of [
       ['2026-11-20T09:29:59Z', false],
       ['2026-11-20T09:30:00Z', true],
@@ -33,21 +33,21 @@ describe('a time window', () => {
   })
 
   it('opens again a week later, also right after the clocks went back', () => {
-    expect(nextOpening([windowOf(['fri'], '09:00', '17:00')], at('2026-11-20T09:00:00Z'))).toEqual(
+    expect(nextOpening([buildWindow(['fri'], '09:00', '17:00')], at('2026-11-20T09:00:00Z'))).toEqual(
       at('2026-11-27T09:00:00Z'),
     )
-    const newYork = windowOf(['sun'], '03:00', '04:00', 'America/New_York')
+    const newYork = buildWindow(['sun'], '03:00', '04:00', 'America/New_York')
     expect(nextOpening([newYork], at('2026-10-31T12:00:00Z'))).toEqual(at('2026-11-01T08:00:00Z'))
     expect(nextOpening([newYork], at('2026-11-01T12:00:00Z'))).toEqual(at('2026-11-08T08:00:00Z'))
   })
 
   it('extends past midnight if its end is before its start, and all day if they are equal', () => {
-    const night = windowOf(['fri'], '22:00', '06:00')
+    const night = buildWindow(['fri'], '22:00', '06:00')
     expect(isWithin(night, at('2026-11-20T23:00:00Z'))).toBe(true)
     expect(isWithin(night, at('2026-11-21T05:59:00Z'))).toBe(true)
     expect(isWithin(night, at('2026-11-21T06:00:00Z'))).toBe(false)
     expect(isWithin(night, at('2026-11-20T05:00:00Z'))).toBe(false)
-    const day = windowOf(['fri'], '08:00', '08:00')
+    const day = buildWindow(['fri'], '08:00', '08:00')
     expect(isWithin(day, at('2026-11-20T07:59:00Z'))).toBe(false)
     expect(isWithin(day, at('2026-11-20T08:00:00Z'))).toBe(true)
     expect(isWithin(day, at('2026-11-21T07:59:00Z'))).toBe(true)
@@ -55,29 +55,29 @@ describe('a time window', () => {
   })
 
   it('uses the clock of its time zone, across daylight-saving changes', () => {
-    const berlin = windowOf(['fri', 'mon'], '09:00', '17:00', 'Europe/Berlin')
+    const berlin = buildWindow(['fri', 'mon'], '09:00', '17:00', 'Europe/Berlin')
     expect(isWithin(berlin, at('2026-11-20T08:00:00Z'))).toBe(true)
     expect(isWithin(berlin, at('2026-11-20T16:00:00Z'))).toBe(false)
     // In July Berlin is two hours ahead.
     expect(isWithin(berlin, at('2026-07-03T07:00:00Z'))).toBe(true)
     expect(isWithin(berlin, at('2026-07-03T15:00:00Z'))).toBe(false)
-    const kolkata = windowOf(['sat'], '00:00', '01:00', 'Asia/Kolkata')
+    const kolkata = buildWindow(['sat'], '00:00', '01:00', 'Asia/Kolkata')
     expect(isWithin(kolkata, at('2026-11-20T18:30:00Z'))).toBe(true)
     expect(isWithin(kolkata, at('2026-11-20T19:30:00Z'))).toBe(false)
   })
 
   it('names its next opening', () => {
-    const berlin = windowOf(['mon', 'fri'], '09:00', '17:00', 'Europe/Berlin')
-    const night = windowOf(['sun'], '22:00', '06:00')
+    const berlin = buildWindow(['mon', 'fri'], '09:00', '17:00', 'Europe/Berlin')
+    const night = buildWindow(['sun'], '22:00', '06:00')
     const next = (...windows: (typeof berlin)[]) =>
       nextOpening(windows, at('2026-11-20T18:00:00Z'))?.toISOString()
     expect(next(berlin)).toBe('2026-11-23T08:00:00.000Z')
     expect(next(berlin, night)).toBe('2026-11-22T22:00:00.000Z')
-    expect(next(windowOf(['fri'], '09:00', '17:00'))).toBe('2026-11-27T09:00:00.000Z')
+    expect(next(buildWindow(['fri'], '09:00', '17:00'))).toBe('2026-11-27T09:00:00.000Z')
     expect(next()).toBeUndefined()
     // The clocks go forward on 2027-03-28 at two: half past two does not exist, and the window opens at three or later.
     const skipped = nextOpening(
-      [windowOf(['sun'], '02:30', '05:00', 'Europe/Berlin')],
+      [buildWindow(['sun'], '02:30', '05:00', 'Europe/Berlin')],
       at('2027-03-27T12:00:00Z'),
     )
     expect(skipped?.toISOString()).toMatch(/^2027-03-28T0(0:30|1:30):00/)
@@ -86,7 +86,7 @@ describe('a time window', () => {
   it('is open at its reported opening, in any time zone', () => {
     for (const tz of ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Apia'])
       for (let hour = 0; hour < 24 * 9; hour += 7) {
-        const window = windowOf(['tue', 'sat'], '13:30', '14:00', tz)
+        const window = buildWindow(['tue', 'sat'], '13:30', '14:00', tz)
         const from = new Date(Date.UTC(2026, 9, 20, hour))
         if (isWithin(window, from)) continue
         const opening = nextOpening([window], from)
@@ -101,15 +101,15 @@ describe('a time window', () => {
       ['00:00', '23:59'],
       ['19:09', '20:50'],
     ] as const)
-      expect(windowOf(days, start, end)).toEqual({ days, start, end, tz: 'UTC' })
+      expect(buildWindow(days, start, end)).toEqual({ days, start, end, tz: 'UTC' })
     for (const [index, day] of days.entries())
-      expect(isWithin(windowOf([day], '11:00', '13:00'), new Date(Date.UTC(2026, 10, 15 + index, 12)))).toBe(
-        true,
-      )
+      expect(
+        isWithin(buildWindow([day], '11:00', '13:00'), new Date(Date.UTC(2026, 10, 15 + index, 12))),
+      ).toBe(true)
   })
 
   it('has a textual description', () => {
-    expect(windowText(windowOf(['mon', 'tue'], '09:00', '17:00'))).toBe('mon,tue 09:00-17:00 UTC')
+    expect(windowText(buildWindow(['mon', 'tue'], '09:00', '17:00'))).toBe('mon,tue 09:00-17:00 UTC')
   })
 
   it.each([

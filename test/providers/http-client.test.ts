@@ -97,14 +97,14 @@ describe('calls to providers', () => {
     },
   )
 
-  it('for rates follow no redirect', async () => {
+  it('calls for rates follow no redirect', async () => {
     seen = []
     const rates = createEcbRates({ url: `${url}/moved`, log: silentLog })
     await expect(rates.latest(noon)).rejects.toMatchObject({ code: 'rates_unavailable' })
     expect(seen).not.toContain('/plain')
   })
 
-  it('for the Travel Rule stop reading an endless answer', async () => {
+  it('calls for the Travel Rule stop reading an endless answer', async () => {
     const network = createHttpTravelRule({ url: `${url}/endless`, apiKey: null, timeoutMs: 20_000 })
     const startedAt = performance.now()
     await expect(network.read('one')).rejects.toMatchObject({ code: 'provider_unavailable' })

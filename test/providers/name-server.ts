@@ -13,7 +13,7 @@ export async function startNameServer(zone: Zone) {
   const asked = new Map<string, number>()
   const socket = createSocket('udp4')
   socket.on('message', (question, from) => {
-    const name = nameOf(question)
+    const name = readName(question)
     const found = zone[name] ?? []
     if (found === 'silent') return
     const type = question.readUInt16BE(question.indexOf(0, 12) + 1)
@@ -33,7 +33,7 @@ export async function startNameServer(zone: Zone) {
   return { servers: [`127.0.0.1:${socket.address().port}`], close: () => socket.close() }
 }
 
-function nameOf(question: Buffer): string {
+function readName(question: Buffer): string {
   const labels: string[] = []
   for (let at = 12; (question[at] ?? 0) > 0; at += (question[at] ?? 0) + 1)
     labels.push(question.toString('latin1', at + 1, at + 1 + (question[at] ?? 0)))
@@ -47,7 +47,7 @@ function answerTo(question: Buffer, addresses: readonly string[]): Buffer {
   header.writeUInt16BE(addresses.length, 6)
   header.writeUInt32BE(0, 8)
   const records = addresses.map((address) => {
-    const bytes = bytesOf(address)
+    const bytes = toBytes(address)
     return Buffer.concat([
       Buffer.from([0xc0, 0x0c, 0, bytes.length === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, bytes.length]),
       bytes,
@@ -57,7 +57,7 @@ function answerTo(question: Buffer, addresses: readonly string[]): Buffer {
 }
 
 /** @param address IPv4, or IPv6 in the form `prefix::suffix`. */
-function bytesOf(address: string): Buffer {
+function toBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
   const [head = [], tail = []] = address
     .split('::')

@@ -48,25 +48,25 @@ afterAll(() => {
   }
 })
 
-async function portOf(server: Server): Promise<number> {
+async function readPort(server: Server): Promise<number> {
   servers.push(server)
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
 /** A seller on loopback. @returns its URL. */
 const serve = async (listener: RequestListener) =>
-  `http://127.0.0.1:${await portOf(createServer(listener).listen(0, '127.0.0.1'))}/`
+  `http://127.0.0.1:${await readPort(createServer(listener).listen(0, '127.0.0.1'))}/`
 /** A server that speaks no HTTP of its own accord. @returns its URL. */
 const serveRaw = async (listener: (socket: Socket) => void) => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {})
     listener(socket)
   })
-  return `http://127.0.0.1:${await portOf(server.listen(0, '127.0.0.1'))}/`
+  return `http://127.0.0.1:${await readPort(server.listen(0, '127.0.0.1'))}/`
 }
 /** The same, with TLS and the certificate of seller.test, at the address that plays a public one. */
 const serveSecurely = (listener: RequestListener, port = 0, host = '127.0.0.2') =>
-  portOf(createSecureServer(certificate, listener).listen(port, host))
+  readPort(createSecureServer(certificate, listener).listen(port, host))
 
 const request = (url: string, changes: Partial<PublicRequest> = {}): PublicRequest => ({
   url,
@@ -77,8 +77,8 @@ const request = (url: string, changes: Partial<PublicRequest> = {}): PublicReque
   loopback: true,
   ...changes,
 })
-const textOf = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString()
-const problemOf = async (work: Promise<unknown>) => {
+const toText = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString()
+const readProblem = async (work: Promise<unknown>) => {
   const error = await work.then(
     () => null,
     (thrown: unknown) => thrown,
@@ -95,27 +95,27 @@ describe('an answer', () => {
     })
     const answer = await fetchPublic(request(`${url}report?b=2&a=1`, { headers: { 'X-Mine': 'yes' } }))
     expect(answer).toMatchObject({ status: 402, truncated: false, bytes: 23 })
-    expect(textOf(answer)).toBe('GET /report?b=2&a=1 yes')
+    expect(toText(answer)).toBe('GET /report?b=2&a=1 yes')
     expect(answer.headers).toContainEqual(['x-price', '1'])
     expect(answer.headers.filter(([name]) => name === 'set-cookie')).toHaveLength(2)
     // Cookies are not kept.
-    expect(textOf(await fetchPublic(request(url, { headers: {} })))).toBe('GET / undefined')
+    expect(toText(await fetchPublic(request(url, { headers: {} })))).toBe('GET / undefined')
   })
 
-  it('to a body counts its bytes', async () => {
+  it('an answer to a body counts its bytes', async () => {
     const url = await serve((incoming, outgoing) => {
       incoming.pipe(outgoing.writeHead(200, { 'x-length': incoming.headers['content-length'] ?? 'none' }))
     })
     for (const body of ['größe', new TextEncoder().encode('größe')]) {
       const answer = await fetchPublic(request(url, { method: 'POST', body }))
-      expect(textOf(answer)).toBe('größe')
+      expect(toText(answer)).toBe('größe')
       expect(answer.headers).toContainEqual(['x-length', '7'])
     }
   })
 
   it('never asks for compression', async () => {
     const url = await serve((incoming, outgoing) => outgoing.end(incoming.headers['accept-encoding']))
-    expect(textOf(await fetchPublic(request(url, { headers: { 'Accept-Encoding': 'gzip' } })))).toBe(
+    expect(toText(await fetchPublic(request(url, { headers: { 'Accept-Encoding': 'gzip' } })))).toBe(
       'identity',
     )
   })
@@ -152,14 +152,14 @@ describe('an answer', () => {
     expect(await closed).toBe(true)
   })
 
-  it('of exactly the limit is whole', async () => {
+  it('an answer of exactly the limit is whole', async () => {
     const url = await serve((_incoming, outgoing) => outgoing.end('x'.repeat(1_000)))
     expect(await fetchPublic(request(url))).toMatchObject({ truncated: false, bytes: 1_000 })
   })
 
-  it('without a length ends with the connection', async () => {
+  it('an answer without a length ends with the connection', async () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nto the end'))
-    expect(textOf(await fetchPublic(request(url)))).toBe('to the end')
+    expect(toText(await fetchPublic(request(url)))).toBe('to the end')
   })
 
   it('comes over one connection while it is kept, and over a new one when it was closed', async () => {
@@ -170,7 +170,7 @@ describe('an answer', () => {
     }).on('connection', () => {
       connections += 1
     })
-    const url = `http://127.0.0.1:${await portOf(server.listen(0, '127.0.0.1'))}/`
+    const url = `http://127.0.0.1:${await readPort(server.listen(0, '127.0.0.1'))}/`
     for (const path of ['one', 'two', 'last', 'three']) await fetchPublic(request(`${url}${path}`))
     expect(connections).toBe(2)
   })
@@ -179,12 +179,12 @@ describe('an answer', () => {
 describe('a deadline', () => {
   it('leaves an answer more time than an idle connection is kept', async () => {
     const url = await serve((_incoming, outgoing) => setTimeout(() => outgoing.end('late'), 300))
-    expect(textOf(await createPublicFetch({ idleMs: 50 })(request(url)))).toBe('late')
+    expect(toText(await createPublicFetch({ idleMs: 50 })(request(url)))).toBe('late')
   })
 
   it('covers a server that says nothing', async () => {
     const url = await serve(() => {})
-    expect(await problemOf(fetchPublic(request(url, { timeoutMs: 200 })))).toEqual({
+    expect(await readProblem(fetchPublic(request(url, { timeoutMs: 200 })))).toEqual({
       problem: 'timeout',
       sent: true,
     })
@@ -199,7 +199,7 @@ describe('a deadline', () => {
         clearInterval(timer)
       })
     })
-    expect(await problemOf(fetchPublic(request(url, { timeoutMs: 300 })))).toEqual({
+    expect(await readProblem(fetchPublic(request(url, { timeoutMs: 300 })))).toEqual({
       problem: 'timeout',
       sent: true,
     })
@@ -207,13 +207,13 @@ describe('a deadline', () => {
   })
 
   it('covers a name server that says nothing', async () => {
-    expect(await problemOf(fetchSeller(request('https://silent.test/', { timeoutMs: 200 })))).toEqual({
+    expect(await readProblem(fetchSeller(request('https://silent.test/', { timeoutMs: 200 })))).toEqual({
       problem: 'timeout',
       sent: false,
     })
     const startedAt = performance.now()
     const impatient = createPublicFetch({ servers: nameServers, timeoutMs: 300 })
-    expect(await problemOf(impatient(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
+    expect(await readProblem(impatient(request('https://silent.test/', { timeoutMs: 30_000 })))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
@@ -225,12 +225,12 @@ describe('a deadline', () => {
     const server = createTcpServer((socket) =>
       socket.on('error', () => {}).on('data', (data) => received.push(data)),
     )
-    const port = await portOf(server.listen(0, '127.0.0.2'))
+    const port = await readPort(server.listen(0, '127.0.0.2'))
     const secret = request(`https://seller.test:${port}/`, {
       timeoutMs: 300,
       headers: { 'x-payment': 'secret' },
     })
-    expect(await problemOf(fetchSeller(secret))).toEqual({ problem: 'timeout', sent: false })
+    expect(await readProblem(fetchSeller(secret))).toEqual({ problem: 'timeout', sent: false })
     expect(Buffer.concat(received).toString('latin1')).not.toContain('secret')
   })
 })
@@ -238,9 +238,9 @@ describe('a deadline', () => {
 describe('a broken connection', () => {
   it('was not sent if nobody listens', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1')
-    const port = await portOf(server)
+    const port = await readPort(server)
     server.close()
-    expect(await problemOf(fetchPublic(request(`http://127.0.0.1:${port}/`)))).toEqual({
+    expect(await readProblem(fetchPublic(request(`http://127.0.0.1:${port}/`)))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
@@ -266,7 +266,7 @@ describe('a broken connection', () => {
       (socket) => socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n`)),
     ],
   ])('%s may have been sent', async (_when, listener) => {
-    expect(await problemOf(fetchPublic(request(await serveRaw(listener))))).toEqual({
+    expect(await readProblem(fetchPublic(request(await serveRaw(listener))))).toEqual({
       problem: 'protocol',
       sent: true,
     })
@@ -274,7 +274,7 @@ describe('a broken connection', () => {
 
   it('was not sent if a header cannot be written', async () => {
     const url = await serve((_incoming, outgoing) => outgoing.end())
-    expect(await problemOf(fetchPublic(request(url, { headers: { 'x-a': 'a\r\nx-b: b' } })))).toEqual({
+    expect(await readProblem(fetchPublic(request(url, { headers: { 'x-a': 'a\r\nx-b: b' } })))).toEqual({
       problem: 'protocol',
       sent: false,
     })
@@ -285,23 +285,23 @@ describe('names', () => {
   it('are reached at the judged address, with the certificate of the name', async () => {
     const port = await serveSecurely((incoming, outgoing) => outgoing.end(`for ${incoming.headers.host}`))
     const answer = await fetchSeller(request(`https://seller.test:${port}/`, { loopback: false }))
-    expect(textOf(answer)).toBe(`for seller.test:${port}`)
+    expect(toText(answer)).toBe(`for seller.test:${port}`)
     // The same address with a certificate for another name: nothing is sent.
-    expect(await problemOf(fetchSeller(request(`https://other.test:${port}/`)))).toEqual({
+    expect(await readProblem(fetchSeller(request(`https://other.test:${port}/`)))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
     // The same name, from a caller that does not trust the certificate.
     const strict = createPublicFetch({ servers: nameServers, permits: () => true })
-    expect(await problemOf(strict(request(`https://seller.test:${port}/`)))).toEqual({
+    expect(await readProblem(strict(request(`https://seller.test:${port}/`)))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
   })
 
-  it('with several addresses are reached at the next one while nothing was sent', async () => {
+  it('names with several addresses are reached at the next one while nothing was sent', async () => {
     const own = issueCertificate('silent-first.test')
-    const port = await portOf(
+    const port = await readPort(
       createSecureServer(own, (_incoming, outgoing) => outgoing.end('second')).listen(0, '127.0.0.2'),
     )
     const fetchSecond = createPublicFetch({
@@ -309,8 +309,8 @@ describe('names', () => {
       ca: own.cert,
       permits: (address) => /^127\.0\.0\.[23]$/.test(address),
     })
-    expect(textOf(await fetchSecond(request(`https://silent-first.test:${port}/`)))).toBe('second')
-    expect(await problemOf(fetchSeller(request(`https://nowhere-up.test:${port}/`)))).toEqual({
+    expect(toText(await fetchSecond(request(`https://silent-first.test:${port}/`)))).toBe('second')
+    expect(await readProblem(fetchSeller(request(`https://nowhere-up.test:${port}/`)))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
@@ -319,21 +319,21 @@ describe('names', () => {
   it.each(['private.test', 'metadata.test', 'mixed.test', 'six.test', 'mixed-six.test'])(
     '%s is refused for its addresses',
     async (name) => {
-      expect(await problemOf(fetchSeller(request(`https://${name}/`)))).toEqual({
+      expect(await readProblem(fetchSeller(request(`https://${name}/`)))).toEqual({
         problem: 'refused-url',
         sent: false,
       })
     },
   )
 
-  it('that are unknown are unreachable', async () => {
-    expect(await problemOf(fetchSeller(request('https://nowhere.test/')))).toEqual({
+  it('names that are unknown are unreachable', async () => {
+    expect(await readProblem(fetchSeller(request('https://nowhere.test/')))).toEqual({
       problem: 'unreachable',
       sent: false,
     })
   })
 
-  it('that are rebound after they were judged are reached where they were judged', async () => {
+  it('names that are rebound after they were judged are reached where they were judged', async () => {
     const port = await serveSecurely((_incoming, outgoing) => outgoing.end('judged'))
     await serveSecurely((_incoming, outgoing) => outgoing.end('rebound'), port, '127.0.0.1')
     const rebinding = await startNameServer({
@@ -346,15 +346,15 @@ describe('names', () => {
       permits: (address) => address === '127.0.0.2',
     })
     const rebound = request(`https://seller.test:${port}/`)
-    expect(textOf(await fetchRebound(rebound))).toBe('judged')
-    expect(await problemOf(fetchRebound(rebound))).toEqual({ problem: 'refused-url', sent: false })
+    expect(toText(await fetchRebound(rebound))).toBe('judged')
+    expect(await readProblem(fetchRebound(rebound))).toEqual({ problem: 'refused-url', sent: false })
   })
 
-  it('of other users of a connection share nothing', async () => {
+  it('names of other users of a connection share nothing', async () => {
     const port = await serveSecurely((_incoming, outgoing) => outgoing.end('ok'))
     await fetchSeller(request(`https://seller.test:${port}/`))
     // The kept connection belongs to seller.test; other.test must not ride on it.
-    expect(await problemOf(fetchSeller(request(`https://other.test:${port}/`)))).toMatchObject({
+    expect(await readProblem(fetchSeller(request(`https://other.test:${port}/`)))).toMatchObject({
       sent: false,
     })
   })
@@ -368,12 +368,12 @@ describe('a URL that is refused', () => {
     'http://10.0.0.1/',
     'nonsense',
   ])('%s is not fetched', async (url) => {
-    expect(await problemOf(fetchSeller(request(url)))).toEqual({ problem: 'refused-url', sent: false })
+    expect(await readProblem(fetchSeller(request(url)))).toEqual({ problem: 'refused-url', sent: false })
   })
 
   it('includes loopback unless it is permitted', async () => {
     const url = await serve((_incoming, outgoing) => outgoing.end())
-    expect(await problemOf(fetchPublic(request(url, { loopback: false })))).toEqual({
+    expect(await readProblem(fetchPublic(request(url, { loopback: false })))).toEqual({
       problem: 'refused-url',
       sent: false,
     })

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { addressIsPublic, type PublicUrlRefusal, readPublicUrl } from '../../src/providers/public-url.ts'
 
-const verdictOf = (text: string, loopback = false) => {
+const judge = (text: string, loopback = false) => {
   const read = readPublicUrl(text, { loopback })
   return 'url' in read ? read.url.href : read.refused
 }
@@ -21,9 +21,9 @@ describe('URLs of the public internet', () => {
     ['https://[2606:4700:4700::1111]/', 'https://[2606:4700:4700::1111]/'],
     ['https://[2606:4700:4700:0:0:0:0:1111]:8443/', 'https://[2606:4700:4700::1111]:8443/'],
   ])('read %s', (text, href) => {
-    expect(verdictOf(text)).toBe(href)
+    expect(judge(text)).toBe(href)
     // What was read once is read again unchanged.
-    expect(verdictOf(href)).toBe(href)
+    expect(judge(href)).toBe(href)
   })
 
   it.each<[string, PublicUrlRefusal]>([
@@ -99,7 +99,7 @@ describe('URLs of the public internet', () => {
     ['https://-seller.test/', 'host_form'],
     [`https://seller.test/${'a'.repeat(2_100)}`, 'too_long'],
   ])('refuse %j for its %s', (text, refused) => {
-    expect(verdictOf(text)).toBe(refused)
+    expect(judge(text)).toBe(refused)
   })
 
   it.each<[string, string]>([
@@ -116,7 +116,7 @@ describe('URLs of the public internet', () => {
     ['https://10.0.0.1/', 'address'],
     ['http://sub.localhost/', 'scheme'],
   ])('with loopback permitted, %s gives %s', (text, verdict) => {
-    expect(verdictOf(text, true)).toBe(verdict)
+    expect(judge(text, true)).toBe(verdict)
   })
 
   it('say in a sentence what was refused', () => {

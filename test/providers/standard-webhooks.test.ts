@@ -14,7 +14,7 @@ const published = {
 }
 const at = new Date(published.timestamp * 1000)
 
-function deliveryOf(changes: Partial<Record<'id' | 'timestamp' | 'signature' | 'body', string>> = {}) {
+function buildDelivery(changes: Partial<Record<'id' | 'timestamp' | 'signature' | 'body', string>> = {}) {
   const { body, ...sent } = { ...published, timestamp: String(published.timestamp), ...changes }
   const headers = new Map(Object.entries(sent).map(([name, value]) => [`webhook-${name}`, value]))
   return { header: (name: string) => headers.get(name), body: Buffer.from(body) }
@@ -22,7 +22,7 @@ function deliveryOf(changes: Partial<Record<'id' | 'timestamp' | 'signature' | '
 
 describe('a standard webhook', () => {
   it('verifies the published example, and signs it identically', () => {
-    expect(verifyWebhook(deliveryOf(), [secret], at)).toBe(published.id)
+    expect(verifyWebhook(buildDelivery(), [secret], at)).toBe(published.id)
     expect(signWebhook({ id: published.id, body: published.body, at }, secret)['webhook-signature']).toBe(
       published.signature,
     )
@@ -32,8 +32,8 @@ describe('a standard webhook', () => {
     const key = Buffer.from(other.slice(6), 'base64')
     const mac = createHmac('sha256', key).update(`${published.id}.${published.timestamp}.${published.body}`)
     const signature = `v1a,xxxx v1,AAAA v1,${mac.digest('base64')}`
-    expect(verifyWebhook(deliveryOf({ signature }), [secret, other], at)).toBe(published.id)
-    expect(() => verifyWebhook(deliveryOf({ signature }), [secret], at)).toThrow(/does not verify/)
+    expect(verifyWebhook(buildDelivery({ signature }), [secret, other], at)).toBe(published.id)
+    expect(() => verifyWebhook(buildDelivery({ signature }), [secret], at)).toThrow(/does not verify/)
   })
 
   it.each([
@@ -45,15 +45,15 @@ describe('a standard webhook', () => {
     ['no timestamp', { timestamp: '' }],
     ['an odd timestamp', { timestamp: '1614265330.5' }],
   ])('rejects %s', (_name, changes) => {
-    expect(() => verifyWebhook(deliveryOf(changes), [secret], at)).toThrow()
+    expect(() => verifyWebhook(buildDelivery(changes), [secret], at)).toThrow()
   })
 
   it('rejects five minutes and a second, early or late, and every delivery without a secret', () => {
-    const shifted = (seconds: number) => new Date(at.getTime() + seconds * 1000)
-    expect(verifyWebhook(deliveryOf(), [secret], shifted(300))).toBe(published.id)
-    expect(() => verifyWebhook(deliveryOf(), [secret], shifted(301))).toThrow(/timestamp/)
-    expect(() => verifyWebhook(deliveryOf(), [secret], shifted(-301))).toThrow(/timestamp/)
-    expect(() => verifyWebhook(deliveryOf(), [], at)).toThrow(/does not verify/)
+    const shift = (seconds: number) => new Date(at.getTime() + seconds * 1000)
+    expect(verifyWebhook(buildDelivery(), [secret], shift(300))).toBe(published.id)
+    expect(() => verifyWebhook(buildDelivery(), [secret], shift(301))).toThrow(/timestamp/)
+    expect(() => verifyWebhook(buildDelivery(), [secret], shift(-301))).toThrow(/timestamp/)
+    expect(() => verifyWebhook(buildDelivery(), [], at)).toThrow(/does not verify/)
   })
 
   it('accepts the previous secret for a day after the rotation', () => {

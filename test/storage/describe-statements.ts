@@ -59,15 +59,15 @@ async function describeAll(
   describe: (text: string) => Promise<Described>,
 ): Promise<Map<string, Description>> {
   const names = new Map(types.map(({ oid, name }) => [oid, name]))
-  const nameOf = (oid: number) => names.get(oid) ?? `type ${oid}`
+  const nameType = (oid: number) => names.get(oid) ?? `type ${oid}`
   const descriptions = new Map<string, Description>()
   for (const { name, text } of statements) {
     const { parameters, columns } = await describe(text).catch((cause: unknown) => {
       throw new Error(`${name} cannot be prepared`, { cause })
     })
     descriptions.set(name, {
-      parameters: parameters.map(nameOf),
-      columns: columns.map((column) => ({ name: column.name, type: nameOf(column.dataTypeID) })),
+      parameters: parameters.map(nameType),
+      columns: columns.map((column) => ({ name: column.name, type: nameType(column.dataTypeID) })),
     })
   }
   return descriptions

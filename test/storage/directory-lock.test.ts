@@ -10,7 +10,7 @@ const at = new Date('2026-11-20T12:00:00.000Z')
 let count = 0
 
 /** A directory with an owner file. */
-function owned(owner: { pid: number; started: string; free?: boolean }): string {
+function createOwned(owner: { pid: number; started: string; free?: boolean }): string {
   const directory = join(root, String(count++))
   mkdirSync(directory)
   writeFileSync(
@@ -35,7 +35,7 @@ describe('lockDirectory', () => {
 
   it('takes over from a dead process', () => {
     // Above the largest pid that Linux assigns.
-    const unlock = lockDirectory(owned({ pid: 4_194_305, started: 'boot 1' }), at)
+    const unlock = lockDirectory(createOwned({ pid: 4_194_305, started: 'boot 1' }), at)
     expect(unlock).toBeTypeOf('function')
     unlock()
   })
@@ -43,12 +43,12 @@ describe('lockDirectory', () => {
   it.skipIf(process.platform !== 'linux')('detects a reused pid by its start time', () => {
     const own = ownIdentity()
     expect(isRunning(own)).toBe(true)
-    lockDirectory(owned({ pid: own.pid, started: `${own.started}0` }), at)
-    expect(() => lockDirectory(owned(own), at)).toThrow('in use')
+    lockDirectory(createOwned({ pid: own.pid, started: `${own.started}0` }), at)
+    expect(() => lockDirectory(createOwned(own), at)).toThrow('in use')
   })
 
   it('treats a live process as the owner when its start time is unknown', () => {
-    expect(() => lockDirectory(owned({ pid: process.pid, started: '' }), at)).toThrow('in use')
+    expect(() => lockDirectory(createOwned({ pid: process.pid, started: '' }), at)).toThrow('in use')
   })
 
   it('takes over an unreadable owner file', () => {

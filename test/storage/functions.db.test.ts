@@ -34,7 +34,7 @@ onBothEngines('the functions', (database) => {
     return rows.map(({ of }) => of)
   }
 
-  it('in the files are those of the database, and no others', async () => {
+  it('functions in the files are those of the database, and no others', async () => {
     const { rows } = await sql<{ name: string }>`
       select proname as name from pg_proc where pronamespace = current_schema()::regnamespace`.execute(
       database().kysely,
@@ -104,7 +104,7 @@ onBothEngines('the functions', (database) => {
     expect(await overloads('answer_test')).toEqual([])
   })
 
-  it('of a newer program are kept by an older one, which logs it', async () => {
+  it('functions of a newer program are kept by an older one, which logs it', async () => {
     const { kysely } = database()
     await applyFunctions(kysely, programWith(answer('new'), NEWER))
     try {

@@ -12,7 +12,7 @@ const root = mkdtempSync(join(tmpdir(), 'bursar-pglite-'))
 let count = 0
 const newDirectory = () => join(root, String(count++))
 const open = (directory: string) => openPglite({ directory, now: systemClock, log: silentLog })
-const rowsOf = async (directory: string) => {
+const readRows = async (directory: string) => {
   const database = await open(directory)
   const rows = await database.kysely.selectFrom('sandbox_secret').select('name').execute()
   await database.close()
@@ -63,7 +63,7 @@ describe('PGlite on a directory', () => {
     await database.migrate()
     await database.kysely.insertInto('sandbox_secret').values({ name: 'kept', value: '1' }).execute()
     await database.close()
-    expect(await rowsOf(directory)).toEqual(['kept'])
+    expect(await readRows(directory)).toEqual(['kept'])
   })
 
   it('rejects a second opening in the same process', async () => {
@@ -87,7 +87,7 @@ describe('PGlite on a directory', () => {
     expect(refusal).toContain('DATA_DIR')
     owner.child.stdin.end()
     await owner.ended
-    expect(await rowsOf(directory)).toEqual(owner.lines.slice(1))
+    expect(await readRows(directory)).toEqual(owner.lines.slice(1))
   })
 
   it('opens after its owner was killed, with every acknowledged row', async () => {
@@ -100,7 +100,7 @@ describe('PGlite on a directory', () => {
       await owner.ended
       acknowledged.push(...owner.lines.slice(1))
     }
-    const found = await rowsOf(directory)
+    const found = await readRows(directory)
     expect(acknowledged.filter((name) => !found.includes(name))).toEqual([])
     expect(acknowledged.length).toBeGreaterThan(60)
   })

@@ -18,16 +18,16 @@ export function readStatements(): readonly (Statement & { readonly file: string 
   const constant = (name: string, file: string): string => {
     const declaration = new RegExp(`const ${name}(?:: string)? = (${LITERAL})`)
     const own = declaration.exec(sources.get(file) ?? '')?.[1]
-    if (own !== undefined) return textOf(own, file)
+    if (own !== undefined) return resolveText(own, file)
     const found = [...sources].flatMap(([other, source]) => {
       const literal = declaration.exec(source)?.[1]
-      return literal === undefined ? [] : [textOf(literal, other)]
+      return literal === undefined ? [] : [resolveText(literal, other)]
     })
     if (found[0] === undefined || found.length > 1)
       throw new Error(`${file}: ${name} is declared ${found.length} times`)
     return found[0]
   }
-  const textOf = (literal: string, file: string): string =>
+  const resolveText = (literal: string, file: string): string =>
     /^\w/.test(literal)
       ? constant(literal, file)
       : literal.slice(1, -1).replace(/\$\{(\w+)\}/g, (_whole, name: string) => constant(name, file))
@@ -38,7 +38,7 @@ export function readStatements(): readonly (Statement & { readonly file: string 
       const literal = textMember.exec(source)?.[1]
       if (literal === undefined)
         throw new Error(`${file}: the text of ${name} is neither a literal nor a constant`)
-      return { file, name, text: textOf(literal, file) }
+      return { file, name, text: resolveText(literal, file) }
     }),
   )
 }

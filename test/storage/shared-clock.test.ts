@@ -15,7 +15,7 @@ function clockOff(offMs: () => number | 'gone') {
   }
 }
 const own = () => new Date()
-const offOf = (clock: () => Date) => clock().getTime() - Date.now()
+const measureOffset = (clock: () => Date) => clock().getTime() - Date.now()
 
 describe('the shared clock of gateways', () => {
   it('follows the database’s, and logs a difference from the machine’s', async () => {
@@ -25,7 +25,7 @@ describe('the shared clock of gateways', () => {
       clockOff(() => HOUR),
       { own, log },
     )
-    expect(Math.abs(offOf(clock) - HOUR)).toBeLessThan(200)
+    expect(Math.abs(measureOffset(clock) - HOUR)).toBeLessThan(200)
     expect(warned).toEqual([{ offSeconds: -3600 }])
   })
 
@@ -36,13 +36,13 @@ describe('the shared clock of gateways', () => {
       clockOff(() => off),
       { own, log },
     )
-    expect(Math.abs(offOf(clock))).toBeLessThan(200)
+    expect(Math.abs(measureOffset(clock))).toBeLessThan(200)
     off = -HOUR
     await set()
-    expect(Math.abs(offOf(clock) + HOUR)).toBeLessThan(200)
+    expect(Math.abs(measureOffset(clock) + HOUR)).toBeLessThan(200)
     off = 'gone'
     await expect(set()).rejects.toThrow('gone')
-    expect(Math.abs(offOf(clock) + HOUR)).toBeLessThan(200)
+    expect(Math.abs(measureOffset(clock) + HOUR)).toBeLessThan(200)
   })
 
   it('does not go back by the latency of a query', async () => {

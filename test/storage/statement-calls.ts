@@ -77,24 +77,24 @@ function readCall(node: CallExpression, checker: Checker): Omit<StatementCall, '
   const isGathered = isPropertyAccessExpression(node.expression) && node.expression.name.text === 'gather'
   const [statement, parameters] = isForRow ? node.arguments.slice(1) : node.arguments
   const promise = checker.getTypeAtLocation(node)
-  const answered = argumentOf(promise, checker)
-  const row = isForRow || isGathered ? answered : argumentOf(answered, checker)
+  const answered = findArgument(promise, checker)
+  const row = isForRow || isGathered ? answered : findArgument(answered, checker)
   if (row === undefined) throw new Error(`${node.getText()}: its row type cannot be read`)
   return {
-    statement: statement && nameOf(statement, checker),
+    statement: statement && findName(statement, checker),
     row: readRow(row, checker),
     parameters: isGathered ? [new Set(['string'])] : parameters && readParameters(parameters, checker),
   }
 }
 
 /** The only argument of a generic type: of a promise or an array. */
-function argumentOf(type: Type | undefined, checker: Checker): Type | undefined {
+function findArgument(type: Type | undefined, checker: Checker): Type | undefined {
   if (type?.isTypeReference() !== true) return undefined
   return checker.getTypeArguments(type)[0]
 }
 
 /** The expression itself, or what a constant was declared with. */
-function initializerOf(expression: Expression, checker: Checker): Expression {
+function findInitializer(expression: Expression, checker: Checker): Expression {
   if (!isIdentifier(expression)) return expression
   const symbol = checker.getResolvedSymbol(expression)
   const origin = symbol && (symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol)
@@ -106,8 +106,8 @@ function initializerOf(expression: Expression, checker: Checker): Expression {
     : expression
 }
 
-function nameOf(expression: Expression, checker: Checker): string | undefined {
-  const literal = initializerOf(expression, checker)
+function findName(expression: Expression, checker: Checker): string | undefined {
+  const literal = findInitializer(expression, checker)
   if (!isObjectLiteralExpression(literal)) return undefined
   for (const property of literal.properties)
     if (
@@ -122,32 +122,32 @@ function nameOf(expression: Expression, checker: Checker): string | undefined {
 function readRow(row: Type, checker: Checker): StatementCall['row'] {
   if (row.flags & TypeFlags.Unknown) return undefined
   const [index] = checker.getIndexInfosOfType(row)
-  if (index !== undefined) return kindsOf(index.valueType, checker)
+  if (index !== undefined) return listKinds(index.valueType, checker)
   const columns = new Map<string, Set<string>>()
   for (const variant of row.isUnionType() ? row.getTypes() : [row])
     for (const property of checker.getPropertiesOfType(variant)) {
       const kinds = columns.get(property.name) ?? new Set()
       const type = checker.getTypeOfSymbol(property)
-      for (const kind of type === undefined ? ['?'] : kindsOf(type, checker)) kinds.add(kind)
+      for (const kind of type === undefined ? ['?'] : listKinds(type, checker)) kinds.add(kind)
       columns.set(property.name, kinds)
     }
   return columns
 }
 
 function readParameters(expression: Expression, checker: Checker): StatementCall['parameters'] {
-  const literal = initializerOf(expression, checker)
-  if (!isArrayLiteralExpression(literal)) return tupleOf(checker.getTypeAtLocation(literal), checker)
+  const literal = findInitializer(expression, checker)
+  if (!isArrayLiteralExpression(literal)) return listTuple(checker.getTypeAtLocation(literal), checker)
   const parts = literal.elements.map((element) => {
-    if (isSpreadElement(element)) return tupleOf(checker.getTypeAtLocation(element.expression), checker)
+    if (isSpreadElement(element)) return listTuple(checker.getTypeAtLocation(element.expression), checker)
     const type = checker.getTypeAtLocation(element)
-    return type && [kindsOf(type, checker)]
+    return type && [listKinds(type, checker)]
   })
   return parts.includes(undefined) ? undefined : parts.flatMap((part) => part ?? [])
 }
 
-function tupleOf(type: Type | undefined, checker: Checker): readonly Kinds[] | undefined {
+function listTuple(type: Type | undefined, checker: Checker): readonly Kinds[] | undefined {
   if (type === undefined || !checker.isTupleType(type) || !type.isTypeReference()) return undefined
-  return checker.getTypeArguments(type).map((element) => kindsOf(element, checker))
+  return checker.getTypeArguments(type).map((element) => listKinds(element, checker))
 }
 
 const primitives = [
@@ -159,8 +159,9 @@ const primitives = [
   [TypeFlags.Any, 'any'],
 ] as const
 
-function kindsOf(type: Type, checker: Checker): Kinds {
-  if (type.isUnionType()) return new Set(type.getTypes().flatMap((variant) => [...kindsOf(variant, checker)]))
+function listKinds(type: Type, checker: Checker): Kinds {
+  if (type.isUnionType())
+    return new Set(type.getTypes().flatMap((variant) => [...listKinds(variant, checker)]))
   if (type.flags & (TypeFlags.Null | TypeFlags.Undefined)) return new Set()
   const primitive = primitives.find(([flags]) => type.flags & flags)
   if (primitive !== undefined) return new Set([primitive[1]])

@@ -105,7 +105,7 @@ for (const { engine, isMissing, describeAll } of engines)
     beforeAll(async () => {
       descriptions = await describeAll()
     })
-    const faultsOf = (find: (description: Description, call: StatementCall) => readonly string[]) =>
+    const listFaults = (find: (description: Description, call: StatementCall) => readonly string[]) =>
       calls.flatMap((call) => {
         const description = descriptions.get(call.statement ?? '')
         if (description === undefined) return [`${call.place}: not described`]
@@ -121,12 +121,12 @@ for (const { engine, isMissing, describeAll } of engines)
     })
 
     it('answer the columns of the row types that their calls declare', () => {
-      expect(faultsOf((description, { row }) => rowFaults(description, row))).toEqual([])
+      expect(listFaults((description, { row }) => rowFaults(description, row))).toEqual([])
     })
 
     it('take the parameters that their calls pass', () => {
       expect(
-        faultsOf((description, { parameters }) =>
+        listFaults((description, { parameters }) =>
           parameters === undefined ? [] : parameterFaults(description, parameters),
         ),
       ).toEqual([])

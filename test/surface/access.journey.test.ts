@@ -71,7 +71,7 @@ const document = z.object({
 })
 
 /** Every served route, with its tool. */
-async function served(): Promise<{ route: string; tool: Tool }[]> {
+async function listServed(): Promise<{ route: string; tool: Tool }[]> {
   const { paths } = document.parse((await requestJson(gateway.origin, 'GET', '/api/openapi.json')).body)
   // Providers authenticate by their signatures, whatever else they send: webhooks have tests of their own.
   const forCallers = Object.entries(paths).filter(([path]) => !path.startsWith('/api/webhooks/'))
@@ -96,7 +96,7 @@ const bearer =
       ...(body === undefined ? {} : { body }),
     })
 
-const signedBy =
+const signAs =
   (agent: Agent, parameters: Record<string, Date> = {}): Send =>
   ({ method, target, body }) =>
     agent.fetch({
@@ -106,12 +106,12 @@ const signedBy =
       ...(body === undefined ? {} : { body }),
     })
 
-const keyOf = async (owner: Person, more: Record<string, unknown>) => {
+const createKey = async (owner: Person, more: Record<string, unknown>) => {
   const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
   return bearer(z.string().parse(body.key))
 }
 
-const agentOf = async (owner: Person, more: Record<string, unknown>) => {
+const registerAgent = async (owner: Person, more: Record<string, unknown>) => {
   const agent = await newAgent()
   const grant = { name: 'Agent', policy, publicKey: agent.jwk, ...more }
   const { body } = await owner.send('POST', '/api/agents/keys', grant)
@@ -138,7 +138,7 @@ async function soonExpired(owner: Person) {
     const endsAt = Date.now() + lifeMs
     const grant = { scopes: allScopes, expiresAt: new Date(endsAt).toISOString() }
     try {
-      const [expiredKey, expiredAgent] = [await keyOf(owner, grant), await agentOf(owner, grant)]
+      const [expiredKey, expiredAgent] = [await createKey(owner, grant), await registerAgent(owner, grant)]
       return { expiredKey, expiredAgent, endsAt }
     } catch (error) {
       if (lifeMs > 5_000) throw error
@@ -163,12 +163,12 @@ async function newCast(): Promise<Record<Kind, Send>> {
   await ended.send('POST', '/api/auth/logout', {})
   const { expiredKey, expiredAgent, endsAt } = await soonExpired(owner)
   const [lockedKey, lockedAgent, bareKey, fullKey, bareAgent, fullAgent] = [
-    await keyOf(locked, { scopes: allScopes }),
-    await agentOf(locked, { scopes: allScopes }),
-    await keyOf(owner, { scopes: [] }),
-    await keyOf(owner, { scopes: allScopes }),
-    await agentOf(owner, { scopes: [] }),
-    await agentOf(owner, { scopes: allScopes }),
+    await createKey(locked, { scopes: allScopes }),
+    await registerAgent(locked, { scopes: allScopes }),
+    await createKey(owner, { scopes: [] }),
+    await createKey(owner, { scopes: allScopes }),
+    await registerAgent(owner, { scopes: [] }),
+    await registerAgent(owner, { scopes: allScopes }),
   ]
   await locked.send('POST', '/api/security/lock', {})
   await sleep(Math.max(0, endsAt - Date.now()))
@@ -195,11 +195,11 @@ async function newCast(): Promise<Record<Kind, Send>> {
     'key with all scopes': fullKey,
     'locked key': lockedKey,
     'expired key': expiredKey,
-    'agent without scopes': signedBy(bareAgent),
-    'agent with all scopes': signedBy(fullAgent),
-    'locked agent': signedBy(lockedAgent),
-    'expired agent': signedBy(expiredAgent),
-    'expired signature': signedBy(fullAgent, hourAgo),
+    'agent without scopes': signAs(bareAgent),
+    'agent with all scopes': signAs(fullAgent),
+    'locked agent': signAs(lockedAgent),
+    'expired agent': signAs(expiredAgent),
+    'expired signature': signAs(fullAgent, hourAgo),
   }
 }
 
@@ -207,7 +207,7 @@ async function newCast(): Promise<Record<Kind, Send>> {
 const isProven = ({ proof }: Tool) => proof === 'step-up' || proof === 'recent' || proof === 'signature'
 
 /** The expected status and code; undefined if the tool itself decides. */
-function expectedOf(tool: Tool, kind: Kind): string | undefined {
+function findExpected(tool: Tool, kind: Kind): string | undefined {
   if (tool.who === 'public') return undefined
   if (kind === 'none' || /session$/.test(kind)) return '401 unauthenticated'
   if (kind === 'expired signature') return '401 signature_expired'
@@ -232,7 +232,7 @@ const refusals =
 /** Sign-in tools that answer 401 because of their input, not of the caller. */
 const judgesItsInput = ({ opensSession, name }: Tool) => opensSession === true || name === 'approvals.request'
 
-async function cellOf(response: Response): Promise<string> {
+async function readCell(response: Response): Promise<string> {
   const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
   return response.status < 300 || body.code === undefined
     ? String(response.status)
@@ -241,7 +241,7 @@ async function cellOf(response: Response): Promise<string> {
 
 describe('access control', () => {
   it('matches the registry, for every route and every credential', { timeout: 900_000 }, async () => {
-    const routes = await served()
+    const routes = await listServed()
     const lines: string[] = []
     const wrong: string[] = []
     const readers = await newCast()
@@ -249,9 +249,9 @@ describe('access control', () => {
       const cast = tool.effect === 'read' ? readers : await newCast()
       const cells = new Map<string, Kind[]>()
       for (const kind of kinds) {
-        const cell = await cellOf(await cast[kind](exampleRequest(tool, route)))
+        const cell = await readCell(await cast[kind](exampleRequest(tool, route)))
         cells.set(cell, [...(cells.get(cell) ?? []), kind])
-        const expected = expectedOf(tool, kind)
+        const expected = findExpected(tool, kind)
         const isWrong =
           expected === undefined ? refusals.test(cell) && !judgesItsInput(tool) : cell !== expected
         if (isWrong)
@@ -271,7 +271,7 @@ describe('access control', () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
     const statuses = new Map<Kind, string>()
     for (const kind of kinds)
-      statuses.set(kind, await cellOf(await cast[kind]({ method: 'POST', target: '/mcp', body })))
+      statuses.set(kind, await readCell(await cast[kind]({ method: 'POST', target: '/mcp', body })))
     const [locked, expired] = [/^locked/, /^expired (key|agent)$/].map((pattern) =>
       kinds.filter((name) => pattern.test(name)),
     )
@@ -286,12 +286,12 @@ describe('access control', () => {
   })
 
   it('covers every tool that the sandbox serves', async () => {
-    const covered = new Set((await served()).map(({ tool }) => tool.name))
+    const covered = new Set((await listServed()).map(({ tool }) => tool.name))
     expect(tools.filter(({ name }) => !covered.has(name)).map(({ name }) => name)).toEqual([])
   })
 })
 
-async function newAgentOf(owner: Person) {
+async function createAgent(owner: Person) {
   const { jwk } = await newAgent()
   const { body } = await owner.send('POST', '/api/agents/keys', { name: 'Bot', publicKey: jwk, scopes: [] })
   const path = `/api/agents/keys/${String(body.agentId)}`
@@ -301,7 +301,7 @@ async function newAgentOf(owner: Person) {
   }
 }
 
-async function newApprovalOf(owner: Person) {
+async function createApproval(owner: Person) {
   const agent = await newAgent()
   await owner.send('POST', '/api/agents/keys', {
     name: 'Bot',
@@ -310,7 +310,7 @@ async function newApprovalOf(owner: Person) {
     policy: { ...policy, approval: { above: '1' } },
   })
   const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '2', signature: 'x' }
-  const response = await signedBy(agent)({
+  const response = await signAs(agent)({
     method: 'POST',
     target: '/api/wallets/transfer',
     body: JSON.stringify(transfer),
@@ -320,7 +320,7 @@ async function newApprovalOf(owner: Person) {
   return { id, isThere }
 }
 
-async function newApiKeyOf(owner: Person) {
+async function createApiKey(owner: Person) {
   const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
   const isThere = async () =>
     JSON.stringify((await owner.send('GET', '/api/developer/keys')).body).includes(
@@ -329,7 +329,7 @@ async function newApiKeyOf(owner: Person) {
   return { id: String(body.id), isThere }
 }
 
-async function newPurchaseOf(owner: Person) {
+async function createPurchase(owner: Person) {
   const url = `${gateway.origin}/sandbox/sellers/weather`
   const { body } = await owner.send('POST', '/api/purchases', { url, maxAmount: '0.1' })
   const path = `/api/purchases/${String(body.purchaseId)}`
@@ -339,7 +339,7 @@ async function newPurchaseOf(owner: Person) {
   }
 }
 
-async function newEndpointOf(owner: Person) {
+async function createEndpoint(owner: Person) {
   const url = 'http://127.0.0.1:9/events'
   const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
   const path = `/api/webhook-endpoints/${String(body.id)}`
@@ -368,7 +368,7 @@ const objects: Readonly<
       'DELETE /api/agents/keys/{id}',
       'POST /api/agents/keys/{id}/pause',
       'GET /api/agents/keys/{id}/usage',
-    ].map((route) => [route, newAgentOf] as const),
+    ].map((route) => [route, createAgent] as const),
   ),
   'GET /api/agents/decisions/{id}/rules': async (owner) => {
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
@@ -439,7 +439,7 @@ const objects: Readonly<
   },
   'GET /api/banking/payouts/{id}': async (owner) => {
     const { body } = await owner.send('POST', '/api/banking/payouts', {
-      recipientId: (await newRecipientOf(owner)).id,
+      recipientId: (await createRecipient(owner)).id,
       amount: '10',
     })
     const path = `/api/banking/payouts/${String(body.id)}`
@@ -448,27 +448,30 @@ const objects: Readonly<
       isThere: async () => (await owner.send('GET', path)).body.amount === '10',
     }
   },
-  'GET /api/banking/recipients/{id}': newRecipientOf,
-  'DELETE /api/banking/recipients/{id}': newRecipientOf,
-  'GET /api/purchases/{id}': newPurchaseOf,
-  'GET /api/purchases/{id}/evidence': newPurchaseOf,
-  'GET /api/approvals/{id}': newApprovalOf,
-  'POST /api/approvals/{id}': newApprovalOf,
-  'DELETE /api/approvals/{id}': newApprovalOf,
+  'GET /api/banking/recipients/{id}': createRecipient,
+  'DELETE /api/banking/recipients/{id}': createRecipient,
+  'GET /api/purchases/{id}': createPurchase,
+  'GET /api/purchases/{id}/evidence': createPurchase,
+  'GET /api/approvals/{id}': createApproval,
+  'POST /api/approvals/{id}': createApproval,
+  'DELETE /api/approvals/{id}': createApproval,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
     const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
     const credential = device.create(registration.publicKey)
     await owner.send('POST', '/api/auth/webauthn', { action: 'register', credential })
-    const passkeysOf = async () => {
+    const readPasskeys = async () => {
       const { body } = await owner.send('GET', '/api/security/passkeys')
       return z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
     }
-    return { id: (await passkeysOf())[0]?.id ?? '', isThere: async () => (await passkeysOf()).length === 1 }
+    return {
+      id: (await readPasskeys())[0]?.id ?? '',
+      isThere: async () => (await readPasskeys()).length === 1,
+    }
   },
   ...Object.fromEntries(
     ['DELETE /api/developer/keys/{id}', 'PATCH /api/developer/keys/{id}'].map(
-      (route) => [route, newApiKeyOf] as const,
+      (route) => [route, createApiKey] as const,
     ),
   ),
   ...Object.fromEntries(
@@ -480,11 +483,11 @@ const objects: Readonly<
       'POST /api/webhook-endpoints/{id}/test',
       'GET /api/webhook-endpoints/{id}/deliveries',
       'POST /api/webhook-endpoints/{id}/deliveries/{deliveryId}/retry',
-    ].map((route) => [route, newEndpointOf] as const),
+    ].map((route) => [route, createEndpoint] as const),
   ),
 }
 
-async function newRecipientOf(owner: Person) {
+async function createRecipient(owner: Person) {
   const { body } = await owner.send('POST', '/api/banking/recipients', {
     currency: 'USD',
     name: 'Grace Hopper',

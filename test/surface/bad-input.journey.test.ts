@@ -42,7 +42,7 @@ const toolCall = (argumentsText: string, name = 'wallets_transfer') =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${argumentsText}}}`
 const withKey = (argumentsText: string) => argumentsText.replace(/\}$/, ',"idempotency_key":"bad-input"}')
 
-async function problemOf(response: Response): Promise<Problem> {
+async function readProblem(response: Response): Promise<Problem> {
   expect(response.headers.get('content-type')).toBe('application/problem+json')
   const parsed = problem.parse(await response.json())
   expect(parsed.status).toBe(response.status)
@@ -50,7 +50,7 @@ async function problemOf(response: Response): Promise<Problem> {
   return parsed
 }
 
-async function toolProblemOf(response: Response): Promise<Problem> {
+async function readToolProblem(response: Response): Promise<Problem> {
   expect(response.status).toBe(200)
   const { result } = z
     .object({
@@ -124,8 +124,8 @@ describe('bad arguments', () => {
     ['an empty object', '{}', 'destination'],
   ]
   it.each(rows)('refuses %s equally over REST and MCP', async (_name, argumentsText, path) => {
-    const overRest = await problemOf(await rest(argumentsText))
-    const overMcp = await toolProblemOf(await mcp(toolCall(withKey(argumentsText).replace('{,', '{'))))
+    const overRest = await readProblem(await rest(argumentsText))
+    const overMcp = await readToolProblem(await mcp(toolCall(withKey(argumentsText).replace('{,', '{'))))
     for (const { code, issues = [] } of [overRest, overMcp]) {
       expect(code).toBe('invalid_request')
       expect(issues.map((issue) => issue.path)).toContain(path)
@@ -158,8 +158,8 @@ describe('bad arguments', () => {
 
   it('refuses another chain with chain_not_supported', async () => {
     const elsewhere = written.replace(/\}$/, ',"chain":"polygon"}')
-    expect((await problemOf(await rest(elsewhere))).code).toBe('chain_not_supported')
-    expect((await toolProblemOf(await mcp(toolCall(withKey(elsewhere))))).code).toBe('chain_not_supported')
+    expect((await readProblem(await rest(elsewhere))).code).toBe('chain_not_supported')
+    expect((await readToolProblem(await mcp(toolCall(withKey(elsewhere))))).code).toBe('chain_not_supported')
   })
 
   it('refuses a sanctioned destination and one under review, with the screening', async () => {
@@ -169,8 +169,8 @@ describe('bad arguments', () => {
     ] as const) {
       const body = written.replace(fine.destination, `0x${'1'.repeat(36)}${ending}`)
       for (const answer of [
-        await problemOf(await rest(body)),
-        await toolProblemOf(await mcp(toolCall(withKey(body)))),
+        await readProblem(await rest(body)),
+        await readToolProblem(await mcp(toolCall(withKey(body)))),
       ])
         expect(answer).toMatchObject({ code: 'aml_blocked', screening: { result, lists: ['sandbox'] } })
     }
@@ -179,11 +179,11 @@ describe('bad arguments', () => {
   it('refuses another account’s wallet as not found', async () => {
     const { safeAddress } = await read('/api/wallets', { headers: bearer(session) })
     const body = JSON.stringify({ ...fine, safeAddress })
-    expect((await problemOf(await rest(body))).code).toBe('not_found')
+    expect((await readProblem(await rest(body))).code).toBe('not_found')
   })
 
   it('requires an idempotency_key over MCP', async () => {
-    const answer = await toolProblemOf(await mcp(toolCall(written)))
+    const answer = await readToolProblem(await mcp(toolCall(written)))
     expect(answer).toMatchObject({ code: 'invalid_request', issues: [{ path: 'idempotency_key' }] })
   })
 })
@@ -237,7 +237,7 @@ describe('bad requests', () => {
   ]
   it.each(both)('refuses %s equally over REST and MCP', async (_name, status, code, send) => {
     for (const response of [await send(rest, written), await send(mcp, toolCall(withKey(written)))]) {
-      const answer = await problemOf(response)
+      const answer = await readProblem(response)
       expect([answer.status, answer.code]).toEqual([status, code])
       if (status === 401) expect(response.headers.get('www-authenticate')).toContain('Bearer')
     }
@@ -245,7 +245,7 @@ describe('bad requests', () => {
 
   it('refuses a body with a content type other than JSON', async () => {
     const response = await rest(written, { ...bearer(demoApiKey), 'content-type': 'text/plain' })
-    expect((await problemOf(response)).code).toBe('unsupported_media_type')
+    expect((await readProblem(response)).code).toBe('unsupported_media_type')
     expect(
       (await mcp(toolCall(withKey(written)), { ...bearer(demoApiKey), 'content-type': 'text/plain' })).status,
     ).toBe(415)
@@ -255,19 +255,21 @@ describe('bad requests', () => {
     'refuses a credential in the query ?%s on every path',
     async (query) => {
       for (const path of ['/api/wallets', '/mcp', '/nowhere', '/healthz'])
-        expect((await problemOf(await fetch(url(`${path}?${query}`)))).code).toBe('credential_in_query')
+        expect((await readProblem(await fetch(url(`${path}?${query}`)))).code).toBe('credential_in_query')
     },
   )
 
   it('accepts a change by cookie only from its own origin', async () => {
     const send = (from: Record<string, string>) => rest('{', { cookie: `bursar_session=${session}`, ...from })
-    expect((await problemOf(await send({}))).code).toBe('cross_site_request')
-    expect((await problemOf(await send({ origin: 'https://evil.example' }))).code).toBe('cross_site_request')
-    expect((await problemOf(await send({ origin: gateway.origin }))).code).toBe('invalid_request')
+    expect((await readProblem(await send({}))).code).toBe('cross_site_request')
+    expect((await readProblem(await send({ origin: 'https://evil.example' }))).code).toBe(
+      'cross_site_request',
+    )
+    expect((await readProblem(await send({ origin: gateway.origin }))).code).toBe('invalid_request')
   })
 
   it('refuses a session at /mcp and a key on a person’s routes', async () => {
-    expect((await problemOf(await mcp(toolCall(withKey(written)), bearer(session)))).code).toBe(
+    expect((await readProblem(await mcp(toolCall(withKey(written)), bearer(session)))).code).toBe(
       'unauthenticated',
     )
     const response = await fetch(url('/api/agents/keys'), {
@@ -275,7 +277,7 @@ describe('bad requests', () => {
       headers: { ...json, ...bearer(demoApiKey) },
       body: '{}',
     })
-    expect((await problemOf(response)).code).toBe('insufficient_scope')
+    expect((await readProblem(response)).code).toBe('insufficient_scope')
   })
 
   it('refuses /mcp from another page', async () => {
@@ -283,13 +285,13 @@ describe('bad requests', () => {
       ...bearer(demoApiKey),
       origin: 'https://evil.example',
     })
-    expect((await problemOf(response)).code).toBe('cross_site_request')
+    expect((await readProblem(response)).code).toBe('cross_site_request')
   })
 
   it('answers 404 and 405 as problems', async () => {
-    expect((await problemOf(await fetch(url('/api/nowhere')))).code).toBe('not_found')
+    expect((await readProblem(await fetch(url('/api/nowhere')))).code).toBe('not_found')
     const response = await fetch(url('/api/wallets'), { method: 'DELETE' })
-    expect((await problemOf(response)).code).toBe('method_not_allowed')
+    expect((await readProblem(response)).code).toBe('method_not_allowed')
     expect(response.headers.get('allow')).toBe('GET')
     expect((await fetch(url('/api/x402/fx?from=USD&to=EUR&amount=1'), { method: 'HEAD' })).status).toBe(405)
   })
@@ -354,7 +356,7 @@ describe('bad signatures', () => {
   it.each(requests)('refuses one %s, equally over REST and MCP', async (_name, code, tamper) => {
     for (const [path, body] of paths) {
       const request = tamper({ method: 'POST', url: url(path), body: body() })
-      expect((await problemOf(await send(agent, request))).code).toBe(code)
+      expect((await readProblem(await send(agent, request))).code).toBe(code)
     }
   })
 
@@ -362,7 +364,7 @@ describe('bad signatures', () => {
     const unknownAgent = await newAgent()
     for (const [path, body] of paths)
       expect(
-        (await problemOf(await send(unknownAgent, { method: 'POST', url: url(path), body: body() }))).code,
+        (await readProblem(await send(unknownAgent, { method: 'POST', url: url(path), body: body() }))).code,
       ).toBe('unknown_key')
   })
 
@@ -373,15 +375,15 @@ describe('bad signatures', () => {
         { method: 'POST', url: url(path), body: body() },
         body().replace('"1"', '"5"'),
       )
-      expect((await problemOf(response)).code).toBe('digest_mismatch')
+      expect((await readProblem(response)).code).toBe('digest_mismatch')
     }
   })
 
   it('refuses a signature for another path, method or host', async () => {
     const headers = await agent.sign({ method: 'GET', url: url('/api/agents/self') })
-    expect((await problemOf(await fetch(url('/api/wallets'), { headers }))).code).toBe('signature_invalid')
+    expect((await readProblem(await fetch(url('/api/wallets'), { headers }))).code).toBe('signature_invalid')
     const elsewhere = await agent.sign({ method: 'GET', url: 'https://bursar.example/api/wallets' })
-    expect((await problemOf(await fetch(url('/api/wallets'), { headers: elsewhere }))).code).toBe(
+    expect((await readProblem(await fetch(url('/api/wallets'), { headers: elsewhere }))).code).toBe(
       'signature_invalid',
     )
   })
@@ -389,13 +391,13 @@ describe('bad signatures', () => {
   it('accepts a signature once', async () => {
     const headers = await agent.sign({ method: 'GET', url: url('/api/wallets') })
     expect((await fetch(url('/api/wallets'), { headers })).status).toBe(200)
-    expect((await problemOf(await fetch(url('/api/wallets'), { headers }))).code).toBe('signature_replayed')
+    expect((await readProblem(await fetch(url('/api/wallets'), { headers }))).code).toBe('signature_replayed')
     const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     const signed = await agent.sign({ method: 'POST', url: url('/mcp'), body: list })
     const replay = () =>
       fetch(url('/mcp'), { method: 'POST', headers: { ...acceptsMcp, ...signed }, body: list })
     expect((await replay()).status).toBe(200)
-    expect((await problemOf(await replay())).code).toBe('signature_replayed')
+    expect((await readProblem(await replay())).code).toBe('signature_replayed')
   })
 })
 

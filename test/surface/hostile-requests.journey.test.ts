@@ -182,7 +182,7 @@ const refused: readonly (readonly [
 ]
 
 describe('a hostile request', () => {
-  it.each(refused)('with %s gets %i %s', async (_name, status, code, bytes) => {
+  it.each(refused)('a request with %s gets %i %s', async (_name, status, code, bytes) => {
     const text = await sendRaw(port, bytes())
     expect(text).not.toBeNull()
     const answer = answerIn(text ?? '')

@@ -9,7 +9,7 @@ import { tools } from '../../tools/index.ts'
 import { newAgent } from '../journeys/agent.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newMailbox, type Person, signInByEmail } from '../journeys/people.ts'
-import { directionsOf } from './declared-members.ts'
+import { listDirections } from './declared-members.ts'
 
 const [ada, ben] = ['a', 'b'].map((digit) => `0x${digit.repeat(40)}`)
 const [near, far] = ['2031-01-01T00:00:00.000Z', '2031-02-01T00:00:00.000Z']
@@ -145,7 +145,7 @@ describe('loosening', () => {
     const mailbox = newMailbox('loosening')
     const fresh = await signInByEmail(origin, mailbox)
     await enrollMfa(fresh)
-    const idOf = async (path: string, body: object, name: string) => {
+    const createObject = async (path: string, body: object, name: string) => {
       const answer = await fresh.send('POST', path, body)
       return z.string().parse(answer.body[name])
     }
@@ -153,9 +153,17 @@ describe('loosening', () => {
     scene = {
       fresh,
       stale: await signInByEmail(origin, mailbox),
-      keyId: await idOf('/api/agents/keys', { name: 'Agent', publicKey: jwk, scopes: [], policy }, 'agentId'),
-      developerKeyId: await idOf('/api/developer/keys', { name: 'Key', scopes: ['wallets:read'] }, 'id'),
-      cardId: await idOf('/api/cards', {}, 'id'),
+      keyId: await createObject(
+        '/api/agents/keys',
+        { name: 'Agent', publicKey: jwk, scopes: [], policy },
+        'agentId',
+      ),
+      developerKeyId: await createObject(
+        '/api/developer/keys',
+        { name: 'Key', scopes: ['wallets:read'] },
+        'id',
+      ),
+      cardId: await createObject('/api/cards', {}, 'id'),
     }
   })
 
@@ -166,11 +174,11 @@ describe('loosening', () => {
       const operation = operations(scene)[name]
       if (operation === undefined) throw new Error(`${name} has no examples`)
       const { ids, cases } = operation
-      const judged = [...directionsOf(tool.loosens ?? {})].flatMap(([path, direction]) =>
+      const judged = [...listDirections(tool.loosens ?? {})].flatMap(([path, direction]) =>
         direction === 'never' ? [] : [path],
       )
       const free = new Set(
-        [...directionsOf(tool.loosens ?? {})].flatMap(([path, to]) => (to === 'never' ? [path] : [])),
+        [...listDirections(tool.loosens ?? {})].flatMap(([path, to]) => (to === 'never' ? [path] : [])),
       )
       expect(judged.filter((path) => cases[path] === undefined)).toEqual([])
       const [method = '', template = ''] = tool.route.split(' ')
@@ -181,17 +189,17 @@ describe('loosening', () => {
         return `${answer.status} ${answer.body.code ?? 'changed'}`
       }
       const wrong: unknown[] = []
-      const expectOf = async (expected: string, person: Person, path: string, value: unknown) => {
+      const expectChange = async (expected: string, person: Person, path: string, value: unknown) => {
         const answer = await change(person, path, value)
         if (answer !== expected) wrong.push([path, value, answer, `expected ${expected}`])
       }
       for (const [path, [tight, ...loose]] of Object.entries(cases))
         for (const value of loose) {
-          await expectOf('200 changed', scene.fresh, path, tight)
+          await expectChange('200 changed', scene.fresh, path, tight)
           const isFree = free.has(path)
-          await expectOf(isFree ? '200 changed' : '401 step_up_required', scene.stale, path, value)
-          await expectOf('200 changed', scene.stale, path, tight)
-          await expectOf('200 changed', scene.fresh, path, value)
+          await expectChange(isFree ? '200 changed' : '401 step_up_required', scene.stale, path, value)
+          await expectChange('200 changed', scene.stale, path, tight)
+          await expectChange('200 changed', scene.fresh, path, value)
           // A value that is neither tighter nor looser, such as another list, is loosening in both directions.
           const back = await change(scene.stale, path, tight)
           if (back !== '200 changed' && !Array.isArray(value)) wrong.push([path, tight, back])
@@ -200,8 +208,8 @@ describe('loosening', () => {
     },
   )
 
-  it('of every member of a policy needs a second factor', { timeout: 60_000 }, async () => {
-    const judged = [...directionsOf({ ...policyDirections })].flatMap(([path, direction]) =>
+  it('loosening of every member of a policy needs a second factor', { timeout: 60_000 }, async () => {
+    const judged = [...listDirections({ ...policyDirections })].flatMap(([path, direction]) =>
       direction === 'never' ? [] : [path],
     )
     expect(judged.filter((path) => looserPolicies[path] === undefined)).toEqual([])

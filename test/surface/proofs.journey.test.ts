@@ -25,14 +25,14 @@ const policy = {
 }
 const payee = () => privateKeyToAccount(generatePrivateKey()).address
 
-async function codeOf(person: Person, tool: Tool, changes: Record<string, unknown> = {}) {
+async function readCode(person: Person, tool: Tool, changes: Record<string, unknown> = {}) {
   const { method, target, body } = exampleRequest(tool, tool.route, changes)
   const answer = await person.send(method, target, body === undefined ? undefined : JSON.parse(body))
   return `${tool.name}: ${answer.status} ${answer.body.code}`
 }
 
 /** What an account has and has promised. */
-async function stateOf(person: Person) {
+async function readState(person: Person) {
   const paths = ['/api/wallets', '/api/cards', '/api/investing/portfolio', '/api/banking/payouts']
   const read = paths.map(async (path) => (await person.send('GET', path)).body)
   const [wallet, cards, portfolio, payouts] = await Promise.all(read)
@@ -54,13 +54,13 @@ describe('the proof of a person in the sandbox', () => {
   it('is asked of a session without its second factor, by every operation that declares one', async () => {
     const { stale } = await newStale(origin)
     await stale.send('POST', '/sandbox/admin', {})
-    const before = await stateOf(stale)
+    const before = await readState(stale)
     const answers: string[] = []
     for (const tool of proven)
       for (const changes of tool.proof === 'signature' ? [{}, { signature: 'x' }] : [{}])
-        answers.push(await codeOf(stale, tool, changes))
+        answers.push(await readCode(stale, tool, changes))
     expect(answers.filter((answer) => !answer.endsWith(': 401 step_up_required'))).toEqual([])
-    expect(await stateOf(stale)).toEqual(before)
+    expect(await readState(stale)).toEqual(before)
   })
 
   it('is asked by operations that need one for some of their inputs', async () => {
@@ -76,22 +76,22 @@ describe('the proof of a person in the sandbox', () => {
     const conditional = tools.filter(({ proof }) => proof === 'conditional')
     expect(conditional.map(({ name }) => name).sort()).toEqual(Object.keys(asking))
     const answers: string[] = []
-    for (const tool of conditional) answers.push(await codeOf(stale, tool, { ...asking[tool.name] }))
+    for (const tool of conditional) answers.push(await readCode(stale, tool, { ...asking[tool.name] }))
     expect(answers.filter((answer) => !answer.endsWith(': 401 step_up_required'))).toEqual([])
   })
 
   it('is the signature where the account has a signer, whatever else the session shows', async () => {
     const { person } = await newKeyed(origin)
     await enrollMfa(person)
-    const before = await stateOf(person)
+    const before = await readState(person)
     for (const tool of signed.filter(({ effect }) => effect === 'spend'))
       for (const changes of [{}, { signature: 'x' }, { signature: `0x${'1'.repeat(130)}` }]) {
-        const sold = tool.name === 'purchases.buy' ? { url: (await sellersOf(origin)).url } : {}
-        expect(await codeOf(person, tool, { ...sold, ...changes })).toBe(
+        const sold = tool.name === 'purchases.buy' ? { url: (await readSellers(origin)).url } : {}
+        expect(await readCode(person, tool, { ...sold, ...changes })).toBe(
           `${tool.name}: 403 signature_rejected`,
         )
       }
-    expect(await stateOf(person)).toEqual(before)
+    expect(await readState(person)).toEqual(before)
   })
 
   it('lets a session with its second factor pay, and keys by their policy alone', async () => {
@@ -104,7 +104,7 @@ describe('the proof of a person in the sandbox', () => {
     const authorization = `Bearer ${z.string().parse(body.key)}`
     const byKey: Person['send'] = (method, path, sent) =>
       requestJson(origin, method, path, { body: sent, headers: { authorization } })
-    const { url } = await sellersOf(origin)
+    const { url } = await readSellers(origin)
     const transfer = { destination: payee(), amount: '1', signature: 'x' }
     const { signature: _, ...unsigned } = transfer
     const purchase = { url, maxAmount: '0.5' }
@@ -126,7 +126,7 @@ describe('the proof of a person in the sandbox', () => {
     timeout: 60_000,
   }, async () => {
     const { person, sign } = await newKeyed(origin)
-    const { url, other } = await sellersOf(origin)
+    const { url, other } = await readSellers(origin)
     const asked = { url, maxAmount: '0.5' }
     const intent = async (input: object) => {
       const { status, body } = await person.send('POST', '/api/purchases/intent', input)
@@ -173,7 +173,7 @@ describe.skipIf(testServerUrl === undefined)('the proof of a person in productio
     const operations = proven.filter(({ only }) => only === undefined)
     const wrong = async (person: Person, expected: string, asked: readonly Tool[]) => {
       const answers = []
-      for (const tool of asked) answers.push(await codeOf(person, tool))
+      for (const tool of asked) answers.push(await readCode(person, tool))
       return answers.filter((answer) => !answer.endsWith(expected))
     }
     const unenrolled = await production.signIn(mailbox)
@@ -199,7 +199,7 @@ async function newKeyed(origin: string) {
 }
 
 /** URLs of two honest sellers of the sandbox. */
-async function sellersOf(origin: string) {
+async function readSellers(origin: string) {
   const { body } = await requestJson(origin, 'GET', '/sandbox/sellers')
   const honest = z
     .array(z.object({ url: z.string(), method: z.string(), honest: z.boolean(), protocol: z.string() }))

@@ -6,7 +6,7 @@ import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { filesBelow } from '../files.ts'
 
-const nameOf = (file: string) =>
+const toName = (file: string) =>
   file
     .replace(/^tools\//, '')
     .replace(/\.ts$/, '')
@@ -17,7 +17,7 @@ const nameOf = (file: string) =>
 describe('the registry', () => {
   it('includes every file of tools/', () => {
     const files = filesBelow('tools').filter((file) => file !== 'tools/index.ts')
-    expect(tools.map(({ name }) => name).sort()).toEqual(files.map(nameOf).sort())
+    expect(tools.map(({ name }) => name).sort()).toEqual(files.map(toName).sort())
   })
 
   it('has each route and name once', () => {
@@ -79,7 +79,7 @@ describe('the registry', () => {
     ]
     const silent = tools.filter(({ name, effect }) => {
       if (effect !== 'write') return false
-      const file = filesBelow('tools').find((path) => nameOf(path) === name)
+      const file = filesBelow('tools').find((path) => toName(path) === name)
       return file === undefined || !readFileSync(file, 'utf8').includes('recordChange(')
     })
     expect(silent.map(({ name }) => name).sort()).toEqual(elsewhere.sort())

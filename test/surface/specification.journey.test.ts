@@ -63,13 +63,13 @@ const readCredentials = async () =>
   credentials.parse((await requestJson(origin, 'GET', '/sandbox/credentials')).body)
 
 const listedCards = z.object({ cards: z.tuple([z.looseObject({ id: text, status: text })]) })
-const cardOf = async (person: Person) =>
+const readCard = async (person: Person) =>
   listedCards.parse((await person.send('GET', '/api/cards')).body).cards[0]
 const problem = z.looseObject({
   code: text,
   issues: z.array(z.object({ path: text, message: text })).optional(),
 })
-const codeOf = ({ status, body }: { status: number; body: unknown }) =>
+const readCode = ({ status, body }: { status: number; body: unknown }) =>
   `${status} ${problem.parse(body).code}`
 
 const policy = {
@@ -98,7 +98,7 @@ const samples: Readonly<Record<string, (person: Person) => Promise<Members>>> = 
   }),
   '2.5': async () => ({ currency: 'EUR' }),
   '2.6': async (person) => ({
-    cardId: (await cardOf(person)).id,
+    cardId: (await readCard(person)).id,
     freeze: true,
     limits: { daily: 100, perPurchase: 20.5 },
     priority: ['EURC', 'USDC'],
@@ -126,31 +126,36 @@ const misfits: Readonly<Record<Field['type'], unknown>> = {
 }
 
 describe('the request', () => {
-  it.each(requestFields)('of section $section has $name', async ({ section, name, isRequired, ...field }) => {
-    const person = await newGuest(origin)
-    const full = (await samples[section]?.(person)) ?? {}
-    const [method = '', path = ''] = requestRoutes[section]?.split(' ') ?? []
-    const send = (body: Members) => person.send(method, path, body)
-    const refused = (at: string) => ({
-      status: 400,
-      body: {
-        code: 'invalid_request',
-        issues: expect.arrayContaining([
-          expect.objectContaining({ path: expect.stringMatching(`^${at}(\\.|$)`) }),
-        ]),
-      },
-    })
-    expect(await send(full)).toMatchObject({ status: 200 })
-    expect(await send(without(full, name))).toMatchObject(isRequired ? refused(name) : { status: 200 })
-    expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(refused(name))
-    for (const value of field.allowed ?? [])
-      expect([value, (await send({ ...full, [name]: value })).status]).toEqual([value, 200])
-    if (field.allowed !== undefined)
-      expect(await send({ ...full, [name]: 'other' })).toMatchObject(refused(name))
-  })
+  it.each(requestFields)(
+    'a request of section $section has $name',
+    async ({ section, name, isRequired, ...field }) => {
+      const person = await newGuest(origin)
+      const full = (await samples[section]?.(person)) ?? {}
+      const [method = '', path = ''] = requestRoutes[section]?.split(' ') ?? []
+      const send = (body: Members) => person.send(method, path, body)
+      const expectRefusal = (at: string) => ({
+        status: 400,
+        body: {
+          code: 'invalid_request',
+          issues: expect.arrayContaining([
+            expect.objectContaining({ path: expect.stringMatching(`^${at}(\\.|$)`) }),
+          ]),
+        },
+      })
+      expect(await send(full)).toMatchObject({ status: 200 })
+      expect(await send(without(full, name))).toMatchObject(
+        isRequired ? expectRefusal(name) : { status: 200 },
+      )
+      expect(await send({ ...full, [name]: misfits[field.type] })).toMatchObject(expectRefusal(name))
+      for (const value of field.allowed ?? [])
+        expect([value, (await send({ ...full, [name]: value })).status]).toEqual([value, 200])
+      if (field.allowed !== undefined)
+        expect(await send({ ...full, [name]: 'other' })).toMatchObject(expectRefusal(name))
+    },
+  )
 
   it.each(Object.keys(requestRoutes))(
-    'of section %s needs nothing but its required members',
+    'a request of section %s needs nothing but its required members',
     async (section) => {
       const person = await newGuest(origin)
       const full = (await samples[section]?.(person)) ?? {}
@@ -161,9 +166,9 @@ describe('the request', () => {
     },
   )
 
-  it('for a card may have either limit alone, as a number', async () => {
+  it('a request for a card may have either limit alone, as a number', async () => {
     const person = await newGuest(origin)
-    const { id: cardId } = await cardOf(person)
+    const { id: cardId } = await readCard(person)
     const set = (given: Members) => person.send('POST', '/api/cards/settings', { cardId, limits: given })
     expect(await set({ daily: 100 })).toMatchObject({
       body: { card: { limits: { daily: '100', perPurchase: null } } },
@@ -173,7 +178,7 @@ describe('the request', () => {
     })
   })
 
-  it('for a transfer may name each token', async () => {
+  it('a request for a transfer may name each token', async () => {
     const person = await newGuest(origin)
     for (const token of responseFields.find(({ allowed }) => allowed !== undefined)?.allowed ?? [])
       expect(
@@ -194,24 +199,27 @@ describe('the response', () => {
     'array of Balance': z.array(z.looseObject({})).min(1),
   }
 
-  it.each(responseFields)('of section $section has $name', async ({ section, name, type, allowed = [] }) => {
-    const person = await newGuest(origin)
-    const { body } = await person.send('GET', '/api/wallets')
-    const found = section === '2.1' ? [body] : z.array(z.looseObject({})).min(1).parse(body.balances)
-    for (const members of found) expect(is[type]?.safeParse(members[name]).success).toBe(true)
-    if (allowed.length > 0)
-      expect([...allowed].sort()).toEqual([...new Set(found.map((members) => members[name]))].sort())
-  })
+  it.each(responseFields)(
+    'a response of section $section has $name',
+    async ({ section, name, type, allowed = [] }) => {
+      const person = await newGuest(origin)
+      const { body } = await person.send('GET', '/api/wallets')
+      const found = section === '2.1' ? [body] : z.array(z.looseObject({})).min(1).parse(body.balances)
+      for (const members of found) expect(is[type]?.safeParse(members[name]).success).toBe(true)
+      if (allowed.length > 0)
+        expect([...allowed].sort()).toEqual([...new Set(found.map((members) => members[name]))].sort())
+    },
+  )
 })
 
 /** The path of a route here, where its own says only whose name stands in it. */
-const pathOf = (route: string) => {
+const buildPath = (route: string) => {
   const [method = '', path = ''] = route.split(' ')
   return { method, path: path.replace(/\{(\w+)\}/, (_, name: string) => providerNames[name] ?? name) }
 }
 
 /** A purchase as the card processor announces it. */
-const purchaseOf = (cardId: string) => ({
+const buildPurchase = (cardId: string) => ({
   event_type: 'card_authorization.approval_request',
   token: randomUUID(),
   status: 'AUTHORIZATION',
@@ -277,10 +285,10 @@ const requests: Readonly<Record<string, (person: Person) => Promise<Sent>>> = {
   }),
   'POST /api/banking': async () => ({ body: { currency: 'GBP' } }),
   'PATCH /api/cards': async (person) => ({
-    body: { cardId: (await cardOf(person)).id, nickname: 'Travel' },
+    body: { cardId: (await readCard(person)).id, nickname: 'Travel' },
   }),
   'POST /api/cards/settings': async (person) => ({
-    body: { cardId: (await cardOf(person)).id, freeze: true },
+    body: { cardId: (await readCard(person)).id, freeze: true },
   }),
   'POST /api/investing/order': async () => ({ body: { symbol: 'VTI', side: 'buy', notional: 10 } }),
   'POST /api/swaps': async () => ({
@@ -337,14 +345,14 @@ const ofVerified = new Set(['POST /api/compliance/travel-rule'])
 async function succeed({ route, who }: Route): Promise<{ status: number; body: Members }> {
   const person = await newGuest(origin)
   if (route === 'POST /api/webhooks/{card_processor}')
-    return sendToProvider('lithic', purchaseOf((await cardOf(person)).id))
+    return sendToProvider('lithic', buildPurchase((await readCard(person)).id))
   if (route === 'POST /api/webhooks/{stablecoin_provider}')
     return sendToProvider('bridge', await newDeposit(person, randomUUID()))
   if (ofVerified.has(route)) {
     const identity = await requests['POST /api/compliance/kyc']?.(person)
     await person.send('POST', '/api/compliance/kyc', identity?.body)
   }
-  const { method, path } = pathOf(route)
+  const { method, path } = buildPath(route)
   const { body, query = '' } = (await requests[route]?.(person)) ?? {}
   if (route === 'GET /api/x402/fx') {
     const { payer } = await readCredentials()
@@ -367,9 +375,9 @@ describe('the route', () => {
   const authenticated = routes.filter(({ who }) => who === 'account' || who === 'session')
   it.each(authenticated)('$route is for callers with a credential', async ({ route }) => {
     const person = await newGuest(origin)
-    const { method, path } = pathOf(route)
+    const { method, path } = buildPath(route)
     const { body } = (await requests[route]?.(person)) ?? {}
-    expect(codeOf(await requestJson(origin, method, path, { body }))).toBe('401 unauthenticated')
+    expect(readCode(await requestJson(origin, method, path, { body }))).toBe('401 unauthenticated')
   })
 
   it('POST /api/auth/webauthn makes a session of a passkey, new or known', async () => {
@@ -389,7 +397,7 @@ describe('the route', () => {
 /** Trials by name of the row. */
 type Trials<Name extends string> = Readonly<Record<Name, () => Promise<void>>>
 
-const payBy = async (cardId: string) => (await sendToProvider('lithic', purchaseOf(cardId))).body.result
+const payBy = async (cardId: string) => (await sendToProvider('lithic', buildPurchase(cardId))).body.result
 
 const byState: Trials<(typeof states)[number]> = {
   'account locked': async () => {
@@ -398,12 +406,12 @@ const byState: Trials<(typeof states)[number]> = {
     const bot = await newApiKey(person, ['wallets:read'])
     expect((await person.send('POST', '/api/security/lock', {})).status).toBe(200)
     for (const { route } of routes.filter(({ who }) => who === 'account' || who === 'session')) {
-      const { method, path } = pathOf(route)
+      const { method, path } = buildPath(route)
       const answer = await person.send(method, path, method === 'GET' ? undefined : {})
-      expect([route, codeOf(answer)]).toEqual([route, '423 account_locked'])
+      expect([route, readCode(answer)]).toEqual([route, '423 account_locked'])
     }
     const headers = { authorization: `Bearer ${bot}` }
-    expect(codeOf(await requestJson(origin, 'GET', '/api/wallets', { headers }))).toBe('423 account_locked')
+    expect(readCode(await requestJson(origin, 'GET', '/api/wallets', { headers }))).toBe('423 account_locked')
 
     const start = { channel: 'email', destination: mailbox }
     const { body } = await requestJson(origin, 'POST', '/api/auth/recovery/start', { body: start })
@@ -416,18 +424,18 @@ const byState: Trials<(typeof states)[number]> = {
   },
   'card not frozen': async () => {
     const person = await newGuest(origin)
-    const { id: cardId } = await cardOf(person)
+    const { id: cardId } = await readCard(person)
     expect(await payBy(cardId)).toBe('APPROVED')
     await person.send('POST', '/api/cards/settings', { cardId, freeze: true })
-    expect((await cardOf(person)).status).toBe('frozen')
+    expect((await readCard(person)).status).toBe('frozen')
     expect(await payBy(cardId)).not.toBe('APPROVED')
   },
   'card frozen': async () => {
     const person = await newGuest(origin)
-    const { id: cardId } = await cardOf(person)
+    const { id: cardId } = await readCard(person)
     await person.send('POST', '/api/cards/settings', { cardId, freeze: true })
     await person.send('POST', '/api/cards/settings', { cardId, freeze: false })
-    expect((await cardOf(person)).status).toBe('active')
+    expect((await readCard(person)).status).toBe('active')
     expect(await payBy(cardId)).toBe('APPROVED')
   },
 }
@@ -487,9 +495,9 @@ const bySchemes: Trials<(typeof schemes)[number]> = {
   },
   'Provider signature': async () => {
     for (const provider of ['lithic', 'bridge'] as const)
-      expect(codeOf(await sendToProvider(provider, {}, false))).toBe('401 signature_invalid')
-    const { id } = await cardOf(await newGuest(origin))
-    expect((await sendToProvider('lithic', purchaseOf(id))).status).toBe(200)
+      expect(readCode(await sendToProvider(provider, {}, false))).toBe('401 signature_invalid')
+    const { id } = await readCard(await newGuest(origin))
+    expect((await sendToProvider('lithic', buildPurchase(id))).status).toBe(200)
   },
 }
 
@@ -500,12 +508,12 @@ describe('the credential', () => {
 const byEvent: Trials<(typeof events)[number]> = {
   'card authorization request': async () => {
     const person = await newGuest(origin)
-    const { id } = await cardOf(person)
-    const message = purchaseOf(id)
+    const { id } = await readCard(person)
+    const message = buildPurchase(id)
     const approved = await sendToProvider('lithic', message)
     expect(approved.body).toMatchObject({ result: 'APPROVED' })
     expect((await sendToProvider('lithic', message)).body).toEqual(approved.body)
-    const { status, body } = await sendToProvider('lithic', { ...purchaseOf(id), amount: 99_999_999 })
+    const { status, body } = await sendToProvider('lithic', { ...buildPurchase(id), amount: 99_999_999 })
     expect([status, body.result]).not.toEqual([200, 'APPROVED'])
     expect(status).toBe(200)
   },
@@ -548,7 +556,7 @@ describe('the error', () => {
       const sanctioned = `${payee.slice(0, -4)}9999`
       const body = { destination: sanctioned, amount: 1, signature: 'sandbox' }
       const answer = await person.send('POST', '/api/wallets/transfer', body)
-      expect(codeOf(answer)).toBe('403 aml_blocked')
+      expect(readCode(answer)).toBe('403 aml_blocked')
     },
     423: () => byState['account locked'](),
     429: () => byLimit['POST /api/docs/feedback'](),
@@ -588,7 +596,7 @@ describe('the error', () => {
     expect(refused.status).toBe(429)
     expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
   }
-  const sessionOf = async (send: ReturnType<typeof newClient>) => {
+  const openSession = async (send: ReturnType<typeof newClient>) => {
     const response = await fetch(`${limited.origin}/api/auth/guest`, {
       method: 'POST',
       headers: json,
@@ -610,11 +618,11 @@ describe('the error', () => {
       const from = { to: limited.origin, 'x-forwarded-for': `203.0.113.${addresses}` }
       expect((await sendToProvider('lithic', { event_type: 'x', token: 'x' }, true, from)).status).toBe(200)
       // A card's controls count for its session, not its address; they are allowed as often.
-      const mine = await sessionOf(newClient())
+      const mine = await openSession(newClient())
       await exceed(count, () => mine('POST', '/api/cards/settings', { cardId: 'card_x', freeze: true }))
     },
     'POST /api/transfers/gasless': async () => {
-      const send = await sessionOf(newClient())
+      const send = await openSession(newClient())
       await exceed(perMinute('POST /api/transfers/gasless'), () => send('POST', '/api/transfers/gasless', {}))
     },
     'GET /api/rails': async () => {
@@ -650,12 +658,14 @@ const byRule: Trials<keyof typeof rules> = {
     const { token } = await newGuest(origin)
     const [head, claims] = token.split('.')
     const headers = { cookie: `bursar_session=${head}.${claims}.${'A'.repeat(43)}` }
-    expect(codeOf(await requestJson(origin, 'GET', '/api/wallets', { headers }))).toBe('401 unauthenticated')
+    expect(readCode(await requestJson(origin, 'GET', '/api/wallets', { headers }))).toBe(
+      '401 unauthenticated',
+    )
   },
   '5.2.3': async () => {
     const person = await signInByEmail(origin, newMailbox('admin'))
     const reviews = () => person.send('GET', '/api/admin/reviews')
-    expect(codeOf(await reviews())).toBe('403 insufficient_scope')
+    expect(readCode(await reviews())).toBe('403 insufficient_scope')
     await person.send('POST', '/sandbox/admin', {})
     expect((await reviews()).status).toBe(200)
   },
@@ -664,11 +674,11 @@ const byRule: Trials<keyof typeof rules> = {
     await enrollMfa(await signInByEmail(origin, mailbox))
     const stale = await signInByEmail(origin, mailbox)
     const grant = { name: 'Key', scopes: ['wallets:read'] }
-    expect(codeOf(await stale.send('POST', '/api/developer/keys', grant))).toBe('401 step_up_required')
+    expect(readCode(await stale.send('POST', '/api/developer/keys', grant))).toBe('401 step_up_required')
   },
   '5.2.7': async () => {
     const guest = await newGuest(origin)
-    expect(codeOf(await guest.send('POST', '/sandbox/admin', {}))).toBe('409 conflict')
+    expect(readCode(await guest.send('POST', '/sandbox/admin', {}))).toBe('409 conflict')
     expect((await guest.send('GET', '/api/auth/session')).body).toMatchObject({
       account: { role: 'user', guest: true },
     })
@@ -716,23 +726,25 @@ const byRule: Trials<keyof typeof rules> = {
   '5.5.2': async () => {
     const headers = { authorization: `Bearer ${await newApiKey(await newGuest(origin), ['wallets:read'])}` }
     for (const { route } of routes.filter(({ who }) => who === 'session')) {
-      const { method, path } = pathOf(route)
+      const { method, path } = buildPath(route)
       const answer = await requestJson(origin, method, path, { body: {}, headers })
-      expect([route, codeOf(answer)]).toEqual([route, '403 insufficient_scope'])
+      expect([route, readCode(answer)]).toEqual([route, '403 insufficient_scope'])
     }
   },
   '5.5.4': async () => {
     const { token } = await newGuest(origin)
     for (const query of ['token=x', 'api_key=x', 'signature=x', 'x-payment=x', `q=${token}`])
       for (const route of ['/api/wallets', '/api/rails', '/nowhere'])
-        expect(codeOf(await requestJson(origin, 'GET', `${route}?${query}`))).toBe('400 credential_in_query')
+        expect(readCode(await requestJson(origin, 'GET', `${route}?${query}`))).toBe(
+          '400 credential_in_query',
+        )
   },
   '9.1': async () => {
     const { body } = await requestJson(origin, 'GET', '/api/openapi.json')
     expect(body.info).toMatchObject({ version: '0.1.0' })
     const paths = Object.keys(z.looseObject({}).parse(body.paths))
     expect(paths.filter((path) => !/^\/(api|sandbox)\//.test(path) || /\/v\d+(\/|$)/.test(path))).toEqual([])
-    for (const { route } of routes) expect(paths).toContain(pathOf(route).path)
+    for (const { route } of routes) expect(paths).toContain(buildPath(route).path)
   },
 }
 

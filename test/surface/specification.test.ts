@@ -36,17 +36,17 @@ function readRows(markdown: string): readonly Row[] {
 
 describe.skipIf(!existsSync(TEXT))('the table of the specification', () => {
   const rows = existsSync(TEXT) ? readRows(readFileSync(TEXT, 'utf8')) : []
-  const rowsOf = (...sections: string[]) => rows.filter(({ section }) => sections.includes(section))
+  const listRows = (...sections: string[]) => rows.filter(({ section }) => sections.includes(section))
 
   it('has each field, with its type and its values', () => {
-    const stated = rowsOf('2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '2.7', '2.8').map(
+    const stated = listRows('2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '2.7', '2.8').map(
       ({ section, cells: [name, type, , last = ''] }) => [section, name, type, last],
     )
     const known = [...responseFields, ...requestFields]
     expect(stated.map(([section, name, type]) => `${section} ${name}: ${type}`)).toEqual(
       known.map(({ section, name, type }) => `${section} ${name}: ${type}`),
     )
-    const required = rowsOf('2.3', '2.4', '2.5', '2.6', '2.7', '2.8').map(
+    const required = listRows('2.3', '2.4', '2.5', '2.6', '2.7', '2.8').map(
       ({ cells: [name, , isRequired] }) => [name, isRequired === 'yes' || name === 'toToken'],
     )
     expect(required).toEqual(requestFields.map(({ name, isRequired }) => [name, isRequired]))
@@ -60,14 +60,14 @@ describe.skipIf(!existsSync(TEXT))('the table of the specification', () => {
   })
 
   it('has each route', () => {
-    const stated = rowsOf('4.1', '4.2').map(
+    const stated = listRows('4.1', '4.2').map(
       ({ section, cells: [method, path] }) => `${section} ${method} ${path}`,
     )
     expect(stated).toEqual(routes.map(({ section, route }) => `${section} ${route}`))
   })
 
   it('has each limit, with its number', () => {
-    const stated = rowsOf('8').map(({ cells: [scope = '', limit = ''] }) => [
+    const stated = listRows('8').map(({ cells: [scope = '', limit = ''] }) => [
       scope,
       /(\d+)(?: requests)? per minute/.exec(limit)?.[1],
     ])
@@ -82,7 +82,7 @@ describe.skipIf(!existsSync(TEXT))('the table of the specification', () => {
     ['6', events],
     ['7', errors],
   ] as const)('has each row of section %s', (section, names) => {
-    const stated = rowsOf(section).map(({ cells: [first] }) => first)
+    const stated = listRows(section).map(({ cells: [first] }) => first)
     expect(stated).toEqual(names.map((name) => expect.stringMatching(`^${name}`)))
   })
 

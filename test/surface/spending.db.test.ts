@@ -14,7 +14,7 @@ import { insertEoaSigner } from '../../src/rails/wallets/signing/signer-store.ts
 import { findWallet } from '../../src/rails/wallets/store.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
-import { callOf, keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+import { buildCall, buildKeyPrincipal, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 import { insertTestRecipient } from '../rails/banking/test-recipient.ts'
 import { startChallenger } from '../rails/buying/flaky-sellers.ts'
 
@@ -24,7 +24,7 @@ onBothEngines('every spending operation', (database) => {
   let services: Services
   let seller: Awaited<ReturnType<typeof startChallenger>>
   /** A valid input: the tool's example, which for a purchase needs a seller. */
-  const inputOf = async ({ name, example }: Tool, accountId: string) => {
+  const buildInput = async ({ name, example }: Tool, accountId: string) => {
     if (name === 'purchases.buy') return { url: seller.url, maxAmount: '0.05' }
     if (name !== 'banking.payouts.create') return example
     return { recipientId: await insertTestRecipient(services, accountId), amount: '25' }
@@ -50,11 +50,11 @@ onBothEngines('every spending operation', (database) => {
       categories: { allow },
       ...changes,
     })
-    const principal = keyOf(account, { policy, scopes: spending.flatMap(({ scopes }) => scopes) })
+    const principal = buildKeyPrincipal(account, { policy, scopes: spending.flatMap(({ scopes }) => scopes) })
     await insertKey(database(), account.id, { ...principal.key, secretHash: null })
     return principal
   }
-  const moved = async () =>
+  const readMoved = async () =>
     (
       await database()
         .kysely.selectFrom('ledger_transaction')
@@ -69,14 +69,14 @@ onBothEngines('every spending operation', (database) => {
       // Over REST a sold operation is paid by x402; as a key's own spend it is an account's.
       const asKey = { ...tool, who: 'account' as const }
       const principal = await keyWith([])
-      const input = await inputOf(tool, principal.account.id)
-      const before = await moved()
-      const refusal = await run(asKey, callOf(services, principal), input).catch((error: unknown) => error)
+      const input = await buildInput(tool, principal.account.id)
+      const before = await readMoved()
+      const refusal = await run(asKey, buildCall(services, principal), input).catch((error: unknown) => error)
       expect(refusal).toMatchObject({
         code: 'policy_denied',
         members: { violations: [{ rule: 'category' }] },
       })
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
       const rows = await database()
         .kysely.selectFrom('decision')
         .select(['verdict', 'operation', 'facts'])
@@ -96,28 +96,28 @@ onBothEngines('every spending operation', (database) => {
     async (_name, tool) => {
       const { account } = await keyWith([])
       const person = await newPerson(database())
-      const input = await inputOf(tool, account.id)
-      const before = await moved()
-      const codesOf = async (mfaEnrolled: boolean, changes: object = {}) => {
+      const input = await buildInput(tool, account.id)
+      const before = await readMoved()
+      const readCodes = async (mfaEnrolled: boolean, changes: object = {}) => {
         const principal = { ...person, account: { ...account, mfaEnrolled } }
         const codes: unknown[] = []
         for (const mode of ['sandbox', 'production'] as const) {
-          const call = callOf(services, principal, { settings: { ...services.settings, mode } })
+          const call = buildCall(services, principal, { settings: { ...services.settings, mode } })
           const raw = { ...z.looseObject({}).parse(input), ...changes }
           const answer = await run({ ...tool, who: 'account' }, call, raw).catch((error: unknown) => error)
           codes.push(z.looseObject({ code: z.string().optional() }).parse(answer).code)
         }
         return codes
       }
-      expect(await codesOf(true)).toEqual(['step_up_required', 'step_up_required'])
+      expect(await readCodes(true)).toEqual(['step_up_required', 'step_up_required'])
       if (tool.proof === 'signature') {
         const address = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf'
         await insertEoaSigner({ database: database(), newId }, { accountId: account.id, address, at: noon })
-        expect(await codesOf(true)).toEqual(['signature_rejected', 'signature_rejected'])
+        expect(await readCodes(true)).toEqual(['signature_rejected', 'signature_rejected'])
         // In production, the seller of the example would be on a private address.
-        expect((await codesOf(true, { signature: 'x' }))[0]).toBe('signature_rejected')
+        expect((await readCodes(true, { signature: 'x' }))[0]).toBe('signature_rejected')
       }
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
     },
   )
 
@@ -139,7 +139,7 @@ onBothEngines('every spending operation', (database) => {
     const principal = await keyWith(['transfer', 'invest'])
     const to = await findWallet(database(), principal.account.id)
     if (to !== undefined) await services.chain.mint([{ token: 'USDC', to, units: 10_000_000n }])
-    const call = () => callOf(services, principal, { idempotencyKey: 'zeros' })
+    const call = () => buildCall(services, principal, { idempotencyKey: 'zeros' })
     const first = await run(tool, call(), asked)
     expect(await run(tool, call(), { ...asked, ...written })).toEqual({ ...first, replayed: true })
   })
@@ -150,12 +150,12 @@ onBothEngines('every spending operation', (database) => {
       const principal = await keyWith(['transfer', 'gasless', 'card', 'invest', 'swap', 'x402', 'payout'], {
         approval: { above: '0.01' },
       })
-      const input = await inputOf(tool, principal.account.id)
-      const before = await moved()
+      const input = await buildInput(tool, principal.account.id)
+      const before = await readMoved()
       await expect(
-        run({ ...tool, who: 'account' }, callOf(services, principal), input),
+        run({ ...tool, who: 'account' }, buildCall(services, principal), input),
       ).rejects.toMatchObject({ code: 'approval_required' })
-      expect(await moved()).toBe(before)
+      expect(await readMoved()).toBe(before)
     },
   )
 })

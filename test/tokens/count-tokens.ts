@@ -36,12 +36,12 @@ export function countTokens(catalogue: readonly CatalogueEntry[]): readonly Tool
     .map((entry) => toListedTool(entry, untrustedMembers(entry.output), inToolTerms))
     .map(({ name, description, inputSchema, outputSchema }) => ({
       name,
-      asked: tokensOf({ name, description, inputSchema }),
-      answered: tokensOf(outputSchema),
+      asked: estimateTokens({ name, description, inputSchema }),
+      answered: estimateTokens(outputSchema),
     }))
     .sort((one, other) => other.asked - one.asked)
 }
 
-function tokensOf(value: unknown): number {
+function estimateTokens(value: unknown): number {
   return Math.ceil(JSON.stringify(value).length / CHARACTERS_PER_TOKEN)
 }

@@ -23,9 +23,9 @@ describe('the tokens of tools/list', () => {
   })
 
   it('are known for each tool, in steps of fifty', () => {
-    const rounded = (count: number) => Math.ceil(count / 50) * 50
+    const round = (count: number) => Math.ceil(count / 50) * 50
     const lines = counted
-      .map(({ name, asked, answered }) => `${name}: ${rounded(asked)}, ${rounded(answered)}`)
+      .map(({ name, asked, answered }) => `${name}: ${round(asked)}, ${round(answered)}`)
       .sort()
     expect(lines).toMatchInlineSnapshot(`
       [

@@ -317,7 +317,7 @@ function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
 }
 
-/** What leaves, and the fee within it; null: none, or unknown. @throws Failure `not_found`, `payout_rejected`. */
+/** Computes the amount that leaves, and the fee within it; null: none, or unknown. @throws Failure `not_found`, `payout_rejected`. */
 async function plan(
   context: Context,
   {

@@ -156,7 +156,7 @@ export default defineTool({
     const purseId = keyId ?? accountId
     const { origin } = request.url
     const { seller, resource } = toSeller(request)
-    // What does not depend on the seller's answer is read while it is awaited.
+    // Facts that do not depend on the seller's answer are read while it is awaited.
     const [found, seen, purse, sinceBlock] = await Promise.all([
       findOffer(context, { request, purseId, asset: input.asset, maxUnits, table }),
       findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
@@ -189,7 +189,7 @@ export default defineTool({
       counterparty: payTo,
       aml,
       isSponsored: true,
-      // What the owner signed is paid from the wallet, whatever the purse has.
+      // A payment that the owner signed leaves the wallet, whatever the purse has.
       ...(isByIntent(authorized) ? {} : { purse: { id: purseId, chunk } }),
       signedBy: authorized?.signerId ?? null,
       seller: {
@@ -286,7 +286,7 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
   })
 }
 
-/** What the wallet moves to the purse at a time: the owner's choice, as far as the key's allowance on the chain goes. */
+/** Finds the amount that the wallet moves to the purse at a time: the owner's choice, up to the key's allowance on chain. */
 async function affordableChunk(
   { chain }: Context,
   {

@@ -38,8 +38,8 @@ export interface DebtCollectionDependencies {
 }
 
 /**
- * Requires that an account owes nothing, before more of its money gets out of reach. What its owner can still keep from being paid is
- * owed. @throws Failure `wallet_busy`.
+ * Requires that an account owes nothing, before more of its money gets out of reach. A payment that its owner can still prevent
+ * counts as owed. @throws Failure `wallet_busy`.
  */
 export async function requireNoDebt(database: Connection, accountId: string): Promise<void> {
   const [owed] = await sumOpenDebts(database, accountId)

@@ -1,4 +1,4 @@
-/** What an agent may see, change and move; and granting and taking that. */
+/** Shows the access of an agent, and grants and takes it. */
 import { useId, useState } from 'preact/hooks'
 import type { Agent } from '../../client/operations.ts'
 import { bursar, withProof } from '../data/gateway.ts'
@@ -83,7 +83,7 @@ function AccessForm({
   readonly show: (agent: Agent) => Promise<void>
   readonly close: () => void
 }) {
-  // Ticks that differ from what the agent has. What another page changes meanwhile stays as it is there.
+  // Ticks that differ from what the agent has. Changes made meanwhile on another page stay.
   const [wishes, wish] = useState<Readonly<Record<string, boolean>>>({})
   const id = useId()
   const has = (scope: string) => agent.scopes.includes(scope)

@@ -123,7 +123,7 @@ function isAsChosen(agent: Agent, name: string, draft: PolicyDraft): boolean {
   return agent.name === name.trim() && (policy === null || wanted === null || words(policy) === words(wanted))
 }
 
-/** What is awaited, or that nothing is. */
+/** Says which step is awaited, or that none is. */
 function Progress({ agent }: { readonly agent: Agent }) {
   const called = (
     <b>
@@ -178,7 +178,7 @@ function Asked({ agentId }: { readonly agentId: string }) {
   )
 }
 
-/** What an agent really got, beside what was chosen for it. */
+/** Shows the access that an agent really got, beside the access chosen for it. */
 function Granted({ agent, draft }: { readonly agent: Agent; readonly draft: PolicyDraft }) {
   const { see, change, move } = describeScopes(agent.scopes)
   const policy = readPolicy(agent.policy)

@@ -7,9 +7,9 @@ import { toast, toastFailure, wordsOfFailure } from './messages.tsx'
 
 type ButtonKind = 'primary' | 'quiet' | 'stop' | 'stopline' | 'plain'
 
-/** What a form shares with its fields and buttons. */
+/** State that a form shares with its fields and buttons. */
 interface FormState {
-  /** What is wrong with an entry, by member of the request. */
+  /** Problem of an entry, by member of the request. */
   readonly wrong: ReadonlyMap<string, string>
   /** Members whose fields are shown. */
   readonly members: Set<string>

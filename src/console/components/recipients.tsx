@@ -188,7 +188,7 @@ async function agree(
   return { ...agreed, ...signed }
 }
 
-/** What leaves and what arrives. */
+/** Shows the amount that leaves and the amount that arrives. */
 function Terms({
   terms,
   isEstimate = false,

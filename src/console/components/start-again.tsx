@@ -83,7 +83,7 @@ export function StartAgain({ close }: { readonly close: () => void }) {
   )
 }
 
-/** What an agent could spend today once it runs. */
+/** Shows the amount that an agent could spend today once it runs. */
 function describeLeft({ usage, policy }: Agent): string {
   if (policy === null) return 'Spends nothing'
   return usage.remaining === null ? 'No daily budget' : `${formatUsd(usage.remaining)} left today`

@@ -1,7 +1,7 @@
 /**
  * Payments by the owner, each made once. A payment without an answer may have been made: the same payment, pressed
  * again, repeats the same request and so asks for its outcome, even from a dialog that was opened anew, after a reload
- * and in another tab. What is open is kept in the browser for each account until its outcome or the sign-out; names of
+ * and in another tab. Open payments are kept in the browser for each account until their outcome or the sign-out; names of
  * payments are hashes, so that no payee is kept.
  */
 import { BursarProblem } from '../../client/problem.ts'

@@ -51,7 +51,7 @@ async function follow(signal: AbortSignal): Promise<void> {
   let wasOpen = false
   const onStatus = (status: 'open' | 'broken') => {
     become(status === 'open' ? 'live' : navigator.onLine ? 'reconnecting' : 'offline')
-    // The stream itself misses nothing. What was read while it was down may be older than its position.
+    // The stream itself misses nothing. Answers read while it was down may be older than its position.
     if (status === 'open' && wasOpen) tell(null)
     if (status === 'open') wasOpen = true
   }

@@ -138,7 +138,7 @@ function BankAccount({ account }: { readonly account: VirtualAccount }) {
   )
 }
 
-/** What the account's deposits have become: cash, or a stablecoin in the wallet. */
+/** Shows the balance that the account's deposits have become: cash, or a stablecoin in the wallet. */
 function Balance({ account: { destination, currency } }: { readonly account: VirtualAccount }) {
   const cash = loadedValue(useResource(portfolio))
   const balances = loadedValue(useResource(wallet))?.balances

@@ -340,7 +340,7 @@ function Day({
   )
 }
 
-/** What moved in words: dollars, and after them what has no rate, in its asset. Null if nothing moved. */
+/** Describes the money that moved: dollars, then assets without a rate. Null if nothing moved. */
 function sumUp(entries: readonly ActivityEntry[]): string | null {
   const moved = entries.flatMap(({ usd, amount, asset }) => (amount === null ? [] : [{ usd, amount, asset }]))
   const { usd, unpriced } = sumWorth(moved)

@@ -223,7 +223,7 @@ function flatten(value: unknown, path = ''): readonly (readonly [path: string, v
   })
 }
 
-/** What arrives of a payout, in the currency of its recipient, and the reference. */
+/** Describes the amount of a payout that arrives, in the currency of its recipient, and the reference. */
 function describeArrival(input: Input): string | null {
   const [arrives, reference] = [text(input, 'recipientAmount'), text(input, 'reference')]
   const words = arrives === null ? null : `${formatDecimal(arrives)} arrives in the currency of the account`

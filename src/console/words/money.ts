@@ -83,7 +83,7 @@ interface Worth {
   readonly usd: string | null
 }
 
-/** Adds up in dollars. What has no rate is added up by asset instead, so that no sum leaves it out silently. */
+/** Adds up in dollars. Amounts without a rate are added up by asset instead, so that no sum leaves them out silently. */
 export function sumWorth(amounts: readonly Worth[]): {
   readonly usd: string
   readonly unpriced: readonly { readonly amount: string; readonly asset: string }[]

@@ -182,7 +182,7 @@ function amountProblems(draft: PolicyDraft): readonly Problem[] {
   return [['perTransaction', each], ...budgets, ['above', above === '' ? '' : wrongAmount(above)]]
 }
 
-/** What is wrong with an amount that a longer period does not allow; empty: nothing. */
+/** Finds the problem of an amount that a longer period does not allow; empty: none. */
 function moreThan(draft: PolicyDraft, amount: string, longer: readonly (typeof periods)[number][]): string {
   const smaller = longer.find(
     ([field]) => isAmount(draft[field]) && compareDecimals(amount, draft[field]) > 0,

@@ -447,7 +447,7 @@ export function describeScopes(scopes: readonly string[]): {
   return { see: pick(seeing), change: pick(changing), move: pick(moving) }
 }
 
-/** What each scope lets a key do, as a verb with its object. */
+/** Each scope's permission, as a verb with its object. */
 const scopePhrases: Readonly<Record<string, string>> = {
   'wallets:read': 'see balances',
   'banking:read': 'see bank accounts',

@@ -26,7 +26,7 @@ export async function storeInCache(
     const handle = await open(draft, 'wx')
     try {
       await handle.writeFile(content)
-      // Whoever may run the program may read what it prepared, whatever the umask.
+      // Every user who may run the program may read its prepared files, whatever the umask.
       await handle.chmod(0o644)
       await handle.sync()
     } finally {

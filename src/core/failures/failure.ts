@@ -110,7 +110,7 @@ export interface FailureMembers {
   readonly scopes?: readonly string[] | undefined
   readonly purchaseId?: string | undefined
   readonly offers?: readonly unknown[] | undefined
-  /** What is missing where: the asset, its chain (null for cash and shares) and what is available of it. */
+  /** The missing asset, its chain (null for cash and shares) and the amount available. */
   readonly asset?: string | undefined
   readonly chain?: string | null | undefined
   readonly available?: string | undefined

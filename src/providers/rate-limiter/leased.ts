@@ -1,6 +1,6 @@
 /**
  * Leases of counts. A client that sends many requests a second takes several counts from the store at once and uses
- * them up in this process, so that most of its requests ask the store nothing. What is leased is already counted, so
+ * them up in this process, so that most of its requests ask the store nothing. Leased counts are already counted, so
  * no limit is exceeded. Only the first half of a window is leased, and unused counts go back after a second: the last
  * counts of a window are exact across all processes. While the store cannot be reached, what is leased can be used up.
  */
@@ -34,11 +34,11 @@ export interface UnusedCounts {
 const PERIOD_MS = 1_000
 /** Requests in a period from which on counts are leased. */
 const BUSY = 4
-const LARGEST = 256
+const MAX_LEASE = 256
 /** A lease is at most this part of the limit. */
 const SHARE = 16
 /** A process that ends takes what it has leased with it, so counts of longer windows are taken one by one. */
-const LONGEST_WINDOW_SECONDS = 60
+const MAX_WINDOW_SECONDS = 60
 const CLIENTS = 10_000
 
 /** Counts taken from one window. @property left those that are not used. @property until on the monotonic clock. */
@@ -162,8 +162,8 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
 
 function chooseLeaseSize({ seen, before, fullUntil }: Client, limit: RateLimit, now: Date): number {
   const busy = Math.max(seen, before)
-  if (busy < BUSY || limit.seconds > LONGEST_WINDOW_SECONDS || now.getTime() < fullUntil) return 1
-  return Math.max(1, Math.min(busy, LARGEST, Math.floor(limit.count / SHARE)))
+  if (busy < BUSY || limit.seconds > MAX_WINDOW_SECONDS || now.getTime() < fullUntil) return 1
+  return Math.max(1, Math.min(busy, MAX_LEASE, Math.floor(limit.count / SHARE)))
 }
 
 /** A clock may be set back, and the next configuration may have another limit. */

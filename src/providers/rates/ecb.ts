@@ -44,7 +44,7 @@ export function createEcbRates(
 
   let isLoaded = kept === null
 
-  /** What is kept has the age of its publication, so that it expires as if there had been no restart. */
+  /** Kept rates have the age of their publication, so that they expire as if there had been no restart. */
   const load = async (): Promise<void> => {
     try {
       table ??= (await kept?.load()) ?? undefined

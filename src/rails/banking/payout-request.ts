@@ -33,7 +33,7 @@ export const payoutMembers = {
     .describe('Shown to the recipient, 1 to 35 characters.'),
 }
 
-/** What a payout says about its amount, which {@link refinePayout} has checked. */
+/** The amount of a payout as requested, which {@link refinePayout} has checked. */
 export interface PayoutAmount {
   readonly asset?: PayoutAsset | undefined
   readonly amount?: string | undefined

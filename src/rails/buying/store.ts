@@ -470,7 +470,7 @@ export async function erasePurchases({ kysely }: Connection, accountId: string):
     .execute()
 }
 
-/** What the account remembers of a seller. Prices are in smallest units. */
+/** Facts that the account remembers of a seller. Prices are in smallest units. */
 export interface KnownSeller {
   readonly payees: readonly string[]
   readonly purchases: number

@@ -28,7 +28,7 @@ export function listFundings(
 }
 
 /**
- * Lists the assets that pay for a clearing: the card's assets in order, then all others. What was approved at par is
+ * Lists the assets that pay for a clearing: the card's assets in order, then all others. A purchase approved at par is
  * cleared at par, also when a peg was lost since.
  */
 export function clearingSources(

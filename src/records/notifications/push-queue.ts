@@ -12,7 +12,7 @@ const MAX_OF_ACCOUNT = 4
 /** Messages of one claim. */
 const MAX_MESSAGES = 5
 const FIRST_RETRY_MS = 15_000
-const LONGEST_RETRY_MS = 60 * 60 * 1000
+const MAX_RETRY_MS = 60 * 60 * 1000
 
 // $1 now, $2 claimed until, $3 subscriptions at most, $4 subscriptions of an account at most.
 const claimStatement: Statement = {
@@ -109,7 +109,7 @@ export async function pauseSubscription(
   { kysely }: Connection,
   { id, failures, push, at }: { id: string; failures: number; push: ClaimedEvent; at: Date },
 ): Promise<void> {
-  const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 20), LONGEST_RETRY_MS)
+  const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 20), MAX_RETRY_MS)
   const until = new Date(at.getTime() + pauseMs)
   await kysely
     .updateTable('owner_push')

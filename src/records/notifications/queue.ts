@@ -9,7 +9,7 @@ import type { Connection, Statement } from '../../storage/database.ts'
 /** Longer than one round of sending. */
 const CLAIM_MS = 60_000
 const FIRST_RETRY_MS = 15_000
-const LONGEST_RETRY_MS = 60 * 60 * 1000
+const MAX_RETRY_MS = 60 * 60 * 1000
 
 const claimStatement: Statement = {
   name: 'owner_mail_claim',
@@ -71,7 +71,7 @@ export async function markSent({ kysely }: Connection, events: Claimed, at: Date
 export async function scheduleRetry({ kysely }: Connection, events: Claimed, at: Date): Promise<void> {
   const { hash, sequences } = toRows(events)
   const tries = Math.max(...events.map((event) => event.tries)) + 1
-  const pause = Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries - 1, 20), LONGEST_RETRY_MS)
+  const pause = Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries - 1, 20), MAX_RETRY_MS)
   await kysely
     .updateTable('owner_mail')
     .set({ tries, held_until: new Date(at.getTime() + pause) })

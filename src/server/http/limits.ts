@@ -1,6 +1,6 @@
 /**
- * Rate limits of requests. Clients are counted by address, keys and people each in windows of their own. What a request
- * was counted in before a limit refuses it is refunded, so that a refused request counts nowhere else.
+ * Rate limits of requests. Clients are counted by address, keys and people each in windows of their own. Counts that a
+ * request took before a limit refuses it are refunded, so that a refused request counts nowhere else.
  */
 import { findNetwork } from '../../core/base/address-range.ts'
 import type { Principal } from '../../core/base/principal.ts'

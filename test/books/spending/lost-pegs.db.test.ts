@@ -16,12 +16,12 @@ import { onBothEngines } from '../../engines.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   issueCard,
+  listOwned,
   newOwner,
-  owned,
-  purchaseOf,
   settleAll,
 } from '../../rails/cards/scene.ts'
 import { payee, walletScene } from '../../tools/wallets/scene.ts'
@@ -108,14 +108,14 @@ onBothEngines('a stablecoin below its peg', (database) => {
   it('pays for no purchase, and clears what was approved before', async () => {
     const owner = await newOwner(database(), { USDC: '20', USD: '3' })
     const card = await issueCard(database(), owner)
-    const approved = purchaseOf(card, '5')
+    const approved = buildPurchase(card, '5')
     expect(await decide(cardDependencies(database()), approved)).toMatchObject({ reason: 'approved' })
     const parts = cardDependencies(database(), { rates: lostOf('USDC') })
-    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'insufficient_funds' })
-    expect(await decide(parts, purchaseOf(card, '3'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, buildPurchase(card, '3'))).toMatchObject({ reason: 'approved' })
     await applyCardEvents(parts, approved, 'settled', [['clearing', '5']])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USD 0 + 3', 'USDC 15 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 0 + 3', 'USDC 15 + 0'])
     expect(await sumOpenDebts(database(), owner)).toEqual([])
   })
 })

@@ -27,7 +27,7 @@ async function fixture() {
   const mineAll = () => client.transport.request({ method: 'evm_mine', params: [] })
   const relayer = () => createQueuedRelayer(client, account, async () => developmentFees)
   const call = { to: account.address, data: '0x', gas: 30_000n } as const
-  const mined = async (sent: readonly SubmittedTransaction[]) => {
+  const awaitMined = async (sent: readonly SubmittedTransaction[]) => {
     const receipts = await Promise.all(sent.map(({ hash }) => awaitReceipt(client, hash, 5_000)))
     return receipts.every(({ status }) => status === 'success')
   }
@@ -41,7 +41,7 @@ async function fixture() {
     impatient,
     call,
     mineAll,
-    mined,
+    awaitMined,
     setBaseFee,
     countMined,
   }
@@ -49,15 +49,15 @@ async function fixture() {
 
 describe.skipIf(binary === undefined)('queued relayer', () => {
   it('sends two hundred concurrently', async () => {
-    const { relayer, call, mineAll, mined } = await fixture()
+    const { relayer, call, mineAll, awaitMined } = await fixture()
     const sent = await Promise.all(Array.from({ length: 200 }, () => relayer.send(call)))
     expect(new Set(sent.map(({ hash }) => hash)).size).toBe(200)
     await mineAll()
-    expect(await mined(sent)).toBe(true)
+    expect(await awaitMined(sent)).toBe(true)
   })
 
   it('leaves no nonce gap when the node rejects some', async () => {
-    const { relayer, call, mineAll, mined } = await fixture()
+    const { relayer, call, mineAll, awaitMined } = await fixture()
     const tooLittleGas = { ...call, gas: 100n }
     const results = await Promise.allSettled(
       Array.from({ length: 60 }, (_, index) => relayer.send(index % 3 === 1 ? tooLittleGas : call)),
@@ -66,7 +66,7 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
     const sent = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     sent.push(await relayer.send(call))
     await mineAll()
-    expect(await mined(sent)).toBe(true)
+    expect(await awaitMined(sent)).toBe(true)
   })
 
   it('raises the fee of unmined transactions, with the same nonce, until they are mined', async () => {
@@ -90,11 +90,11 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
   })
 
   it('resynchronizes its nonce from the node when another sender uses its key', async () => {
-    const { relayer, another, call, mineAll, mined } = await fixture()
+    const { relayer, another, call, mineAll, awaitMined } = await fixture()
     for (const [index, one] of [relayer, another, relayer, another].entries()) {
       const sent = await one.send({ ...call, gas: 30_000n + BigInt(index) })
       await mineAll()
-      expect(await mined([sent])).toBe(true)
+      expect(await awaitMined([sent])).toBe(true)
     }
   })
 })

@@ -8,7 +8,7 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
  * The UUID inside a TypeID, decoded as the specification describes. @see
  * https://github.com/jetify-com/typeid/tree/main/spec
  */
-function uuidOf(id: string): string {
+function toUuid(id: string): string {
   const suffix = id.slice(id.lastIndexOf('_') + 1)
   const value = [...suffix].reduce((sum, character) => sum * 32n + BigInt(alphabet.indexOf(character)), 0n)
   return value.toString(16).padStart(32, '0')
@@ -21,7 +21,7 @@ describe('newId', () => {
   })
 
   it('contains a UUIDv7 of its creation time', () => {
-    const uuid = uuidOf(newId('tx', noon))
+    const uuid = toUuid(newId('tx', noon))
     expect(uuid).toHaveLength(32)
     expect(Number.parseInt(uuid.slice(0, 12), 16)).toBe(noon.getTime())
     expect(uuid[12]).toBe('7')
@@ -29,7 +29,7 @@ describe('newId', () => {
   })
 
   it('matches the example of the specification', () => {
-    expect(uuidOf('prefix_01h455vb4pex5vsknk084sn02q')).toBe('01890a5dac96774bbcceb302099a8057')
+    expect(toUuid('prefix_01h455vb4pex5vsknk084sn02q')).toBe('01890a5dac96774bbcceb302099a8057')
   })
 
   it('sorts by time, to the millisecond', () => {

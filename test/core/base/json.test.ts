@@ -70,12 +70,12 @@ describe('parseJson', () => {
   })
 
   it('rejects nesting deeper than 64, and ignores brackets within texts', () => {
-    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
-    expect(() => parseJson(nested(64))).not.toThrow()
-    expect(() => parseJson(nested(65))).toThrow(/nested deeper/)
+    const nest = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+    expect(() => parseJson(nest(64))).not.toThrow()
+    expect(() => parseJson(nest(65))).toThrow(/nested deeper/)
     expect(() => parseJson('{"a":'.repeat(65))).toThrow(/nested deeper/)
-    expect(parseJson(JSON.stringify(nested(100)))).toBe(nested(100))
-    expect(parseJson(JSON.stringify(`\\"${nested(100)}`))).toBe(`\\"${nested(100)}`)
+    expect(parseJson(JSON.stringify(nest(100)))).toBe(nest(100))
+    expect(parseJson(JSON.stringify(`\\"${nest(100)}`))).toBe(`\\"${nest(100)}`)
   })
 
   it.each(['', ' ', '{', '[1,]', '{"a":1,}', "{'a':1}", 'NaN', '01', '+1', '1.', '\ufeff{}', '{} x', '"\t"'])(

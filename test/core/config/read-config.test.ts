@@ -22,7 +22,7 @@ const production = {
 }
 
 /** Lines of a configuration error below its heading. */
-function errorsOf(env: Record<string, string | undefined>): string[] {
+function listErrors(env: Record<string, string | undefined>): string[] {
   try {
     readConfig(env)
   } catch (error) {
@@ -51,7 +51,9 @@ describe('the configuration', () => {
     })
     const url = 'http://127.0.0.1:9000/screening'
     expect(readConfig({ SCREENING_URL: url }).screening).toEqual({ url, apiKey: null })
-    expect(errorsOf({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) })).toEqual([
+    expect(
+      listErrors({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) }),
+    ).toEqual([
       expect.stringMatching(/^SCREENING_URL: /),
       'SCREENING_API_KEY: must be visible ASCII',
       expect.stringMatching(/^VASP_LEI: must be a Legal Entity Identifier/),
@@ -174,7 +176,7 @@ describe('the configuration', () => {
     expect(readConfig({ GUEST_SESSIONS: 'off' }).guests).toBe(false)
     const client = { OIDC_MY_IDP_ISSUER: 'https://id.example', OIDC_MY_IDP_CLIENT_ID: 'a' }
     const named = { ...production, IDENTITY_PROVIDERS: 'my-idp', ...client }
-    expect(errorsOf(named)).toEqual([
+    expect(listErrors(named)).toEqual([
       'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET must be set together',
     ])
     expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
@@ -190,25 +192,25 @@ describe('the configuration', () => {
       ['PYUSD', other],
     ])
     for (const PEG_FEEDS of [`EURC=${one}`, `USDC=${one},EURC=${other}`, `eurc=${one}`, `EURC=USDC=${one}`])
-      expect(errorsOf({ ...production, PEG_FEEDS }).join()).toContain('must name USDC, USDT or PYUSD')
-    expect(errorsOf({ ...production, PEG_FEEDS: `USDC=${one},USDC=${other}` })).toEqual([
+      expect(listErrors({ ...production, PEG_FEEDS }).join()).toContain('must name USDC, USDT or PYUSD')
+    expect(listErrors({ ...production, PEG_FEEDS: `USDC=${one},USDC=${other}` })).toEqual([
       'PEG_FEEDS: names a stablecoin twice',
     ])
   })
 
   it('names variables that must be set together', () => {
-    expect(errorsOf({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
+    expect(listErrors({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
       'TWILIO_AUTH_TOKEN',
       'TWILIO_FROM',
     ])
-    expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
+    expect(listErrors({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
       'SMTP_FROM: missing; SMTP_URL requires it',
     ])
   })
 
   it('names the variables that Alpaca’s API needs together, in any mode', () => {
     for (const mode of [{}, production])
-      expect(errorsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
+      expect(listErrors({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
         'ALPACA_API_SECRET',
         'ALPACA_FIRM_ACCOUNT_ID',
       ])
@@ -230,10 +232,10 @@ describe('the configuration', () => {
 
   it('names everything missing for production, at once', () => {
     const { MODE, ...needed } = production
-    expect(errorsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
-    expect(errorsOf(production)).toEqual([])
+    expect(listErrors({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
+    expect(listErrors(production)).toEqual([])
     const { SESSION_SECRET: _, ...rest } = production
-    expect(errorsOf(rest)).toEqual(['SESSION_SECRET: missing; it has no default in production'])
+    expect(listErrors(rest)).toEqual(['SESSION_SECRET: missing; it has no default in production'])
   })
 
   it('reads a chain with its own node', () => {
@@ -310,11 +312,11 @@ describe('the configuration', () => {
     ],
   ])('refuses the chain of %o', (chain, complaint) => {
     const { CHAIN_RPC_URL_BASE_SEPOLIA: _, ...rest } = production
-    expect(errorsOf({ ...rest, ...chain }).join('\n')).toContain(complaint)
+    expect(listErrors({ ...rest, ...chain }).join('\n')).toContain(complaint)
   })
 
   it('names everything that contradicts production', () => {
-    const complaints = errorsOf({
+    const complaints = listErrors({
       ...production,
       PUBLIC_ORIGIN: 'http://bursar.example',
       DATA_KEY: production.SESSION_SECRET,
@@ -329,14 +331,16 @@ describe('the configuration', () => {
       'CHAIN',
       'SANDBOX_MARKET_HOURS',
     ])
-    expect(errorsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+    expect(listErrors({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
   })
 
   it('takes a previous data key beside another one only', () => {
     const previous = { DATA_KEY_PREVIOUS: 'd'.repeat(32) }
-    expect(errorsOf(previous)).toEqual(['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS'])
-    expect(errorsOf({ ...production, ...previous })).toEqual(['DATA_KEY_PREVIOUS: must differ from DATA_KEY'])
-    expect(errorsOf({ ...production, ...previous, DATA_KEY: 'e'.repeat(32) })).toEqual([])
+    expect(listErrors(previous)).toEqual(['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS'])
+    expect(listErrors({ ...production, ...previous })).toEqual([
+      'DATA_KEY_PREVIOUS: must differ from DATA_KEY',
+    ])
+    expect(listErrors({ ...production, ...previous, DATA_KEY: 'e'.repeat(32) })).toEqual([])
   })
 
   it('reads secrets from files, and rejects a secret given in both forms', () => {
@@ -346,10 +350,10 @@ describe('the configuration', () => {
       writeFileSync(path, `${'f'.repeat(40)}\n`)
       const { SESSION_SECRET: _, ...rest } = production
       expect(readConfig({ ...rest, SESSION_SECRET_FILE: path }).sessionSecret).toBe('f'.repeat(40))
-      expect(errorsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
+      expect(listErrors({ ...production, SESSION_SECRET_FILE: path })).toEqual([
         'SESSION_SECRET_FILE: SESSION_SECRET is set too; remove one of them',
       ])
-      const [gone, ...others] = errorsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
+      const [gone, ...others] = listErrors({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
       expect(gone).toMatch(/^SESSION_SECRET_FILE: ENOENT/)
       expect(others).toEqual(['SESSION_SECRET: missing; it has no default in production'])
     } finally {
@@ -366,7 +370,7 @@ describe('the configuration', () => {
 
   it('names invalid and missing values in one message', () => {
     const { SESSION_SECRET: _, X402_PAY_TO: __, ...rest } = production
-    const complaints = errorsOf({
+    const complaints = listErrors({
       ...rest,
       PORT: 'eighty',
       LOG_LEVEL: 'loud',
@@ -386,7 +390,7 @@ describe('the configuration', () => {
   })
 
   it('needs the direct address of a database behind a pooler', () => {
-    expect(errorsOf({ DATABASE_POOLER_URL: 'postgres://pooler.example/bursar' })).toEqual([
+    expect(listErrors({ DATABASE_POOLER_URL: 'postgres://pooler.example/bursar' })).toEqual([
       expect.stringMatching(/^DATABASE_URL: missing/),
     ])
   })
@@ -432,13 +436,13 @@ describe('the configuration', () => {
     ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
     ['TRUSTED_PROXIES', '10.0.0.0/-1'],
   ])('rejects %s=%s, naming the variable', (name, value) => {
-    const complaints = errorsOf({ [name]: value })
+    const complaints = listErrors({ [name]: value })
     expect(complaints).toHaveLength(1)
     expect(complaints[0]).toMatch(new RegExp(`^${name}: `))
   })
 
   it('never repeats a secret’s value', () => {
     const secret = 'hunter2-hunter2'
-    expect(errorsOf({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
+    expect(listErrors({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
   })
 })

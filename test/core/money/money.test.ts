@@ -33,7 +33,7 @@ const withoutNeedlessZeros = (text: string) =>
   text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
 
 /** The three notations of an amount in a request. */
-const written = (text: string): readonly [form: string, value: unknown][] => [
+const listForms = (text: string): readonly [form: string, value: unknown][] => [
   ['a string', text],
   ['a number of a JSON document', parseJson(text)],
   ['a string of a JSON document', parseJson(JSON.stringify(text))],
@@ -108,7 +108,7 @@ describe('an amount on the wire', () => {
     fc.assert(
       fc.property(fitting, ({ text, whole, fraction }) => {
         fc.pre(whole > 0n || /[1-9]/.test(fraction))
-        for (const [form, value] of written(text)) {
+        for (const [form, value] of listForms(text)) {
           const { success, data = '' } = decimalAmount.safeParse(value)
           expect([form, success]).toEqual([form, true])
           expect(withoutNeedlessZeros(data)).toBe(withoutNeedlessZeros(text))
@@ -123,7 +123,7 @@ describe('an amount on the wire', () => {
         fc.pre(/[1-9]/.test(fraction))
         const text = `${whole}.${fraction}`.slice(0, 60)
         fc.pre(text.length > `${whole}.`.length + 6 && /[1-9]/.test(text))
-        for (const [, value] of written(text))
+        for (const [, value] of listForms(text))
           expect(amountMismatch(decimalAmount.parse(value), 'USDC')).toBeDefined()
       }),
     )
@@ -136,7 +136,7 @@ describe('an amount on the wire', () => {
     ['more than 10^12', ['1000000000000.000001', '1000000000001', '9'.repeat(40)], /not be over/],
   ]
   it.each(refused)('is rejected as %s, in any notation', (_name, texts, why) => {
-    for (const [form, value] of texts.flatMap(written)) {
+    for (const [form, value] of texts.flatMap(listForms)) {
       const { success, error } = decimalAmount.safeParse(value)
       expect([form, value, success]).toEqual([form, value, false])
       expect(error?.issues[0]?.message).toMatch(why)
@@ -163,7 +163,7 @@ describe('an amount on the wire', () => {
   })
 
   it('may be 10^12 itself', () => {
-    for (const [, value] of ['1000000000000', '1000000000000.000000'].flatMap(written))
+    for (const [, value] of ['1000000000000', '1000000000000.000000'].flatMap(listForms))
       expect(moneyOf('USDC', decimalAmount.parse(value)).units).toBe(maxWhole * 1_000_000n)
   })
 
@@ -191,10 +191,13 @@ describe('an amount on the wire', () => {
 })
 
 describe('a rejected amount', () => {
-  it.each(['1e5', '-1', '0', 'x', '1000000000001'])('of %s is not checked further', (amount) => {
-    const seen: unknown[] = []
-    const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
-    expect(schema.safeParse({ amount }).success).toBe(false)
-    expect(seen).toEqual([])
-  })
+  it.each(['1e5', '-1', '0', 'x', '1000000000001'])(
+    'a rejected amount of %s is not checked further',
+    (amount) => {
+      const seen: unknown[] = []
+      const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
+      expect(schema.safeParse({ amount }).success).toBe(false)
+      expect(seen).toEqual([])
+    },
+  )
 })

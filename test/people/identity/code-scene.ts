@@ -15,7 +15,7 @@ import otpStart from '../../../tools/auth/otp/start.ts'
 import otpVerify from '../../../tools/auth/otp/verify.ts'
 import recoveryComplete from '../../../tools/auth/recovery/complete.ts'
 import recoveryStart from '../../../tools/auth/recovery/start.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
 
 const started = z.strictObject({
   challengeId: z.string(),
@@ -37,12 +37,14 @@ export const inSeconds = (seconds: number) => new Date(noon.getTime() + seconds 
 export const differentCode = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 
 /** The limits of the contract. @param changes by class name. */
-export function limitsOf(changes: Readonly<Record<string, RateLimit>> = {}): ReadonlyMap<string, RateLimit> {
+export function buildLimits(
+  changes: Readonly<Record<string, RateLimit>> = {},
+): ReadonlyMap<string, RateLimit> {
   return new Map([...Object.entries<RateLimit>(rateClasses), ...Object.entries(changes)])
 }
 
 /** Limits that no test with many codes reaches. */
-export const generous = limitsOf({
+export const generous = buildLimits({
   otp_resend: { count: 1000, seconds: 60 },
   otp_destination: { count: 1000, seconds: 3600 },
   recovery: { count: 1000, seconds: 3600 },
@@ -69,7 +71,7 @@ export async function codeScene(
     messages: { channels: ['email', 'sms'], send: async (message) => void sent.push(message) },
     ...changes,
   }
-  const call = (principal: Principal, facts: Partial<Context>) => callOf(services, principal, facts)
+  const call = (principal: Principal, facts: Partial<Context>) => buildCall(services, principal, facts)
   const stranger: Principal = { kind: 'public' }
   const startChallenge = async (tool: typeof otpStart, destination: string, now: Date, from: Asking) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
@@ -113,7 +115,7 @@ export async function codeScene(
 }
 
 /** Number of wrong codes that count against an account. */
-export async function failuresOf(database: Database, accountId: string): Promise<number> {
+export async function countFailures(database: Database, accountId: string): Promise<number> {
   const rows = await database.kysely
     .selectFrom('failed_factor')
     .select('at')

@@ -12,7 +12,7 @@ import { authenticateApiKey, hashApiKey, newApiKey } from '../../../src/people/i
 import { insertKey } from '../../../src/people/identity/store.ts'
 import createAgentKey from '../../../tools/agents/keys/create.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, keyOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, buildKeyPrincipal, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 const publicKey = () => generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x ?? ''
 const policy = {
@@ -84,16 +84,16 @@ onBothEngines('keys', (database) => {
     database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
 
   describe('an API key', () => {
-    const secretOf = async (changes: Partial<AccessKey> = {}) => {
+    const createSecret = async (changes: Partial<AccessKey> = {}) => {
       const secret = newApiKey('sandbox')
-      const { key } = keyOf(person.account, { kind: 'developer', ...changes })
+      const { key } = buildKeyPrincipal(person.account, { kind: 'developer', ...changes })
       await insertKey(database(), person.account.id, { ...key, secretHash: hashApiKey(secret) })
       return secret
     }
     const authenticate = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
 
     it('authenticates as its owner, and only its hash is stored', async () => {
-      const secret = await secretOf({ scopes: ['wallets:read'], name: 'CI' })
+      const secret = await createSecret({ scopes: ['wallets:read'], name: 'CI' })
       await expect(authenticate(secret)).resolves.toMatchObject({
         kind: 'key',
         account: { id: person.account.id },
@@ -116,13 +116,13 @@ onBothEngines('keys', (database) => {
 
     it('works without a checksum, as issued before keys had one', async () => {
       const secret = `bsk_sandbox_${'a'.repeat(43)}`
-      const { key } = keyOf(person.account, { kind: 'developer' })
+      const { key } = buildKeyPrincipal(person.account, { kind: 'developer' })
       await insertKey(database(), person.account.id, { ...key, secretHash: hashApiKey(secret) })
       await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key', key: { id: key.id } })
     })
 
     it('is told as mistyped where it differs slightly from one that was', async () => {
-      const secret = await secretOf()
+      const secret = await createSecret()
       const swapped = secret.replace(/(.)(.)(.{20})$/, '$2$1$3')
       const others = [secret.slice(0, -1), secret.slice(0, -6), secret.toUpperCase(), swapped, `${secret}x`]
       expect(swapped).toHaveLength(secret.length)
@@ -134,10 +134,10 @@ onBothEngines('keys', (database) => {
     })
 
     it('is unknown once it is revoked, and from the moment of its expiry', async () => {
-      await expect(secretOf({ status: 'revoked' }).then(authenticate)).rejects.toMatchObject({
+      await expect(createSecret({ status: 'revoked' }).then(authenticate)).rejects.toMatchObject({
         code: 'unknown_key',
       })
-      const secret = await secretOf({ expiresAt: new Date(noon.getTime() + 1) })
+      const secret = await createSecret({ expiresAt: new Date(noon.getTime() + 1) })
       await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key' })
       await expect(authenticate(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({
         code: 'unknown_key',
@@ -145,7 +145,7 @@ onBothEngines('keys', (database) => {
     })
 
     it('gets 423 while its owner is locked', async () => {
-      const secret = await secretOf()
+      const secret = await createSecret()
       await lock('locked')
       await expect(authenticate(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
       await lock('active')
@@ -198,7 +198,7 @@ onBothEngines('keys', (database) => {
 
     it('is registered by its owner, with the same answer for the same idempotency key', async () => {
       const x = publicKey()
-      const call = callOf(await servicesOn(database()), person, { idempotencyKey: 'register' })
+      const call = buildCall(await servicesOn(database()), person, { idempotencyKey: 'register' })
       const input = { name: 'Bot', publicKey: x, scopes: ['wallets:transfer'], policy }
       const first = await run(createAgentKey, call, input)
       expect(first.body).toMatchObject({
@@ -236,7 +236,7 @@ onBothEngines('keys', (database) => {
         'policy.perTransactoin',
       ],
     ])('is rejected with %s', async (_name, changes, path) => {
-      const call = callOf(await servicesOn(database()), person)
+      const call = buildCall(await servicesOn(database()), person)
       const input = { name: 'Bot', publicKey: publicKey(), scopes: ['wallets:transfer'], policy, ...changes }
       await expect(run(createAgentKey, call, input)).rejects.toMatchObject({
         code: 'invalid_request',

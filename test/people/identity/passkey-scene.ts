@@ -7,7 +7,7 @@ import { run } from '../../../src/kernel/run.ts'
 import { authenticateSession } from '../../../src/people/identity/sessions/sessions.ts'
 import webauthn from '../../../tools/auth/webauthn.ts'
 import listPasskeys from '../../../tools/security/passkeys/list.ts'
-import { callOf, noon, origin } from '../../kernel/scene.ts'
+import { buildCall, noon, origin } from '../../kernel/scene.ts'
 import { type Credential, newAuthenticator } from './authenticator.ts'
 
 export const challenge = z.strictObject({
@@ -43,7 +43,7 @@ export function answer(credential: Credential, response: Record<string, string>)
   return { ...credential, response: { ...credential.response, ...response } }
 }
 
-export function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
+export function catchRefusal(attempt: Promise<unknown>): Promise<unknown> {
   return attempt.then(
     () => 'accepted',
     (error: Failure) => error.toProblem(),
@@ -58,7 +58,7 @@ export function passkeyScene(services: Services) {
     as: Principal = anonymousPrincipal,
     now = noon,
     through = services,
-  ) => (await run(webauthn, callOf(through, as, { now }), input)).body
+  ) => (await run(webauthn, buildCall(through, as, { now }), input)).body
   const begin = async (action: 'register' | 'login', as?: Principal, now?: Date, through?: Services) =>
     challenge.parse(await call({ action, displayName: 'Grace' }, as, now, through))
   const register = async (as?: Principal, on = device) => {
@@ -75,9 +75,9 @@ export function passkeyScene(services: Services) {
   }
   const asPerson = async (token: string): Promise<Extract<Principal, { kind: 'session' }>> =>
     (await authenticateSession(services, { token, tokenHolder: 'client' }, noon)).principal
-  const passkeysOf = async (as: Principal, page: Record<string, unknown> = {}) =>
-    list.parse((await run(listPasskeys, callOf(services, as), page)).body)
-  return { device, call, begin, register, login, asPerson, passkeysOf }
+  const readPasskeys = async (as: Principal, page: Record<string, unknown> = {}) =>
+    list.parse((await run(listPasskeys, buildCall(services, as), page)).body)
+  return { device, call, begin, register, login, asPerson, readPasskeys }
 }
 
 /** Result of {@link passkeyScene}. */

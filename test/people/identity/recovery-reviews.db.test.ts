@@ -8,7 +8,7 @@ import { findAccount } from '../../../src/people/identity/store.ts'
 import recoveryComplete from '../../../tools/auth/recovery/complete.ts'
 import webauthn from '../../../tools/auth/webauthn.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, origin } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, origin } from '../../kernel/scene.ts'
 import { newAuthenticator } from './authenticator.ts'
 import { codeScene, inSeconds, newMailbox } from './code-scene.ts'
 
@@ -21,14 +21,14 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
     const account = await scene.person(mailbox)
     await lockAccount(database(), { accountId: account.id, reason: 'admin', at: noon })
     const complete = async (given: object, now = noon) =>
-      (await run(recoveryComplete, callOf(scene.services, { kind: 'public' }, { now }), given)).body
+      (await run(recoveryComplete, buildCall(scene.services, { kind: 'public' }, { now }), given)).body
     const ask = async (now = noon) => {
       const { challengeId, code } = await scene.recover(mailbox, now)
       return complete({ challengeId, code }, now)
     }
     return { scene, mailbox, accountId: account.id, account, complete, ask }
   }
-  const reviewsOf = async (accountId: string, status: 'open' | 'released' | 'blocked' = 'open') =>
+  const readReviews = async (accountId: string, status: 'open' | 'released' | 'blocked' = 'open') =>
     (await listRecoveryReviews(database(), { status, page: { after: null, limit: 100 } })).filter(
       (review) => review.accountId === accountId,
     )
@@ -37,7 +37,7 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
     const decision = { id: id ?? '', decidedBy, status, reason: 'Spoke to the owner.', at: noon }
     return database().transaction((connection) => decideRecoveryReview(connection, decision))
   }
-  const stateOf = async (accountId: string) => {
+  const readState = async (accountId: string) => {
     const [row] = await database()
       .kysely.selectFrom('account')
       .select(['status', 'locked_at', 'lock_reason'])
@@ -54,7 +54,7 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
 
   it('is one review, however often and at once it is asked for, and changes nothing of the account', async () => {
     const { scene, mailbox, accountId, complete } = await lockedOut()
-    const before = await stateOf(accountId)
+    const before = await readState(accountId)
     for (let round = 0; round < 2; round += 1) {
       const given = await Promise.all(
         [0, 1, 2].map((n) => scene.recover(mailbox, noon, { clientAddress: `192.0.2.${n}` })),
@@ -66,15 +66,15 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
       expect(fulfilled.length).toBeGreaterThan(0)
       for (const answer of answers) if (answer.status === 'fulfilled') expect(answer.value).toEqual(waiting)
     }
-    expect(await reviewsOf(accountId)).toHaveLength(1)
-    expect(await stateOf(accountId)).toEqual(before)
+    expect(await readReviews(accountId)).toHaveLength(1)
+    expect(await readState(accountId)).toEqual(before)
   })
 
   it('needs the passkey too where there is one, and says that it was shown', async () => {
     const { scene, mailbox, accountId, account, complete } = await lockedOut()
     const device = newAuthenticator(origin)
     const as: Principal = { ...(await newPerson(database())), account }
-    const call = async (input: object) => (await run(webauthn, callOf(scene.services, as), input)).body
+    const call = async (input: object) => (await run(webauthn, buildCall(scene.services, as), input)).body
     await database()
       .kysely.updateTable('account')
       .set({ status: 'active', locked_at: null, lock_reason: null })
@@ -85,16 +85,16 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
     await lockAccount(database(), { accountId, reason: 'admin', at: noon })
     const { answer, challengeId, code } = await scene.recover(mailbox)
     await expect(complete({ challengeId, code })).rejects.toMatchObject({ code: 'step_up_required' })
-    expect(await reviewsOf(accountId)).toEqual([])
+    expect(await readReviews(accountId)).toEqual([])
     const credential = device.get(answer.publicKey)
     expect(await complete({ challengeId, code, credential })).toEqual(waiting)
-    expect(await reviewsOf(accountId)).toMatchObject([{ proofs: ['code', 'passkey'] }])
+    expect(await readReviews(accountId)).toMatchObject([{ proofs: ['code', 'passkey'] }])
   })
 
   it('is decided once, under concurrent decisions too', async () => {
     const { accountId, ask } = await lockedOut()
     await ask()
-    const [review] = await reviewsOf(accountId)
+    const [review] = await readReviews(accountId)
     const outcomes = await Promise.allSettled([
       decide(review?.id, 'released'),
       decide(review?.id, 'blocked'),
@@ -102,14 +102,14 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
     ])
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     const status = (await findAccount(database(), accountId))?.status
-    const released = await reviewsOf(accountId, 'released')
+    const released = await readReviews(accountId, 'released')
     expect(status).toBe(released.length === 1 ? 'active' : 'locked')
   })
 
   it('is not decided by the administrator who waits for it', async () => {
     const { accountId, ask } = await lockedOut()
     await ask()
-    const [review] = await reviewsOf(accountId)
+    const [review] = await readReviews(accountId)
     await expect(decide(review?.id, 'released', accountId)).rejects.toMatchObject({ code: 'conflict' })
     expect((await findAccount(database(), accountId))?.status).toBe('locked')
   })
@@ -121,7 +121,7 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
   it('has an answer of its own for each later lock', async () => {
     const { accountId, ask } = await lockedOut()
     await ask()
-    await decide((await reviewsOf(accountId))[0]?.id, 'blocked')
+    await decide((await readReviews(accountId))[0]?.id, 'blocked')
     const refused = { code: 'account_locked', message: 'An administrator has refused to unlock the account.' }
     await expect(ask()).rejects.toMatchObject(refused)
     await database()

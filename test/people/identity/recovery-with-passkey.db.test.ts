@@ -10,7 +10,7 @@ import recoveryComplete from '../../../tools/auth/recovery/complete.ts'
 import recoveryStart from '../../../tools/auth/recovery/start.ts'
 import webauthn from '../../../tools/auth/webauthn.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, origin } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, origin } from '../../kernel/scene.ts'
 import { newAuthenticator } from './authenticator.ts'
 import { codeScene, inSeconds, newMailbox } from './code-scene.ts'
 
@@ -25,7 +25,7 @@ onBothEngines('recovery with a passkey', (database) => {
     const account = await scene.person(mailbox)
     const device = newAuthenticator(origin)
     const as: Principal = { ...(await newPerson(database())), account }
-    const call = async (input: object) => (await run(webauthn, callOf(scene.services, as), input)).body
+    const call = async (input: object) => (await run(webauthn, buildCall(scene.services, as), input)).body
     const { challengeId, publicKey } = challenge.parse(await call({ action: 'register' }))
     await call({ action: 'register', challengeId, credential: device.create(publicKey) })
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
@@ -58,7 +58,8 @@ onBothEngines('recovery with a passkey', (database) => {
 
   it('accepts a passkey alone only for an account without an address', async () => {
     const { services } = await codeScene(database())
-    const callPublic = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
+    const callPublic = (tool: Tool, input: object) =>
+      run(tool, buildCall(services, { kind: 'public' }), input)
     const registration = challenge.parse((await callPublic(webauthn, { action: 'register' })).body)
     const device = newAuthenticator(origin)
     const made = await callPublic(webauthn, {

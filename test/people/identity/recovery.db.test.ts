@@ -9,7 +9,7 @@ import { findAccount } from '../../../src/people/identity/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon } from '../../kernel/scene.ts'
-import { codeScene, differentCode, failuresOf, inSeconds, limitsOf, newMailbox } from './code-scene.ts'
+import { buildLimits, codeScene, countFailures, differentCode, inSeconds, newMailbox } from './code-scene.ts'
 
 const refused = { code: 'unauthenticated', message: 'The code is wrong, already used or expired.' }
 
@@ -47,7 +47,10 @@ const addPasskey = (database: Database, accountId: string) =>
     .execute()
 
 onBothEngines('recovery', (database) => {
-  const locked = async (scene: Awaited<ReturnType<typeof codeScene>>, mailbox: string): Promise<Account> => {
+  const lockByFailures = async (
+    scene: Awaited<ReturnType<typeof codeScene>>,
+    mailbox: string,
+  ): Promise<Account> => {
     const account = await scene.person(mailbox)
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
     return account
@@ -60,13 +63,13 @@ onBothEngines('recovery', (database) => {
     await openSession(scene.services, { accountId: id, method: 'email', at: noon })
     for (let tries = 0; tries < 3; tries += 1)
       await recordFailedFactor(database(), { accountId: id, at: noon })
-    expect(await failuresOf(database(), id)).toBe(3)
+    expect(await countFailures(database(), id)).toBe(3)
     await lockAccount(database(), { accountId: id, reason: 'person', at: noon })
     const { account, sessionToken } = await scene.complete(await scene.recover(mailbox))
     expect([account.id, sessionToken === '']).toEqual([id, false])
     expect((await findAccount(database(), id))?.status).toBe('active')
     expect(await liveSessions(database(), id)).toEqual([{ method: 'recovery' }])
-    expect(await failuresOf(database(), id)).toBe(0)
+    expect(await countFailures(database(), id)).toBe(0)
   })
 
   it('also recovers an unlocked account, and ends every session of it', async () => {
@@ -81,7 +84,7 @@ onBothEngines('recovery', (database) => {
   it('rejects a wrong, used, expired or unknown code, and one without an account, identically', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    await locked(scene, mailbox)
+    await lockByFailures(scene, mailbox)
     const given = await scene.recover(mailbox)
     await expect(scene.complete({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     await expect(scene.complete(given, { now: inSeconds(600) })).rejects.toMatchObject(refused)
@@ -112,20 +115,20 @@ onBothEngines('recovery', (database) => {
   it('requires a passkey too if there is one; the code stays valid, and its tries count', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    const { id } = await locked(scene, mailbox)
+    const { id } = await lockByFailures(scene, mailbox)
     await addPasskey(database(), id)
     const given = await scene.recover(mailbox)
     for (let tries = 0; tries < 5; tries += 1)
       await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required', status: 401 })
     await expect(scene.complete(given)).rejects.toMatchObject(refused)
     expect((await findAccount(database(), id))?.status).toBe('locked')
-    expect(await failuresOf(database(), id)).toBe(0)
+    expect(await countFailures(database(), id)).toBe(0)
   })
 
   it('accepts an assertion of that account only', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
-    const { id } = await locked(scene, mailbox)
+    const { id } = await lockByFailures(scene, mailbox)
     await addPasskey(database(), id)
     const { challengeId, code } = await scene.recover(mailbox)
     const shown: unknown[] = []
@@ -148,9 +151,9 @@ onBothEngines('recovery', (database) => {
   })
 
   it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
-    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const scene = await codeScene(database(), { rateLimits: buildLimits() })
     const [known, unknown] = [newMailbox(), newMailbox()]
-    const { id } = await locked(scene, known)
+    const { id } = await lockByFailures(scene, known)
     await addPasskey(database(), id)
     const answersFor = async (mailbox: string) => {
       const given = await scene.recover(mailbox)
@@ -167,7 +170,7 @@ onBothEngines('recovery', (database) => {
   })
 
   it('has budgets of its own, separate from sign-in codes', async () => {
-    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const scene = await codeScene(database(), { rateLimits: buildLimits() })
     const mailbox = newMailbox()
     await scene.start(mailbox)
     await expect(scene.recover(mailbox)).resolves.toMatchObject({ answer: { resendAfter: 60 } })
@@ -184,7 +187,7 @@ onBothEngines('recovery', (database) => {
 
   it('shares no cap of the day with sign-in codes', async () => {
     const scene = await codeScene(database(), {
-      rateLimits: limitsOf({ otp_total: { count: 1, seconds: 86_400 } }),
+      rateLimits: buildLimits({ otp_total: { count: 1, seconds: 86_400 } }),
     })
     await scene.start(newMailbox())
     await expect(scene.start(newMailbox())).rejects.toMatchObject({ code: 'rate_limited' })

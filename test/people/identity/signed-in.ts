@@ -6,7 +6,7 @@ import { type Outcome, run } from '../../../src/kernel/run.ts'
 import type { Tool } from '../../../src/kernel/tool.ts'
 import { createAccount } from '../../../src/people/identity/accounts.ts'
 import { authenticateSession, openSession } from '../../../src/people/identity/sessions/sessions.ts'
-import { callOf, noon } from '../../kernel/scene.ts'
+import { buildCall, noon } from '../../kernel/scene.ts'
 
 /** A signed-in person. @property call runs a tool as them. */
 export interface SignedIn {
@@ -39,13 +39,13 @@ export async function signInAgain(services: Services, accountId: string, at = no
         { token, tokenHolder: 'client' },
         now,
       )
-      return run(tool, callOf(services, principal, { now, idempotencyKey }), input)
+      return run(tool, buildCall(services, principal, { now, idempotencyKey }), input)
     },
   }
 }
 
 /** An authenticator's current code, by RFC 6238. @param secret base32, as in the otpauth URI. */
-export function totpOf(secret: string, at: Date): string {
+export function computeTotp(secret: string, at: Date): string {
   const bits = [...secret.replaceAll('=', '')]
     .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
     .join('')
@@ -57,6 +57,6 @@ export function totpOf(secret: string, at: Date): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-export function secretOf(otpauthUri: unknown): string {
+export function readSecret(otpauthUri: unknown): string {
   return new URL(String(otpauthUri)).searchParams.get('secret') ?? ''
 }

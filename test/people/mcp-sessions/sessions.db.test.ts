@@ -17,7 +17,7 @@ import {
   sweepMcpSessions,
 } from '../../../src/people/mcp-sessions/sessions.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, newPerson, noon } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon } from '../../kernel/scene.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const after = (ms: number) => new Date(noon.getTime() + ms)
@@ -26,13 +26,13 @@ const capabilities = { elicitation: { url: {} } }
 onBothEngines('MCP sessions', (database) => {
   const newKey = async () => {
     const { account } = await newPerson(database())
-    const { key } = keyOf(account)
+    const { key } = buildKeyPrincipal(account)
     await insertKey(database(), account.id, { ...key, secretHash: null })
     return key.id
   }
   const open = (keyId: string, now = noon) => openMcpSession(database(), { keyId, capabilities, now })
   const find = (keyId: string, id: string, now = noon) => findMcpSession(database(), { id, keyId, now })
-  const sessionOf = async (keyId: string) => {
+  const openSession = async (keyId: string) => {
     const session = await find(keyId, await open(keyId))
     if (session === undefined) throw new Error('the session does not exist')
     return session
@@ -93,7 +93,7 @@ onBothEngines('MCP sessions', (database) => {
   })
 
   it('deliver an answer to its waiting call: once, the first one, and in the right session', async () => {
-    const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
+    const [mine, other] = [await openSession(await newKey()), await openSession(await newKey())]
     const id = await openQuestion(database(), { session: mine, requestId: 1, now: noon })
     const waiting = awaitAnswer(database(), id, new AbortController().signal)
     await answerQuestion(database(), { session: other, id, answer: { from: 'another key' } })
@@ -110,7 +110,7 @@ onBothEngines('MCP sessions', (database) => {
   })
 
   it('deliver a cancellation to the waiting call of that id and session, before and after its answer', async () => {
-    const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
+    const [mine, other] = [await openSession(await newKey()), await openSession(await newKey())]
     const ended = new AbortController()
     const wait = async (session: typeof mine, requestId: string | number) => {
       const id = await openQuestion(database(), { session, requestId, now: noon })
@@ -127,18 +127,18 @@ onBothEngines('MCP sessions', (database) => {
   })
 
   it('store no question of an aborted call', async () => {
-    const session = await sessionOf(await newKey())
+    const session = await openSession(await newKey())
     const id = await openQuestion(database(), { session, requestId: 1, now: noon })
-    const left = () =>
+    const readQuestions = () =>
       database().kysely.selectFrom('mcp_question').select('id').where('id', '=', id).execute()
     await sweepMcpSessions(database(), after(HOUR_MS))
-    expect(await left()).toHaveLength(1)
+    expect(await readQuestions()).toHaveLength(1)
     await sweepMcpSessions(database(), after(HOUR_MS + 1))
-    expect(await left()).toEqual([])
+    expect(await readQuestions()).toEqual([])
   })
 
   it('end a wait with its signal and with the session', async () => {
-    const session = await sessionOf(await newKey())
+    const session = await openSession(await newKey())
     const ended = new AbortController()
     const question = { session, requestId: 'call', now: noon }
     const aborted = awaitAnswer(database(), await openQuestion(database(), question), ended.signal)

@@ -12,18 +12,18 @@ const rules = {
   structuring: defaultStructuring,
   band: bandBelow(usd(1_000), defaultStructuring),
 }
-const windowsOf = (micros: bigint, changes: { isOwnWallet?: boolean; isOnRecord?: boolean } = {}) =>
+const listWindows = (micros: bigint, changes: { isOwnWallet?: boolean; isOnRecord?: boolean } = {}) =>
   outflowWindows(
     { usdMicros: micros, amount: micros, isOwnWallet: false, isOnRecord: false, ...changes },
     rules,
   )
-const structuringOf = (...args: Parameters<typeof windowsOf>) =>
-  windowsOf(...args).find(({ rule }) => rule === 'structuring')
+const findStructuring = (...args: Parameters<typeof listWindows>) =>
+  listWindows(...args).find(({ rule }) => rule === 'structuring')
 
 describe('velocity', () => {
   it('counts and judges every transfer, however small', () => {
     for (const usdMicros of [1n, usd(1) - 1n, usd(1)])
-      expect(windowsOf(usdMicros, { isOwnWallet: true, isOnRecord: true })).toEqual(
+      expect(listWindows(usdMicros, { isOwnWallet: true, isOnRecord: true })).toEqual(
         defaultVelocity.map((window) => ({ rule: 'velocity', usdMicros, isJudged: true, ...window })),
       )
   })
@@ -33,16 +33,16 @@ describe('structuring', () => {
   it('covers 80 % of the threshold and more, below the threshold itself', () => {
     expect(
       [usd(800) - 1n, usd(800), usd(1_000) - 1n, usd(1_000)].map(
-        (amount) => structuringOf(amount) !== undefined,
+        (amount) => findStructuring(amount) !== undefined,
       ),
     ).toEqual([false, true, true, false])
-    expect(structuringOf(usd(900))).toMatchObject({ seconds: 86_400, minCount: 3, maxUsdMicros: null })
+    expect(findStructuring(usd(900))).toMatchObject({ seconds: 86_400, minCount: 3, maxUsdMicros: null })
   })
 
   it('counts transfers with a recorded beneficiary without judging them, and ignores internal ones', () => {
-    expect(structuringOf(usd(900))?.isJudged).toBe(true)
-    expect(structuringOf(usd(900), { isOnRecord: true })?.isJudged).toBe(false)
-    expect(structuringOf(usd(900), { isOwnWallet: true })).toBeUndefined()
+    expect(findStructuring(usd(900))?.isJudged).toBe(true)
+    expect(findStructuring(usd(900), { isOnRecord: true })?.isJudged).toBe(false)
+    expect(findStructuring(usd(900), { isOwnWallet: true })).toBeUndefined()
   })
 
   it('has no window when every transfer needs data', () => {

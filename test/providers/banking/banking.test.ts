@@ -23,13 +23,13 @@ const published = {
 }
 const bodies = ['{"message":"Hello World!"}', '{\n  "message": "Hello World!"\n}']
 
-const deliveryOf = (signature: string | undefined, body: string) => ({
+const buildDelivery = (signature: string | undefined, body: string) => ({
   header: (name: string) => (name === 'x-webhook-signature' ? signature : undefined),
   body: Buffer.from(body),
 })
 const holds = (signature: string | undefined, body: string, now: Date, key = published.key) => {
   try {
-    verifyBankingWebhook(deliveryOf(signature, body), [key], now)
+    verifyBankingWebhook(buildDelivery(signature, body), [key], now)
     return true
   } catch {
     return false
@@ -167,7 +167,7 @@ describe('Bridge', () => {
     })
     status = 500
     await expect(bridge().open(order)).rejects.toMatchObject({ code: 'provider_unavailable' })
-    expect(() => bridge().verify(deliveryOf(published.signature, bodies[0] ?? ''), published.at)).toThrow(
+    expect(() => bridge().verify(buildDelivery(published.signature, bodies[0] ?? ''), published.at)).toThrow(
       /does not verify/,
     )
   })

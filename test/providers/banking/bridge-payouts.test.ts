@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 /** Requests since the last call. */
-const asked = () => server.asked.splice(0)
+const takeRequests = () => server.asked.splice(0)
 /** Answers every request with a status and nothing else. */
 const answerWith = (status: number) => {
   server.state.interrupt = (_asked, response) => {
@@ -90,7 +90,7 @@ it('registers bank accounts of every scheme, with countries of three letters', a
   ] as const
   for (const [index, each] of accounts.entries())
     expect(await bridge().registerRecipient(each)).toBe(`ext_${index + 1}`)
-  expect(asked().map(({ body }) => body)).toMatchObject([
+  expect(takeRequests().map(({ body }) => body)).toMatchObject([
     { first_name: 'Grace', last_name: 'Brewster Hopper', address: { country: 'USA' } },
     { iban: { country: 'DEU' } },
     { account: { sort_code: '123456' } },
@@ -110,7 +110,7 @@ it('sends a payout once, under its own id, and says where to fund it', async () 
   expect(await bridge().sendPayout(order)).toEqual(sent)
   expect(await bridge().sendPayout(order)).toEqual(sent)
   expect(server.transfers.size).toBe(1)
-  const [first, second] = asked()
+  const [first, second] = takeRequests()
   expect([first?.key, second]).toEqual(['out_1', first])
   expect(first?.body).toMatchObject({
     amount: '100.5',

@@ -105,14 +105,14 @@ describe('Lithic', () => {
   })
 
   it('distinguishes requests by every member, regardless of member order', () => {
-    const fingerprintOf = (message: object) => {
+    const findFingerprint = (message: object) => {
       const read = lithic().read(message)
       return read.kind === 'authorization' ? read.fingerprint : null
     }
     const same = Object.fromEntries(Object.entries(request).toReversed())
-    expect(fingerprintOf(same)).toBe(fingerprintOf(request))
+    expect(findFingerprint(same)).toBe(findFingerprint(request))
     for (const more of [{ amount: 1251 }, { events: [] }, { a_member_of_tomorrow: 1 }])
-      expect(fingerprintOf({ ...request, ...more })).not.toBe(fingerprintOf(request))
+      expect(findFingerprint({ ...request, ...more })).not.toBe(findFingerprint(request))
   })
 
   it.each([

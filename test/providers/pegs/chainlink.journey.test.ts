@@ -45,7 +45,7 @@ describe.skipIf(!hasAnvil())('prices from the chain', () => {
     [97_999_900n, ['USDC']],
     [50_000_000n, ['USDC']],
     [101_000_000n, []],
-  ])('at %i hundred-millionths of a dollar lose the pegs of %j', async (price, lost) => {
+  ])('prices at %i hundred-millionths of a dollar lose the pegs of %j', async (price, lost) => {
     await publish(price)
     expect([...(await pegs().findLost(now))]).toEqual(lost)
   })

@@ -7,7 +7,7 @@ import { insertPayout } from '../../../src/rails/banking/payout.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { dataKey, fund, newOwner, noon, owned } from '../cards/scene.ts'
+import { dataKey, fund, listOwned, newOwner, noon } from '../cards/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
 import { insertTestRecipient } from './test-recipient.ts'
 
@@ -50,16 +50,16 @@ onBothEngines('a virtual account', (database) => {
     const cash = await open(database(), owner)
     for (const state of ['funds_received', 'payment_submitted'])
       expect(await applyDeposit(database(), cash, state)).toBeNull()
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     await Promise.all(Array.from({ length: 5 }, () => applyDeposit(database(), cash, 'payment_processed')))
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
     const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
     expect(await applyDeposit(database(), pounds, 'payment_processed')).toEqual({
       token: 'USDC',
       to: wallet.address,
       units: 15_809_978n,
     })
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0', 'USDC 15.809978 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0', 'USDC 15.809978 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -78,16 +78,16 @@ onBothEngines('a virtual account', (database) => {
       ).rejects.toMatchObject({
         code: 'invalid_request',
       })
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     await applyDeposit(database(), rupees, 'payment_processed', { currency: 'inr' })
-    expect(await owned(database(), owner)).toEqual(['INR 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['INR 12.5 + 0'])
   })
 
   it('leaves deliveries on chain to the chain’s own watch', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner, { destination: wallet })
     expect(await applyDeposit(database(), account, 'payment_processed', {}, false)).toBeNull()
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
   })
 
   it('results in the same books in every order, and never moves back', async () => {
@@ -103,7 +103,7 @@ onBothEngines('a virtual account', (database) => {
       const owner = await newOwner(database(), { USD: '1' })
       const account = await open(database(), owner)
       for (const state of states) await applyDeposit(database(), account, state)
-      expect([states, await owned(database(), owner)]).toEqual([states, ['USD 1 + 0']])
+      expect([states, await listOwned(database(), owner)]).toEqual([states, ['USD 1 + 0']])
     }
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
@@ -115,7 +115,7 @@ onBothEngines('a virtual account', (database) => {
       .where('id', '=', `deposit-${account.id}`)
       .executeTakeFirst()
     expect(row?.state).toBe('payment_processed')
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
   it.each([
@@ -127,7 +127,7 @@ onBothEngines('a virtual account', (database) => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     for (const state of states) await applyDeposit(database(), account, state)
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
   it('counts an event once, and ignores unknown events', async () => {
@@ -142,7 +142,7 @@ onBothEngines('a virtual account', (database) => {
     })
     await applyDeposit(database(), account, 'a new state', { objectId: 'four' })
     await applyDeposit(database(), account, 'x', { kind: 'other', virtualAccount: null })
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
     for (const amount of ['12.501', '0', '-1', 'x', null])
       await expect(
         applyDeposit(database(), account, 'payment_processed', { objectId: `bad ${amount}`, amount }),
@@ -174,20 +174,20 @@ onBothEngines('a virtual account', (database) => {
     await expect(applyDeposit(database(), account, 'payment_processed')).rejects.toMatchObject({
       code: 'conflict',
     })
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     const resolution = { by: owner, note: 'The bank has corrected it.', at: noon }
     await resolveAlarm(database(), { domain: 'banking', objectId, reason, ...resolution })
     await applyDeposit(database(), account, 'payment_processed')
-    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
-  it('with another account’s id is booked nowhere, and raises an alarm', async () => {
+  it('an event with another account’s id is booked nowhere, and raises an alarm', async () => {
     const [owner, other] = [await newOwner(database(), {}), await newOwner(database(), {})]
     const [account, another] = [await open(database(), owner), await open(database(), other)]
     const objectId = `deposit-${account.id}`
     await applyDeposit(database(), account, 'funds_received')
     expect(await applyDeposit(database(), another, 'payment_processed', { objectId })).toBeNull()
-    expect(await owned(database(), other)).toEqual([])
+    expect(await listOwned(database(), other)).toEqual([])
     const raised = (await openAlarms(database())).filter((alarm) => alarm.objectId === objectId)
     expect(raised).toMatchObject([{ domain: 'banking', reason: 'another_account' }])
   })
@@ -251,7 +251,7 @@ onBothEngines('a virtual account', (database) => {
           amount: '10.00',
           currency: 'usd',
         })
-      ends.push(...(await owned(database(), owner)))
+      ends.push(...(await listOwned(database(), owner)))
     }
     expect(ends).toEqual(['USD 20 + 0', 'USD 30 + 0', 'USD 30 + 0', 'USD 30 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)

@@ -14,7 +14,7 @@ import startCustomer from '../../../tools/banking/customer/start.ts'
 import kyc from '../../../tools/compliance/kyc.ts'
 import { startBridgeServer } from '../../contracts/bridge-server.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 onBothEngines('customers of the bank', (database) => {
   let server: Awaited<ReturnType<typeof startBridgeServer>>
@@ -36,7 +36,7 @@ onBothEngines('customers of the bank', (database) => {
     const person = await newPerson(database())
     const accountId = person.account.id
     const call = async (tool: Tool, input: unknown = {}, idempotencyKey: string | null = null) =>
-      (await run(tool, callOf(services, person, { idempotencyKey }), input)).body
+      (await run(tool, buildCall(services, person, { idempotencyKey }), input)).body
     await openWallet(services, { accountId, at: noon })
     count += 1
     await call(kyc, {

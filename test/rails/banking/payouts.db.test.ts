@@ -24,9 +24,9 @@ import listRecipients from '../../../tools/banking/recipients/list.ts'
 import removeRecipient from '../../../tools/banking/recipients/remove.ts'
 import erase from '../../../tools/compliance/personal-data/erase.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
-import { owned } from '../cards/scene.ts'
+import { listOwned } from '../cards/scene.ts'
 import { movedClock } from '../investing/scene.ts'
 import { american } from './american.ts'
 import { failingAt } from './failing-at.ts'
@@ -71,7 +71,7 @@ onBothEngines('payouts', (database) => {
     line = 'up'
     sent.length = 0
     clock.forward(3_600_000)
-    const { body } = await run(guest, callOf(services, { kind: 'public' }, { now: clock() }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }, { now: clock() }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     owner = await signInAgain(services, account.id, clock())
   })
@@ -86,13 +86,15 @@ onBothEngines('payouts', (database) => {
     ).body
   }
   const recipient = async (changes: object = american) => String((await call(addRecipient, changes)).id)
-  const cash = async () => (await owned(database(), owner.accountId)).find((row) => row.startsWith('USD '))
-  const usdc = async () => (await owned(database(), owner.accountId)).find((row) => row.startsWith('USDC '))
+  const cash = async () =>
+    (await listOwned(database(), owner.accountId)).find((row) => row.startsWith('USD '))
+  const usdc = async () =>
+    (await listOwned(database(), owner.accountId)).find((row) => row.startsWith('USDC '))
   const later = async (milliseconds = 5_000) => {
     clock.forward(milliseconds)
     await settlePayouts(services, quiet)
   }
-  const stateOf = async (id: unknown) => (await call(get, { id })).status
+  const readState = async (id: unknown) => (await call(get, { id })).status
   const reasons = async (id: unknown) =>
     (await openAlarms(database())).filter(({ objectId }) => objectId === id).map(({ reason }) => reason)
   const report = async (id: string, state: string, changes: object = {}) =>
@@ -114,7 +116,7 @@ onBothEngines('payouts', (database) => {
       },
       clock(),
     )
-  const eventsOf = async (id: string) => {
+  const readEvents = async (id: string) => {
     await publishNewEvents(services, quiet)
     const rows = await database()
       .kysely.selectFrom('event')
@@ -147,16 +149,16 @@ onBothEngines('payouts', (database) => {
     const id = String(body.id)
     await report(id, 'payment_submitted')
     await report(id, 'payment_submitted')
-    expect(await stateOf(id)).toBe('sent')
+    expect(await readState(id)).toBe('sent')
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     expect(await cash()).toBe('USD 400 + 0')
-    expect(await eventsOf(id)).toEqual(['payout.sent', 'payout.paid'])
+    expect(await readEvents(id)).toEqual(['payout.sent', 'payout.paid'])
     await expectSoundBooks()
   })
 
-  it('in another currency arrive at the rate of the answer, rounded down', async () => {
+  it('payouts in another currency arrive at the rate of the answer, rounded down', async () => {
     const body = await call(create, { recipientId: await recipient(german), amount: '100' })
     // 99.50 USD at 1 / 1.0705, less half a percent.
     expect(body).toMatchObject({
@@ -174,21 +176,21 @@ onBothEngines('payouts', (database) => {
     expect(Buffer.from(record.sealed ?? []).toString('latin1')).not.toContain('Noether')
   })
 
-  it('with a lost answer stay held, and are sent again under the same id', async () => {
+  it('payouts with a lost answer stay held, and are sent again under the same id', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
-    expect(await stateOf(id)).toBe('pending')
+    expect(await readState(id)).toBe('pending')
     expect(await cash()).toBe('USD 400 + 100')
     line = 'up'
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     expect(new Set(sent.map((order) => order.id))).toEqual(new Set([id]))
     expect(await cash()).toBe('USD 400 + 0')
     await expectSoundBooks()
   })
 
-  it('that never reached the bank are sent once it is back', async () => {
+  it('payouts that never reached the bank are sent once it is back', async () => {
     line = 'down'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await later()
@@ -197,10 +199,10 @@ onBothEngines('payouts', (database) => {
     await later()
     expect(sent).toHaveLength(1)
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
   })
 
-  it('without an answer for most of a day are not sent again: an administrator decides', async () => {
+  it('payouts without an answer for most of a day are not sent again: an administrator decides', async () => {
     line = 'down'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     line = 'up'
@@ -210,7 +212,7 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('that the bank refuses give their money back, and a repeat gets the same refusal', async () => {
+  it('payouts that the bank refuses give their money back, and a repeat gets the same refusal', async () => {
     const recipientId = await recipient()
     line = 'refusing'
     const refused = { code: 'payout_rejected', members: { reason: 'provider_refused' } }
@@ -222,7 +224,7 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('that the bank refuses after a silence stay held, because the first request may have been accepted', async () => {
+  it('payouts that the bank refuses after a silence stay held, because the first request may have been accepted', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     line = 'refusing'
@@ -231,28 +233,28 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('that come back before or after they were paid are in the account again, once', async () => {
+  it('payouts that come back before or after they were paid are in the account again, once', async () => {
     for (const states of [
       ['returned', 'payment_processed', 'returned'],
       ['payment_processed', 'refund_in_flight', 'returned', 'refunded', 'payment_processed'],
     ]) {
       const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
       for (const state of states) await report(String(id), state)
-      expect(await stateOf(id)).toBe('returned')
-      expect((await eventsOf(String(id))).at(-1)).toBe('payout.returned')
+      expect(await readState(id)).toBe('returned')
+      expect((await readEvents(String(id))).at(-1)).toBe('payout.returned')
     }
     expect(await cash()).toBe('USD 500 + 0')
     await expectSoundBooks()
   })
 
-  it('that failed never left', async () => {
+  it('payouts that failed never left', async () => {
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await report(String(id), 'error')
     expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'error' })
     expect(await cash()).toBe('USD 500 + 0')
   })
 
-  it('whose reports contradict them stop, with their money held', async () => {
+  it('payouts whose reports contradict them stop, with their money held', async () => {
     const { id } = await call(create, { recipientId: await recipient(), amount: '100' })
     await expect(report(String(id), 'returned', { amount: '1' })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -282,7 +284,7 @@ onBothEngines('payouts', (database) => {
   it('are not accepted while the rail’s controls are unavailable, or the sanctions list is', async () => {
     const recipientId = await recipient()
     const ask = async (changes: Partial<Services>) =>
-      run(create, callOf({ ...services, ...changes }, await principalOf(), { now: clock() }), {
+      run(create, buildCall({ ...services, ...changes }, await authenticate(), { now: clock() }), {
         recipientId,
         amount: '100',
       })
@@ -301,7 +303,7 @@ onBothEngines('payouts', (database) => {
     const recipientId = await recipient()
     const broken = { ...services, clock, database: failingAt(services.database, 'banking_insert_payout') }
     await expect(
-      run(create, callOf(broken, await principalOf(), { now: clock() }), { recipientId, amount: '100' }),
+      run(create, buildCall(broken, await authenticate(), { now: clock() }), { recipientId, amount: '100' }),
     ).rejects.toThrow('the process died')
     expect(await cash()).toBe('USD 400 + 100')
     await later(31_000)
@@ -309,7 +311,7 @@ onBothEngines('payouts', (database) => {
     expect(sent).toEqual([])
   })
 
-  it('to a name on a sanctions list wait for a person, and pass once after a release', async () => {
+  it('payouts to a name on a sanctions list wait for a person, and pass once after a release', async () => {
     const [listed = ''] = (await services.sanctions.latest()).names
     const recipientId = await recipient({ ...american, name: listed })
     const asked = { recipientId, amount: '100' }
@@ -335,7 +337,7 @@ onBothEngines('payouts', (database) => {
     expect(await cash()).toBe('USD 400 + 100')
   })
 
-  it('to an embargoed country are blocked', async () => {
+  it('payouts to an embargoed country are blocked', async () => {
     const recipientId = await recipient({ ...american, country: 'KP' })
     await expect(call(create, { recipientId, amount: '100' })).rejects.toMatchObject({
       code: 'aml_blocked',
@@ -362,7 +364,7 @@ onBothEngines('payouts', (database) => {
     expect((await call(list, {})).payouts).toMatchObject([{ id, reference: null }])
   })
 
-  it('that may still have to be sent keep the data of their recipient', async () => {
+  it('payouts that may still have to be sent keep the data of their recipient', async () => {
     const recipientId = await recipient()
     line = 'down'
     await call(create, { recipientId, amount: '100' })
@@ -370,7 +372,7 @@ onBothEngines('payouts', (database) => {
     await expect(call(erase, {})).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('of USDC leave on the chain once the bank has accepted them, and come back there', async () => {
+  it('payouts of USDC leave on the chain once the bank has accepted them, and come back there', async () => {
     const body = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
     expect(body).toMatchObject({ asset: 'USDC', fee: '0.25', recipientAmount: '99.75', status: 'pending' })
     const id = String(body.id)
@@ -383,10 +385,10 @@ onBothEngines('payouts', (database) => {
     expect(await usdc()).toBe('USDC 900 + 0')
     await later()
     await later()
-    expect(await stateOf(id)).toBe('paid')
+    expect(await readState(id)).toBe('paid')
     for (const state of ['returned', 'refunded'])
       await report(id, state, { objectId: `bank_${id}`, amount: '100.0', currency: 'usdc' })
-    expect(await stateOf(id)).toBe('returned')
+    expect(await readState(id)).toBe('returned')
     expect(await usdc()).toBe('USDC 1000 + 0')
     await repayMints({ ...services, clock: () => new Date(clock().getTime() + 60_000) }, quiet)
     const wallet = await findWallet(database(), owner.accountId)
@@ -395,12 +397,12 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('of USDC that died before they were funded are given up, and never paid', async () => {
+  it('payouts of USDC that died before they were funded are given up, and never paid', async () => {
     const recipientId = await recipient()
     for (const statement of ['banking_insert_payout', 'wallets_insert_transfer']) {
       const broken = { ...services, database: failingAt(services.database, statement) }
       await expect(
-        run(create, callOf(broken, await principalOf(), { now: clock() }), {
+        run(create, buildCall(broken, await authenticate(), { now: clock() }), {
           recipientId,
           amount: '100',
           asset: 'USDC',
@@ -415,12 +417,12 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
-  it('of USDC that the bank did not answer never reach the chain', async () => {
+  it('payouts of USDC that the bank did not answer never reach the chain', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
     line = 'up'
     await later()
-    expect(await stateOf(id)).toBe('pending')
+    expect(await readState(id)).toBe('pending')
     expect(await usdc()).toBe('USDC 900 + 100')
     await later(3 * 60_000)
     expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'not_funded' })
@@ -460,7 +462,7 @@ onBothEngines('payouts', (database) => {
     expect((await call(listRecipients, {})).recipients).toHaveLength(1)
   })
 
-  async function principalOf() {
+  async function authenticate() {
     const { token } = await signInAgain(services, owner.accountId, clock())
     const { principal } = await authenticateSession(services, { token, tokenHolder: 'client' }, clock())
     return principal

@@ -12,7 +12,7 @@ import { createSnapshotRates } from '../../../src/providers/rates/sandbox.ts'
 import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
 import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { authenticateDecision, fund, newOwner, noon, owned } from '../cards/scene.ts'
+import { authenticateDecision, fund, listOwned, newOwner, noon } from '../cards/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
 
 onBothEngines('a deposit that the bank reverses', (database) => {
@@ -42,7 +42,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     })
     expect(await reserveSpend(database(), spend)).toMatchObject({ verdict: 'allow' })
     await applyDeposit(database(), account, 'returned')
-    expect(await owned(database(), owner)).toEqual(['USD 0 + 0.01'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 0 + 0.01'])
   })
 
   it('becomes a debt after conversion to a token or another currency, and is recovered from every balance', async () => {
@@ -51,18 +51,18 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     await applyDeposit(database(), pounds, 'payment_processed')
     const euros = await open(database(), owner, { currency: 'EUR' })
     await applyDeposit(database(), euros, 'payment_processed')
-    expect(await owned(database(), owner)).toEqual(['EUR 12.5 + 0', 'USDC 15.809978 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['EUR 12.5 + 0', 'USDC 15.809978 + 0'])
     // 12.50 pounds again: all of the euros, and the rest in USDC, which are on their way to the treasury.
     await applyDeposit(database(), pounds, 'returned')
     expect(await sumOpenDebts(database(), owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
+    expect(await listOwned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
     // 12.50 euros are the whole rest, except for a cent of rounding.
     await applyDeposit(database(), euros, 'returned')
     expect(await sumOpenDebts(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
     await fund(database(), owner, { USD: '1' })
     await collect()
     expect(await sumOpenDebts(database(), owner)).toEqual([])
-    expect(await owned(database(), owner)).toContain('USD 0.98 + 0')
+    expect(await listOwned(database(), owner)).toContain('USD 0.98 + 0')
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -96,7 +96,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
       expect(await reserveSpend(database(), spend)).toMatchObject({ verdict: 'allow' })
     await applyDeposit(database(), account, 'returned')
     await applyDeposit(database(), account, 'refunded')
-    expect(await owned(database(), owner)).toEqual(['USD 0 + 10'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 0 + 10'])
     expect((await lost()) - before).toBe(-1000n)
     await collect()
     await settleSpend(database(), {
@@ -106,11 +106,11 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     })
     await releaseSpend(database(), { decisionId: spends[1]?.decisionId ?? '', at: noon })
     await Promise.all([collect(), collect(), collect()])
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     expect((await lost()) - before).toBe(-700n)
     await fund(database(), owner, { USD: '9', USDC: '5' })
     for (let times = 0; times < 2; times += 1) await collect()
-    expect(await owned(database(), owner)).toEqual(['USD 2 + 0', 'USDC 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 2 + 0', 'USDC 5 + 0'])
     expect((await lost()) - before).toBe(0n)
     expect((await trialBalance(database())).balanced).toBe(true)
   })

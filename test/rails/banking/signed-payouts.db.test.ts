@@ -84,8 +84,9 @@ onBothEngines('payouts that their owner signs', (database) => {
   }
   const save = async (changes: object = {}) =>
     String((await call(addRecipient, { ...american, ...changes })).id)
-  const asked = (changes: object = {}) => ({ recipientId, amount: '100', asset: 'USDC', ...changes })
-  const intentFor = async (changes: object = {}) => payoutIntent.parse(await call(intentTool, asked(changes)))
+  const buildRequest = (changes: object = {}) => ({ recipientId, amount: '100', asset: 'USDC', ...changes })
+  const intentFor = async (changes: object = {}) =>
+    payoutIntent.parse(await call(intentTool, buildRequest(changes)))
   const pay = async (
     intent: z.output<typeof payoutIntent>,
     changes: object = {},
@@ -93,10 +94,10 @@ onBothEngines('payouts that their owner signs', (database) => {
   ) =>
     call(
       create,
-      { ...asked(changes), intentId: intent.intentId, signature: await sign(intent) },
+      { ...buildRequest(changes), intentId: intent.intentId, signature: await sign(intent) },
       { idempotencyKey: randomUUID(), ...more },
     )
-  const books = () => scene.booksOf(accountId)
+  const books = () => scene.readBooks(accountId)
   const untouched = { available: 1_000_000_000n, held: 0n }
   const atBank = (intent: z.output<typeof payoutIntent>) => {
     const found = [...bank.transfers.values()].find(
@@ -132,7 +133,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect((await call(list, {})).payouts).toEqual([])
     const changes = { reference: 'Invoice 42' }
     const idempotencyKey = 'rent'
-    const signed = { ...asked(changes), intentId: intent.intentId, signature: await sign(intent) }
+    const signed = { ...buildRequest(changes), intentId: intent.intentId, signature: await sign(intent) }
     const sent = await call(create, signed, { idempotencyKey })
     expect(sent).toMatchObject({ id: kept.client_reference_id, status: 'pending', recipientAmount: '100' })
     const { to_address: to } = kept.source_deposit_instructions
@@ -184,22 +185,26 @@ onBothEngines('payouts that their owner signs', (database) => {
     const plain = { destination, amount: '100', signature: await sign(intent) }
     for (const intentId of [intent.intentId, undefined])
       await expect(call(transfer, { ...plain, intentId })).rejects.toMatchObject(rejected)
-    const ordinary = await scene.intentOf(owner, { destination, amount: '100' }, { now: clock() })
-    const byOrdinary = { ...asked(same), intentId: ordinary.intentId, signature: await sign(ordinary) }
+    const ordinary = await scene.requestIntent(owner, { destination, amount: '100' }, { now: clock() })
+    const byOrdinary = { ...buildRequest(same), intentId: ordinary.intentId, signature: await sign(ordinary) }
     await expect(call(create, byOrdinary)).rejects.toMatchObject(rejected)
     const stranger = await newOwner()
-    const theirs = { ...asked(same), intentId: intent.intentId, signature: await stranger.sign(intent) }
+    const theirs = {
+      ...buildRequest(same),
+      intentId: intent.intentId,
+      signature: await stranger.sign(intent),
+    }
     await expect(call(create, theirs)).rejects.toMatchObject(rejected)
     await expect(call(create, theirs, {}, stranger.owner)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(call(create, asked(same))).rejects.toMatchObject(rejected)
+    await expect(call(create, buildRequest(same))).rejects.toMatchObject(rejected)
     await expect(
-      call(create, { ...asked({ asset: 'USD' }), intentId: intent.intentId }),
+      call(create, { ...buildRequest({ asset: 'USD' }), intentId: intent.intentId }),
     ).rejects.toMatchObject({ code: 'invalid_request' })
     expect(await books()).toEqual(untouched)
     expect(await pay(intent, same)).toMatchObject({ status: 'pending' })
   })
 
-  it('that are never signed end at the bank, and can be asked for again', async () => {
+  it('payouts that are never signed end at the bank, and can be asked for again', async () => {
     const intent = await intentFor()
     clock.forward(6 * 60_000)
     await expect(pay(intent)).rejects.toMatchObject(rejected)
@@ -221,7 +226,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(atBank(fresh).state).toBe('awaiting_funds')
   })
 
-  it('that the bank has ended, or waits for elsewhere, are not sent', async () => {
+  it('payouts that the bank has ended, or waits for elsewhere, are not sent', async () => {
     let amount = 10
     for (const change of [
       (kept: ReturnType<typeof atBank>) => {
@@ -250,7 +255,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await books()).toEqual(untouched)
   })
 
-  it('that the bank refuses or does not answer hold nothing, and are asked for once', async () => {
+  it('payouts that the bank refuses or does not answer hold nothing, and are asked for once', async () => {
     bank.state.interrupt = ({ path }, response) => {
       if (path === '/v0/transfers') response.destroy()
       return path === '/v0/transfers'
@@ -275,7 +280,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await books()).toEqual({ available: 900_000_000n, held: 0n })
   })
 
-  it('whose answer was lost are learned and canceled by the job, or told to an administrator', async () => {
+  it('payouts whose answer was lost are learned and canceled by the job, or told to an administrator', async () => {
     bank.state.interrupt = ({ path }, response) => {
       if (path === '/v0/transfers') response.destroy()
       return path === '/v0/transfers'
@@ -318,7 +323,7 @@ onBothEngines('payouts that their owner signs', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('of one amount never wait twice at one address, where the bank could take the money for the wrong one', async () => {
+  it('payouts of one amount never wait twice at one address, where the bank could take the money for the wrong one', async () => {
     bank.state.depositTo = `0x${'e'.repeat(40)}`
     const other = await save({ name: 'Emmy Noether' })
     const intent = await intentFor()

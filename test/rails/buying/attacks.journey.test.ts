@@ -54,7 +54,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     }
     return { owner, id, buy }
   }
-  const sold = () =>
+  const readSold = () =>
     createPublicClient({ chain: baseSepolia, transport: http(rpcUrl) }).readContract({
       address: USDC,
       abi: erc20Abi,
@@ -63,9 +63,9 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     })
   const url = (run: string, kind = 'honest') => `${sellers.origin}/${kind}/${run}`
 
-  it('by header fields and bodies send nothing', async () => {
+  it('attacks by header fields and bodies send nothing', async () => {
     const { buy } = await newBuyer()
-    const before = await sold()
+    const before = await readSold()
     for (const headers of [
       { 'X-PAYMENT': 'e30=' },
       { 'x-PaYmEnT': 'e30=' },
@@ -87,23 +87,23 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect([400, 413]).toContain(large.status)
     const multibyte = await buy({ url: url('large'), method: 'POST', body: 'ä'.repeat(32_769) })
     expect([400, 413]).toContain(multibyte.status)
-    expect(await sold()).toBe(before)
+    expect(await readSold()).toBe(before)
   })
 
-  it('by other URLs under the same idempotency key are refused', async () => {
+  it('other URLs under the same idempotency key are refused', async () => {
     const { buy } = await newBuyer()
     expect((await buy({ url: url('mine') }, 'one')).body).toMatchObject({ status: 'delivered' })
-    const before = await sold()
+    const before = await readSold()
     for (const input of [
       { url: url('theirs') },
       { url: url('mine'), maxAmount: '0.02' },
       { url: url('mine'), headers: { 'X-Other': 'a' } },
     ])
       expect(await buy(input, 'one')).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
-    expect(await sold()).toBe(before)
+    expect(await readSold()).toBe(before)
   })
 
-  it('with one idempotency key of two buyers are two purchases', async () => {
+  it('one idempotency key of two buyers makes two purchases', async () => {
     const [one, other] = [await newBuyer(), await newBuyer()]
     const [first, second] = await Promise.all([
       one.buy({ url: url('shared') }, 'shared'),
@@ -114,8 +114,8 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(first.body.transaction).not.toBe(second.body.transaction)
   })
 
-  it('of a key that is stopped while the seller is asked pay nothing', async () => {
-    const before = await sold()
+  it('purchases of a key that is stopped while the seller is asked pay nothing', async () => {
+    const before = await readSold()
     const stops: Readonly<Record<string, (owner: Person, id: string) => Promise<unknown>>> = {
       pause: (owner, id) => owner.send('POST', `/api/agents/keys/${id}/pause`),
       revoke: (owner, id) => owner.send('DELETE', `/api/agents/keys/${id}`),
@@ -139,12 +139,12 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
       expect([name, status >= 400, body.charged]).toEqual([name, true, undefined])
       if (name !== 'lock') expect((await owner.send('GET', '/api/purchases')).body.purchases).toEqual([])
     }
-    expect(await sold()).toBe(before)
+    expect(await readSold()).toBe(before)
   })
 
-  it('of an account that is locked while it pays are paid once, and no more', async () => {
+  it('purchases of an account that is locked while it pays are paid once, and no more', async () => {
     const { owner, buy } = await newBuyer()
-    const before = await sold()
+    const before = await readSold()
     sellers.interrupt('locked', 'paid', async () => {
       expect(await owner.send('POST', '/api/security/lock', {})).toMatchObject({ status: 200 })
       // Without an answer, it is presented again.
@@ -154,21 +154,21 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
       status: 'delivered',
       charged: '0.001',
     })
-    expect((await sold()) - before).toBe(1_000n)
+    expect((await readSold()) - before).toBe(1_000n)
     for (const key of ['locked', 'another'])
       expect((await buy({ url: url('locked') }, key)).body).toMatchObject({ status: 423 })
-    expect((await sold()) - before).toBe(1_000n)
+    expect((await readSold()) - before).toBe(1_000n)
   })
 
-  it('of a key that is revoked while it pays are booked as the chain has them, and its purse is emptied', async () => {
+  it('purchases of a key that is revoked while it pays are booked as the chain has them, and its purse is emptied', async () => {
     const { owner, id, buy } = await newBuyer()
-    const before = await sold()
+    const before = await readSold()
     sellers.interrupt('revoked', 'paid', async () => {
       await owner.send('DELETE', `/api/agents/keys/${id}`)
       return GO_ON
     })
     expect((await buy({ url: url('revoked') })).body).toMatchObject({ status: 'delivered', charged: '0.001' })
-    expect((await sold()) - before).toBe(1_000n)
+    expect((await readSold()) - before).toBe(1_000n)
     await expect
       .poll(async () => (await owner.send('GET', '/api/wallets')).body.purse, {
         timeout: 30_000,
@@ -177,9 +177,9 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
       .toMatchObject([{ agentId: id, asset: 'USDC', amount: '0' }])
   }, 60_000)
 
-  it('from a seller with huge header fields are paid at most once', async () => {
+  it('purchases from a seller with huge header fields are paid at most once', async () => {
     const { buy, owner } = await newBuyer()
-    const before = await sold()
+    const before = await readSold()
     const { body } = await buy({ url: url('huge', 'huge') }, 'huge')
     const known = { status: 'undelivered', lastFailure: expect.stringContaining('answer') }
     expect(body).toMatchObject({ ...known, charged: '0.001', attempts: 3, askedAgain: false })
@@ -187,7 +187,7 @@ describe.skipIf(!hasAnvil())('purchases under attack', () => {
     expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now() + 23 * 60 * 60_000)
     const repeated = await buy({ url: url('huge', 'huge') }, 'huge')
     expect(repeated.body).toMatchObject({ ...known, attempts: 6, askedAgain: true, expiresAt })
-    expect((await sold()) - before).toBe(1_000n)
+    expect((await readSold()) - before).toBe(1_000n)
     expect((await owner.send('GET', `/api/purchases/${body.purchaseId}`)).body).toMatchObject({
       ...known,
       attempts: 6,

@@ -42,7 +42,7 @@ describe.skipIf(!hasAnvil())('buying', () => {
     payer = given.payer
     sellers = await startStockSellers(rpcUrl)
     owner = await newGuest(gateway.origin)
-    depositsBefore = depositsOf(owner)
+    depositsBefore = countDeposits(owner)
     agent = await newAgent()
     const { status } = await owner.send('POST', '/api/agents/keys', {
       name: 'Buyer',
@@ -227,10 +227,13 @@ describe.skipIf(!hasAnvil())('buying', () => {
     })
     await vi.waitFor(
       async () =>
-        expect(usdcOf((await owner.send('GET', '/api/wallets')).body) - usdcOf(wallet)).toBeCloseTo(0.25, 6),
+        expect(findUsdc((await owner.send('GET', '/api/wallets')).body) - findUsdc(wallet)).toBeCloseTo(
+          0.25,
+          6,
+        ),
       { timeout: 30_000, interval: 250 },
     )
-    expect(await depositsOf(owner)).toBe((await depositsBefore) + 1)
+    expect(await countDeposits(owner)).toBe((await depositsBefore) + 1)
   })
 
   it('buys the FX quote of the gateway itself', async () => {
@@ -257,20 +260,20 @@ describe.skipIf(!hasAnvil())('buying', () => {
       async () => {
         const { body } = await owner.send('GET', '/api/wallets')
         expect(body.purse).toContainEqual({ agentId: id, asset: 'USDC', amount: '0', usd: '0' })
-        expect(usdcOf(body) - usdcOf(before)).toBeCloseTo(0.984, 6)
+        expect(findUsdc(body) - findUsdc(before)).toBeCloseTo(0.984, 6)
       },
       { timeout: 20_000, interval: 250 },
     )
-    expect(await depositsOf(owner)).toBe((await depositsBefore) + 1)
+    expect(await countDeposits(owner)).toBe((await depositsBefore) + 1)
   })
 })
 
-async function depositsOf({ send }: Person): Promise<number> {
+async function countDeposits({ send }: Person): Promise<number> {
   const { body } = await send('GET', '/api/activity?kind=deposit')
   return z.array(z.unknown()).parse(body.entries).length
 }
 
-function usdcOf(wallet: unknown): number {
+function findUsdc(wallet: unknown): number {
   const { balances } = z
     .looseObject({ balances: z.array(z.looseObject({ token: z.string(), amount: z.string() })) })
     .parse(wallet)

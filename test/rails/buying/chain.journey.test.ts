@@ -63,7 +63,7 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     })
     return response.json()
   }
-  const balanceOf = (address: `0x${string}`) =>
+  const readBalance = (address: `0x${string}`) =>
     createPublicClient({ chain: baseSepolia, transport: http(node.url) }).readContract({
       address: USDC,
       abi: erc20Abi,
@@ -87,7 +87,7 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
   const money = async () => wallet.parse((await owner.send('GET', '/api/wallets')).body)
 
   it('presents the same payment again until it is delivered', async () => {
-    const before = await balanceOf(SELLER)
+    const before = await readBalance(SELLER)
     const first = await buy('/third/one', 'third')
     expect(first).toMatchObject({ status: 'undelivered', charged: '0.001' })
     expect((await owner.send('GET', `/api/purchases/${first.purchaseId}`)).body).toMatchObject({
@@ -101,11 +101,11 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
       transaction: first.transaction,
       replayed: true,
     })
-    expect((await balanceOf(SELLER)) - before).toBe(1_000n)
+    expect((await readBalance(SELLER)) - before).toBe(1_000n)
   })
 
   it('funds and pays once when the chain drops the money for the purse', async () => {
-    const before = await balanceOf(SELLER)
+    const before = await readBalance(SELLER)
     const person = await newGuest(gateway.origin)
     const ask = () =>
       person.send(
@@ -130,11 +130,11 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     await expect
       .poll(async () => (await ask()).body, { timeout: 100_000, interval: 1_000 })
       .toMatchObject({ status: 'delivered', charged: '0.001' })
-    expect((await balanceOf(SELLER)) - before).toBe(1_000n)
+    expect((await readBalance(SELLER)) - before).toBe(1_000n)
     const { safeAddress, balances, purse } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     const usdc = balances.find(({ token }) => token === 'USDC')
     expect(usdc?.held).toBe('0')
-    expect(await balanceOf(safeAddress)).toBe(BigInt(Math.round(Number(usdc?.amount) * 1e6)))
+    expect(await readBalance(safeAddress)).toBe(BigInt(Math.round(Number(usdc?.amount) * 1e6)))
     expect(purse).toContainEqual(expect.objectContaining({ agentId: null, amount: '0' }))
   }, 150_000)
 
@@ -144,10 +144,10 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     await rpc('anvil_mine', ['0x8'])
     const bought = await buy('/honest/lost', 'lost')
     expect(bought).toMatchObject({ status: 'delivered', charged: '0.001' })
-    const before = await balanceOf(SELLER)
+    const before = await readBalance(SELLER)
     await sleep(2_500)
     await rpc('anvil_reorg', [4, []])
-    expect(await balanceOf(SELLER)).toBe(before - 1_000n)
+    expect(await readBalance(SELLER)).toBe(before - 1_000n)
     await expect
       .poll(
         async () => {
@@ -202,10 +202,10 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     expect(await outcome()).toEqual({ status: 'canceling' })
     await rpc('anvil_reorg', [1, []])
     expect(await outcome()).toEqual({ status: 'open' })
-    const before = await balanceOf(SELLER)
+    const before = await readBalance(SELLER)
     await executePayment(chain, { asset: 'USDC', message, signature })
     expect(await outcome()).toMatchObject({ status: 'settled' })
-    expect((await balanceOf(SELLER)) - before).toBe(1_000n)
+    expect((await readBalance(SELLER)) - before).toBe(1_000n)
     await chain.close()
   }, 60_000)
 
@@ -215,12 +215,12 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
     await node.stop()
     node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), port, 10_000)
     const units = BigInt(Math.round(Number(balances.find(({ token }) => token === 'USDC')?.amount) * 1e6))
-    await expect.poll(() => balanceOf(safeAddress).catch(() => 0n), { timeout: 30_000 }).toBe(units)
+    await expect.poll(() => readBalance(safeAddress).catch(() => 0n), { timeout: 30_000 }).toBe(units)
     // The seller may need a moment longer to find the new chain; what it cannot take stays in the purse.
     await expect
       .poll(() => buy('/honest/after', crypto.randomUUID()), { timeout: 30_000, interval: 500 })
       .toMatchObject({ status: 'delivered' })
     expect((await money()).purse).toMatchObject([{ amount: '0.998' }])
-    expect(await balanceOf(SELLER)).toBe(1_000n)
+    expect(await readBalance(SELLER)).toBe(1_000n)
   }, 90_000)
 })

@@ -63,7 +63,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
     return z.looseObject({ status: z.unknown(), code: z.string().optional() }).parse(body)
   }
 
-  const interrupted = async (run: string, arm: (kill: () => Promise<void>) => void) => {
+  const interrupt = async (run: string, arm: (kill: () => Promise<void>) => void) => {
     arm(async () => {
       const exited = once(gateway.process, 'exit')
       gateway.process.kill('SIGKILL')
@@ -74,8 +74,8 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
   }
 
   it('delivers to the repeated call, and pays once', async () => {
-    for (const moment of moments) await interrupted(moment, (kill) => sellers.interrupt(moment, moment, kill))
-    for (const step of steps) await interrupted(step.replaceAll(' ', '-'), (kill) => proxy.cut(step, 1, kill))
+    for (const moment of moments) await interrupt(moment, (kill) => sellers.interrupt(moment, moment, kill))
+    for (const step of steps) await interrupt(step.replaceAll(' ', '-'), (kill) => proxy.cut(step, 1, kill))
     const runs = [...moments, ...steps.map((step) => step.replaceAll(' ', '-'))]
     await Promise.all(
       runs.map((run) =>
@@ -98,10 +98,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
 
   it('pays nothing under a decision that others have changed meanwhile', async () => {
     const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
-    const balanceOf = (address: `0x${string}`) =>
+    const readBalance = (address: `0x${string}`) =>
       client.readContract({ address: USDC, abi: erc20Abi, functionName: 'balanceOf', args: [address] })
-    const before = await balanceOf(OTHER)
-    await interrupted('forged', (kill) => proxy.cut('after broadcast', 1, kill))
+    const before = await readBalance(OTHER)
+    await interrupt('forged', (kill) => proxy.cut('after broadcast', 1, kill))
     await database.transaction(async ({ kysely }) => {
       // The decision's table is append-only for everybody who cannot do this.
       await sql`set local session_replication_role = replica`.execute(kysely)
@@ -112,6 +112,6 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway that is k
     await expect
       .poll(async () => (await buy('forged')).code, { timeout: 60_000, interval: 1_000 })
       .toBe('internal')
-    expect(await balanceOf(OTHER)).toBe(before)
+    expect(await readBalance(OTHER)).toBe(before)
   }, 120_000)
 })

@@ -134,10 +134,10 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     const asked = await buyer.send('POST', '/api/purchases', input, 'private')
     const { approvalId } = approval.parse(asked.body)
     await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
-    const approved = () => buyer.send('GET', `/api/approvals/${approvalId}`)
+    const readApproval = () => buyer.send('GET', `/api/approvals/${approvalId}`)
     // What was delivered is kept with the purchase only.
     await vi.waitFor(async () =>
-      expect((await approved()).body).toMatchObject({
+      expect((await readApproval()).body).toMatchObject({
         answer: { status: 'delivered', response: null },
         input: { headers: input.headers },
       }),
@@ -152,7 +152,7 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
       charged: '0.001',
       response: null,
     })
-    expect((await approved()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
+    expect((await readApproval()).body.input).toEqual({ url: input.url, maxAmount: '0.01' })
     expect((await buyer.send('GET', `${path}/evidence`)).status).toBe(200)
   })
 
@@ -200,7 +200,7 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     let asked = 0
     const count = () => sellers.interrupt('unasked', 'asked', async () => (asked += 1))
     count()
-    const violationsOf = async (buyer: Awaited<ReturnType<typeof newBuyer>>, idempotencyKey?: string) => {
+    const readViolations = async (buyer: Awaited<ReturnType<typeof newBuyer>>, idempotencyKey?: string) => {
       const { body } = await buyer.buy('unasked', idempotencyKey)
       const denied = z.object({
         code: z.literal('policy_denied'),
@@ -214,15 +214,15 @@ describe.skipIf(!hasAnvil())('purchases under a policy', () => {
     }
     const noPayee = { counterparties: { allow: [SELLER], newPayeeCooldownSec: 60 } }
     const denied = { sellers: { deny: [sellers.origin] }, ...noPayee }
-    expect(await violationsOf(await newBuyer(denied))).toEqual(['seller'])
+    expect(await readViolations(await newBuyer(denied))).toEqual(['seller'])
     const without = { categories: { allow: ['transfer'] }, sellers: { allow: ['*.example.com'] } }
-    expect(await violationsOf(await newBuyer(without))).toEqual(['category', 'seller'])
-    expect(await violationsOf(await newBuyer({ assets: ['EURC'] }))).toEqual(['asset'])
+    expect(await readViolations(await newBuyer(without))).toEqual(['category', 'seller'])
+    expect(await readViolations(await newBuyer({ assets: ['EURC'] }))).toEqual(['asset'])
     const paused = await newBuyer()
     const bought = await paused.buy('before-the-pause', 'earlier')
     expect(bought.body).toMatchObject({ status: 'delivered' })
     await owner.send('POST', `/api/agents/keys/${paused.id}/pause`)
-    expect(await violationsOf(paused, 'during')).toEqual(['paused'])
+    expect(await readViolations(paused, 'during')).toEqual(['paused'])
     expect((await paused.buy('before-the-pause', 'earlier')).body).toEqual({ ...bought.body, replayed: true })
     expect(asked).toBe(0)
     // What the owner allows once is bought, whatever the policy says.

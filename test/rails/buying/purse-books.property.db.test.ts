@@ -59,7 +59,7 @@ onBothEngines('the books of a purse', (database) => {
       spendOf({ accountId, keyId }, units, { operation: 'purchases.buy', purse: { id: keyId, chunk: 20n } })
     const write = ({ decisionId }: SpendRequest, units: bigint) =>
       insertPurchase(database(), signedPurchase({ accountId, keyId, decisionId, address, units }))
-    const booked = async () => {
+    const readBooked = async () => {
       const rows = await balances(database(), accountId)
       const at = (name: string) => rows.find((row) => row.place === name)
       const [wallet, purse] = [at(place), at(pursePlace(keyId))]
@@ -68,13 +68,13 @@ onBothEngines('the books of a purse', (database) => {
         purse: [purse?.available ?? 0n, purse?.held ?? 0n],
       }
     }
-    return { keyId, request, write, booked }
+    return { keyId, request, write, readBooked }
   }
 
   it('follow the model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-        const { keyId, request, write, booked } = await open()
+        const { keyId, request, write, readBooked } = await open()
         const model = { wallet: [FUNDS, 0n], purse: [0n, 0n] } as {
           wallet: [bigint, bigint]
           purse: [bigint, bigint]
@@ -142,7 +142,7 @@ onBothEngines('the books of a purse', (database) => {
               ).toBe('settled')
           }
         }
-        expect(await booked()).toEqual(model)
+        expect(await readBooked()).toEqual(model)
       }),
       { numRuns: 25 },
     )

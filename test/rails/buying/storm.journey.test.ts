@@ -95,7 +95,7 @@ const wallet = z.looseObject({
   safeAddress: z.templateLiteral(['0x', z.string()]),
   balances: z.array(z.looseObject({ token: z.string(), amount: z.string(), held: z.string() })),
 })
-const unitsOf = (amount: string) => BigInt(Math.round(Number(amount) * 1e6))
+const toUnits = (amount: string) => BigInt(Math.round(Number(amount) * 1e6))
 
 /** Starts a gateway as a supervisor does: one that finds its node down ends, and is started again. */
 async function restart(env: Record<string, string>): Promise<Gateway> {
@@ -108,7 +108,7 @@ async function restart(env: Record<string, string>): Promise<Gateway> {
   }
 }
 
-function kindOf(number: number): string {
+function chooseKind(number: number): string {
   return KINDS[number % KINDS.length] ?? 'honest'
 }
 
@@ -187,7 +187,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
   }, 60_000)
 
   /** Who pays: an ample budget, two tight ones, or a person, whose money goes to the purse purchase by purchase. */
-  const payerOf = (number: number) =>
+  const choosePayer = (number: number) =>
     number % 4 === 0
       ? tight[number % 8 === 0 ? 0 : 1].credential
       : number % 10 === 9
@@ -203,7 +203,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
     const until = Date.now() + 300_000
     for (let attempt = first; ; attempt += 1) {
       // A session belongs to the origin that issued it.
-      const at = payerOf(number).endsWith(owner.token) ? 0 : attempt % GATEWAYS
+      const at = choosePayer(number).endsWith(owner.token) ? 0 : attempt % GATEWAYS
       const body = await send(gateways[at]?.origin ?? '').then(
         (response) => answer.parse(response.body),
         (): Answer => ({ code: 'internal' }),
@@ -215,9 +215,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
   const isUnknown = ({ code, isFinal }: Answer) => OPEN.has(code ?? '') && isFinal !== true
 
   const buy = (number: number, first = number): Promise<Answer> => {
-    const kind = kindOf(number)
+    const kind = chooseKind(number)
     const url = `${sellers.origin}/${kind}/${number}`
-    const headers = { authorization: payerOf(number), 'idempotency-key': `storm-${number}` }
+    const headers = { authorization: choosePayer(number), 'idempotency-key': `storm-${number}` }
     return untilOver(
       { number, first },
       (body) =>
@@ -226,7 +226,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
         (HONEST.includes(kind) && body.status === 'undelivered'),
       (origin) =>
         // Sessions do not speak MCP.
-        number % 16 < 8 || payerOf(number).endsWith(owner.token)
+        number % 16 < 8 || choosePayer(number).endsWith(owner.token)
           ? requestJson(origin, 'POST', '/api/purchases', { body: { url, maxAmount: '0.01' }, headers })
           : buyOverMcp(origin, number, url),
     )
@@ -239,7 +239,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
     }
     const { body } = await requestJson(origin, 'POST', '/mcp', {
       body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
-      headers: { authorization: payerOf(number), accept: 'application/json, text/event-stream' },
+      headers: { authorization: choosePayer(number), accept: 'application/json, text/event-stream' },
     })
     return { body: JSON.parse(mcpAnswer.parse(body).result.content[0].text) as unknown }
   }
@@ -362,7 +362,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
       event: parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'),
       fromBlock: 0n,
     })
-    const balanceOf = (address: `0x${string}`) =>
+    const readBalance = (address: `0x${string}`) =>
       client.readContract({ address: USDC, abi: erc20Abi, functionName: 'balanceOf', args: [address] })
     const counts = [...new Set(answers.map(({ status, code }) => String(code ?? status)))].map(
       (name) => `${name} ${answers.filter(({ status, code }) => String(code ?? status) === name).length}`,
@@ -380,9 +380,9 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
       .map(({ args }) => `${args.authorizer?.toLowerCase()} ${args.nonce}`)
     expect(payments.toSorted()).toEqual(settled.map(({ payer, nonce }) => `${payer} ${nonce}`).toSorted())
     expect(new Set(payments).size).toBe(payments.length)
-    const paidTo = (payee: string) =>
+    const sumPaidTo = (payee: string) =>
       settled.reduce((sum, row) => (row.pay_to === payee.toLowerCase() ? sum + row.units : sum), 0n)
-    expect(await balanceOf(SELLER)).toBe(paidTo(SELLER))
+    expect(await readBalance(SELLER)).toBe(sumPaidTo(SELLER))
     // Each quote that was paid for was sold, once.
     const bought = settled.filter(({ units }) => units === QUOTE)
     const sales = await database.kysely
@@ -402,22 +402,22 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
           paid.has(purchaseId),
         ])
     for (const { address, asset, available, held } of await readPurseBalances(database, null))
-      expect([asset, await balanceOf(address), held]).toEqual([asset, available, 0n])
+      expect([asset, await readBalance(address), held]).toEqual([asset, available, 0n])
     expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
     await expectEventsOfEffects(database)
-    const usdcOf = async (person: Person) => {
+    const readUsdc = async (person: Person) => {
       const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
       const { amount = '', held = '' } = balances.find(({ token }) => token === 'USDC') ?? {}
-      return { units: unitsOf(amount), held: unitsOf(held), onChain: await balanceOf(safeAddress) }
+      return { units: toUnits(amount), held: toUnits(held), onChain: await readBalance(safeAddress) }
     }
-    const own = await usdcOf(owner)
+    const own = await readUsdc(owner)
     expect([own.held, own.onChain]).toEqual([0n, own.units])
     // A card's purchase is held until its clearing comes, which a killed gateway may have lost.
-    const theirs = await usdcOf(bounded)
+    const theirs = await readUsdc(bounded)
     expect(theirs.onChain).toBe(theirs.units + theirs.held)
     // Honest sellers deliver, unless the budget is used up.
     const honest = answers.flatMap((body, number) =>
-      HONEST.includes(kindOf(number)) && body.code !== 'policy_denied' ? [{ number, ...body }] : [],
+      HONEST.includes(chooseKind(number)) && body.code !== 'policy_denied' ? [{ number, ...body }] : [],
     )
     const missed = honest.filter(({ status }) => status !== 'delivered')
     process.stdout.write(`${honest.length} honest, not delivered: ${JSON.stringify(missed)}\n`)
@@ -434,8 +434,11 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
       ...settled.flatMap(({ key_id, units }) => (key_id === id ? [units] : [])),
       ...swiped.flatMap(({ key_id, approved }) => (key_id === id ? [approved * CENT] : [])),
     ]
-    const sumOf = (units: readonly bigint[]) => units.reduce((sum, each) => sum + each, 0n)
-    const spent = [sumOf(spentBy(tight[0])), sumOf(spentBy(tight[1])) + (await balanceOf(PAYEE))] as const
+    const sumUnits = (units: readonly bigint[]) => units.reduce((sum, each) => sum + each, 0n)
+    const spent = [
+      sumUnits(spentBy(tight[0])),
+      sumUnits(spentBy(tight[1])) + (await readBalance(PAYEE)),
+    ] as const
     const total = spent[0] + spent[1]
     process.stdout.write(
       `the budgets ${BUDGETS.join(', ')} and the cap ${CAP} were used by ${spent.join(', ')} and ${total}: ` +

@@ -11,7 +11,7 @@ import { sweepPurses } from '../../../src/rails/buying/sweep-purse.ts'
 import { openWallet } from '../../../src/rails/wallets/open-wallet.ts'
 import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 import { signedPurchase } from './signed-purchase.ts'
 
 const running = new AbortController().signal
@@ -21,7 +21,7 @@ onBothEngines('the purse of a revoked key', (database) => {
     const services = await servicesOn(database())
     const { account } = await newPerson(database())
     const home = await openWallet(services, { accountId: account.id, at: noon })
-    const { key } = keyOf(account)
+    const { key } = buildKeyPrincipal(account)
     await insertKey(database(), account.id, { ...key, secretHash: null })
     const { address } = purseKey(services.settings.dataKey, key.id)
     await openPurse(
@@ -42,7 +42,7 @@ onBothEngines('the purse of a revoked key', (database) => {
         },
       ],
     })
-    const booked = async (place: string) =>
+    const readBooked = async (place: string) =>
       (await balances(database(), account.id)).find((row) => row.place === place)?.available ?? 0n
     /** A purchase of the key, signed, whose 100 units are held in its purse. */
     const buy = async () => {
@@ -69,11 +69,11 @@ onBothEngines('the purse of a revoked key', (database) => {
         .set({ status: 'revoked' })
         .where('id', '=', key.id)
         .execute()
-    return { services, account, key, home, address, booked, buy, endPurchase, revoke }
+    return { services, account, key, home, address, readBooked, buy, endPurchase, revoke }
   }
 
   it('goes back to the wallet once, and not while its key buys', async () => {
-    const { services, key, home, address, booked, buy, endPurchase, revoke } = await open()
+    const { services, key, home, address, readBooked, buy, endPurchase, revoke } = await open()
     expect(await buy()).toBe('signed')
     expect(await sweepPurses(services, running)).toBe(0)
     await endPurchase()
@@ -81,15 +81,15 @@ onBothEngines('the purse of a revoked key', (database) => {
     await revoke()
     await Promise.all([sweepPurses(services, running), sweepPurses(services, running)])
     await sweepPurses(services, running)
-    expect([await booked(pursePlace(key.id)), await booked('base-sepolia')]).toEqual([0n, 600n])
+    expect([await readBooked(pursePlace(key.id)), await readBooked('base-sepolia')]).toEqual([0n, 600n])
     expect(await services.chain.readBalance('USDC', home)).toBe(600n)
     expect(await services.chain.readBalance('USDC', address)).toBe(100n)
   })
 
   it('goes back from a key that has bought nothing', async () => {
-    const { services, key, home, booked } = await open()
+    const { services, key, home, readBooked } = await open()
     await sweepPurses(services, running)
-    expect([await booked(pursePlace(key.id)), await booked('base-sepolia')]).toEqual([0n, 700n])
+    expect([await readBooked(pursePlace(key.id)), await readBooked('base-sepolia')]).toEqual([0n, 700n])
     expect(await services.chain.readBalance('USDC', home)).toBe(700n)
   })
 

@@ -3,13 +3,13 @@ import type { CardAuthorizationDependencies } from '../../../src/rails/cards/aut
 import type { Card } from '../../../src/rails/cards/store.ts'
 import { capAccount } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { cardDependencies, dataKey, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
+import { buildPurchase, cardDependencies, dataKey, decide, issueCard, newKey, newOwner } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
   it('reports at most the spendable balance, and zero if nothing can be spent', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
     const inquire = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
-      decide(cardDependencies(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))
+      decide(cardDependencies(database(), changes), buildPurchase(card, '0', { type: 'inquiry' }))
     const free = await issueCard(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
     expect(await inquire(free)).toMatchObject({ balance: 15_000n })
@@ -31,16 +31,16 @@ onBothEngines('a balance inquiry', (database) => {
       balance: 700n,
     })
     const daily = await issueCard(database(), owner, { dailyMax: 2000n })
-    await decide(cardDependencies(database()), purchaseOf(daily, '5'))
+    await decide(cardDependencies(database()), buildPurchase(daily, '5'))
     expect(await inquire(daily)).toMatchObject({ balance: 1500n })
-    await decide(cardDependencies(database()), purchaseOf(daily, '15'))
+    await decide(cardDependencies(database()), buildPurchase(daily, '15'))
     expect(await inquire(daily)).toMatchObject({ reason: 'approved', balance: 0n })
 
     const keyId = await newKey(database(), owner, { perTransaction: { max: '50' }, assets: ['USDC', 'USD'] })
     const bound = await issueCard(database(), owner, { keyId })
     expect(await inquire(bound)).toMatchObject({ balance: 5000n })
-    await decide(cardDependencies(database()), purchaseOf(bound, '50'))
-    await decide(cardDependencies(database()), purchaseOf(bound, '40'))
+    await decide(cardDependencies(database()), buildPurchase(bound, '50'))
+    await decide(cardDependencies(database()), buildPurchase(bound, '40'))
     expect(await inquire(bound)).toMatchObject({ balance: 1000n })
     await capAccount(database(), owner, 96_000_000n)
     expect(await inquire(bound)).toMatchObject({ balance: 600n })
@@ -63,8 +63,8 @@ onBothEngines('a balance inquiry', (database) => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const inquire = async (policy: Record<string, unknown>, spent: string) => {
       const card = await issueCard(database(), owner, { keyId: await newKey(database(), owner, policy) })
-      await decide(cardDependencies(database()), purchaseOf(card, spent))
-      return decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry' }))
+      await decide(cardDependencies(database()), buildPurchase(card, spent))
+      return decide(cardDependencies(database()), buildPurchase(card, '0', { type: 'inquiry' }))
     }
     const both = { weeklyBudget: { max: '53' }, monthlyBudget: { max: '52' } }
     expect(await inquire(both, '50')).toMatchObject({ balance: 200n })

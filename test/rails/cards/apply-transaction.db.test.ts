@@ -14,29 +14,29 @@ import { usageOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   fund,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
   noon,
-  owned,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
 onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
-    const request = purchaseOf(await issueCard(database(), owner), '8')
+    const request = buildPurchase(await issueCard(database(), owner), '8')
     const before = await balanceOfSystem(database(), external('cards'), 'USD')
     await decide(cardDependencies(database()), request)
     for (let times = 0; times < 3; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '8']])
-    expect(await owned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
-    expect(await owned(database(), owner)).toEqual(['USD 7 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 7 + 0'])
     expect((await balanceOfSystem(database(), external('cards'), 'USD')) - before).toBe(300n)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -44,25 +44,25 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared for less: the rest is released, to the budget too', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '10')
+    const request = buildPurchase(await issueCard(database(), owner, { keyId }), '10')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'pending', [['clearing', '4']])
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 10'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '4']])
-    expect(await owned(database(), owner)).toEqual(['USDC 16 + 4'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 4'])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 16 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 16 + 0'])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
   })
 
   it('is cleared for more: from every balance, and the rest by the gateway', async () => {
     const owner = await newOwner(database(), { USDC: '10', USD: '1.50' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '9')
+    const request = buildPurchase(await issueCard(database(), owner, { keyId }), '9')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '13']])
     expect(await settleAll(database(), owner)).toEqual(['USDC 1000000', 'USDC 9000000'])
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     const row = await database()
       .kysely.selectFrom('card_authorization')
       .selectAll()
@@ -77,33 +77,33 @@ onBothEngines('a purchase after its authorization', (database) => {
     const owner = await newOwner(database(), { USDC: '100' })
     const keyId = await newKey(database(), owner)
     const card = await issueCard(database(), owner, { keyId, dailyMax: 9000n })
-    const rowOf = (token: string) =>
+    const readRow = (token: string) =>
       database()
         .kysely.selectFrom('card_authorization')
         .selectAll()
         .where('processor_token', '=', token)
         .executeTakeFirstOrThrow()
-    const declined = purchaseOf(card, '60')
+    const declined = buildPurchase(card, '60')
     expect(await decide(cardDependencies(database()), declined)).toMatchObject({ reason: 'budget_exceeded' })
     await applyCardEvents(cardDependencies(database()), declined, 'declined', [['clearing', '3']])
-    expect(await rowOf(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
+    expect(await readRow(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
-    const forced = purchaseOf(card, '0')
+    const forced = buildPurchase(card, '0')
     await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
     await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
-    const verified = purchaseOf(card, '0')
+    const verified = buildPurchase(card, '0')
     expect(await decide(cardDependencies(database()), verified)).toMatchObject({ reason: 'approved' })
     await applyCardEvents(cardDependencies(database()), verified, 'settled', [['clearing', '2']])
-    const forgotten = purchaseOf(card, '1')
+    const forgotten = buildPurchase(card, '1')
     await decide(cardDependencies(database()), forgotten)
     await applyCardEvents(cardDependencies(database()), forgotten, 'expired', [])
     await applyCardEvents(cardDependencies(database()), forgotten, 'settled', [['clearing', '1']])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 51_000_000n, count: 4 })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '39.01'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '39.01'))).toMatchObject({
       reason: 'daily_limit',
     })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '39'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '39'))).toMatchObject({
       reason: 'approved',
     })
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -112,12 +112,12 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is not approved when the network declined it afterwards, and counts when it clears late', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '5')
+    const request = buildPurchase(await issueCard(database(), owner, { keyId }), '5')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'declined', [])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
-    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 20 + 0'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
   })
@@ -126,20 +126,20 @@ onBothEngines('a purchase after its authorization', (database) => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issueCard(database(), owner)
     for (let times = 0; times < 20; times += 1) {
-      const request = purchaseOf(card, '1')
+      const request = buildPurchase(card, '1')
       await Promise.all([
         decide(cardDependencies(database()), request),
         applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '1']], true),
       ])
     }
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 80 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 80 + 0'])
   })
 
   it('accepts only its own card’s events', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const card = await issueCard(database(), owner)
-    const [one, two] = [purchaseOf(card, '5'), purchaseOf(card, '6')]
+    const [one, two] = [buildPurchase(card, '5'), buildPurchase(card, '6')]
     await decide(cardDependencies(database()), one)
     await decide(cardDependencies(database()), two)
     const other = await issueCard(database(), await newOwner(database(), {}))
@@ -147,7 +147,7 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(await applyCardEvents(cardDependencies(database()), foreign, 'voided', [['clearing', '5']])).toBe(
       'unknown',
     )
-    expect(await owned(database(), owner)).toEqual(['USDC 9 + 11'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 9 + 11'])
     const events = [{ token: 'the-same', kind: 'clearing', units: 500n }] as const
     for (const { token, cardToken } of [one, two, two]) {
       const message = { kind: 'transaction', token, cardToken, status: 'settled', merchantName: '' } as const
@@ -157,17 +157,17 @@ onBothEngines('a purchase after its authorization', (database) => {
         { isForcePosted: false },
       )
     }
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 10'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000', 'USDC 5000000'])
   })
 
   it('is reversed in part and then in full: the last asset is released first', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issueCard(database(), owner, { keyId, dailyMax: 800n }), '8')
+    const request = buildPurchase(await issueCard(database(), owner, { keyId, dailyMax: 800n }), '8')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'pending', [['reversal', '4']])
-    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
     await applyCardEvents(cardDependencies(database()), request, 'voided', [
       ['reversal', '4'],
       ['reversal', '4'],
@@ -176,16 +176,16 @@ onBothEngines('a purchase after its authorization', (database) => {
       ['reversal', '4'],
       ['reversal', '4'],
     ])
-    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    const again = purchaseOf({ ...(await issueCard(database(), owner)), token: request.cardToken }, '8')
+    const again = buildPurchase({ ...(await issueCard(database(), owner)), token: request.cardToken }, '8')
     expect(await decide(cardDependencies(database()), again)).toMatchObject({ reason: 'approved' })
   })
 
   it('is kept when it arrives before its authorization, and force posted when none arrives', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
     const card = await issueCard(database(), owner)
-    const early = purchaseOf(card, '5')
+    const early = buildPurchase(card, '5')
     expect(await applyCardEvents(cardDependencies(database()), early, 'settled', [['clearing', '5']])).toBe(
       'early',
     )
@@ -193,11 +193,11 @@ onBothEngines('a purchase after its authorization', (database) => {
     expect(await applyCardEvents(cardDependencies(database()), early, 'settled', [['clearing', '5']])).toBe(
       'applied',
     )
-    const forced = purchaseOf(card, '3')
+    const forced = buildPurchase(card, '3')
     expect(
       await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '3']], true),
     ).toBe('applied')
-    expect(await owned(database(), owner)).toEqual(['USDC 1 + 8'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 1 + 8'])
     expect(
       await applyCardEvents(cardDependencies(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [
         ['clearing', '3'],
@@ -207,7 +207,7 @@ onBothEngines('a purchase after its authorization', (database) => {
 
   it('expires: unclaimed holds are released, and a late clearing still finds its money', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
-    const request = purchaseOf(await issueCard(database(), owner), '5')
+    const request = buildPurchase(await issueCard(database(), owner), '5')
     await decide(cardDependencies(database()), request)
     const before = new Date(noon.getTime() + 1)
     expect(await staleAuthorizations(database(), { before, limit: 1000 })).toContain(request.token)
@@ -217,14 +217,14 @@ onBothEngines('a purchase after its authorization', (database) => {
       at: noon,
     })
     expect(await staleAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
-    expect(await owned(database(), owner)).toEqual(['USDC 9 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 9 + 0'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
-    expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 4 + 5'])
   })
 
   it('is retried when the chain refused the transfer to the treasury', async () => {
     const owner = await newOwner(database(), { USDC: '5' })
-    const request = purchaseOf(await issueCard(database(), owner), '5')
+    const request = buildPurchase(await issueCard(database(), owner), '5')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
     const [first] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 100 })).filter(
@@ -232,14 +232,14 @@ onBothEngines('a purchase after its authorization', (database) => {
     )
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
     // Settled or not, the merchant was paid with this money.
-    expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 0 + 5'])
     await endSettlements(database(), noon)
     await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual([])
     for (let times = 0; times < 2; times += 1)
       await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 2_000))
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
-    expect(await owned(database(), owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -248,7 +248,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       const owner = await newOwner(database(), { USDC: '100' })
       const card = await issueCard(database(), owner)
       const steps = Array.from({ length: 12 }, (_, index) => {
-        const request = purchaseOf(card, `${index + 1}`)
+        const request = buildPurchase(card, `${index + 1}`)
         const authorize = () => decide(cardDependencies(database()), request)
         const clear = async () => {
           while (
@@ -272,7 +272,7 @@ onBothEngines('a purchase after its authorization', (database) => {
       })
       await Promise.all(shuffle(steps.flat()).map((step) => step()))
       await settleAll(database(), owner)
-      return owned(database(), owner)
+      return listOwned(database(), owner)
     }
     const ordered = await booksAfter((steps) => steps)
     expect(await booksAfter((steps) => steps.toReversed())).toEqual(ordered)

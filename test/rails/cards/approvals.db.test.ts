@@ -7,7 +7,16 @@ import type { CardAuthorization } from '../../../src/providers/card-processor/po
 import { updateCard } from '../../../src/rails/cards/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
-import { cardDependencies, decide, issueCard, newKey, newOwner, noon, owned, purchaseOf } from './scene.ts'
+import {
+  buildPurchase,
+  cardDependencies,
+  decide,
+  issueCard,
+  listOwned,
+  newKey,
+  newOwner,
+  noon,
+} from './scene.ts'
 
 const SECOND = 1000
 const WINDOW = 15 * 60 * SECOND
@@ -25,7 +34,7 @@ async function openScene(database: Database, policy: Record<string, unknown> = {
   const card = await issueCard(database, accountId, { keyId })
   const parts = cardDependencies(database)
   const buy = async (dollars: string, changes: Partial<CardAuthorization> = {}, at = noon) =>
-    (await decide(parts, purchaseOf(card, dollars, changes), newId('evt', noon), at)).reason
+    (await decide(parts, buildPurchase(card, dollars, changes), newId('evt', noon), at)).reason
   const list = () => listApprovals(database, { accountId, status: undefined, page, now: noon })
   const pendingId = async () => (await list()).find(({ status }) => status === 'pending')?.id ?? ''
   const answer = (id: string, status: 'approved' | 'rejected' | 'withdrawn', at = noon) =>
@@ -94,7 +103,7 @@ onBothEngines('an approval of a card purchase', (database) => {
     const { accountId, keyId, card, parts, buy, approve, read } = await openScene(database())
     const id = await approve('10')
     const other = await issueCard(database(), accountId, { keyId })
-    expect((await decide(parts, purchaseOf(other, '10'))).reason).toBe('approval_required')
+    expect((await decide(parts, buildPurchase(other, '10'))).reason).toBe('approval_required')
     expect(await buy('10.01')).toBe('approval_required')
     for (const merchant of [
       { id: 'SHOP', name: 'Other Shop', mcc: '5411', country: 'USA' },
@@ -109,7 +118,7 @@ onBothEngines('an approval of a card purchase', (database) => {
     expect(await buy('9.99')).toBe('approved')
     expect(await read(id)).toMatchObject({ answer: { amount: '9.99', usedAt: noon.toISOString() } })
     expect(await buy('10')).toBe('approval_required')
-    expect(await owned(database(), accountId)).toEqual(['USDC 990.01 + 9.99'])
+    expect(await listOwned(database(), accountId)).toEqual(['USDC 990.01 + 9.99'])
   })
 
   it('passes until 15 minutes after it was given, and never before', async () => {
@@ -142,7 +151,7 @@ onBothEngines('an approval of a card purchase', (database) => {
       ])
       await answer(await pendingId(), 'withdrawn')
     }
-    expect(await owned(database(), accountId)).toEqual(['USDC 750 + 250'])
+    expect(await listOwned(database(), accountId)).toEqual(['USDC 750 + 250'])
   })
 
   it('is lost or used, never both, when the card is frozen during the retry', async () => {
@@ -162,7 +171,7 @@ onBothEngines('an approval of a card purchase', (database) => {
       await answer(await pendingId(), 'withdrawn')
     }
     const held = passed * 10
-    expect(await owned(database(), accountId)).toEqual([`USDC ${1000 - held} + ${held}`])
+    expect(await listOwned(database(), accountId)).toEqual([`USDC ${1000 - held} + ${held}`])
   })
 
   it('ends with a paused or revoked key, a frozen or canceled card and a locked account', async () => {

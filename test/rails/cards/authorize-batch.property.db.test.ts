@@ -10,7 +10,16 @@ import type { Database } from '../../../src/storage/database.ts'
 import { createGathering } from '../../../src/storage/gather.ts'
 import { usageOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { cardDependencies, dataKey, decide, issueCard, newKey, newOwner, owned, purchaseOf } from './scene.ts'
+import {
+  buildPurchase,
+  cardDependencies,
+  dataKey,
+  decide,
+  issueCard,
+  listOwned,
+  newKey,
+  newOwner,
+} from './scene.ts'
 
 const plans = fc.array(
   fc.record({
@@ -45,7 +54,7 @@ async function newHolder(database: Database) {
   return { owner, keyId, card: await issueCard(database, owner, { keyId, dailyMax: 2500n }) }
 }
 
-function dollarsOf(cents: number): string {
+function toDollars(cents: number): string {
   return (cents / 100).toFixed(2)
 }
 
@@ -58,7 +67,7 @@ async function read(database: Database, owner: string, keyId: string) {
     [owner],
   )
   return {
-    owned: await owned(database, owner),
+    owned: await listOwned(database, owner),
     usage: await usageOf(database, keyId),
     verdicts: rows.map(({ verdict }) => verdict).sort(),
     areAuthentic: rows.every((row) => isAuthentic(dataKey, contentOf(row), row.mac)),
@@ -82,8 +91,8 @@ onBothEngines('purchases that are decided at once', (database) => {
             const own = { token: `${card.id}-${index}`, webhookId: `evt_${card.id}-${index}` } as const
             const { token, webhookId } = repeats === 'no' ? own : (before ?? own)
             last.set(holder, { token, webhookId })
-            const dollars = dollarsOf(repeats === 'another amount' ? cents + 1 : cents)
-            const request = purchaseOf(card, dollars, { token, allowsPartial, merchant })
+            const dollars = toDollars(repeats === 'another amount' ? cents + 1 : cents)
+            const request = buildPurchase(card, dollars, { token, allowsPartial, merchant })
             return () => decide(parts, request, webhookId)
           })
           const answers = []
@@ -122,12 +131,12 @@ onBothEngines('purchases that are decided at once', (database) => {
       processes.flatMap((parts, index) => {
         const ordered = [...cards.slice(index), ...cards.slice(0, index)]
         if (index % 2 === 1) ordered.reverse()
-        return [...ordered, ...ordered].map((card) => decide(parts, purchaseOf(card, '3')))
+        return [...ordered, ...ordered].map((card) => decide(parts, buildPurchase(card, '3')))
       }),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(18)
     expect(answers.filter(({ reason }) => reason === 'insufficient_funds')).toHaveLength(30)
     for (const { accountId } of cards)
-      expect(await owned(database(), accountId)).toEqual(['EURC 1 + 0', 'USDC 1 + 9'])
+      expect(await listOwned(database(), accountId)).toEqual(['EURC 1 + 0', 'USDC 1 + 9'])
   })
 })

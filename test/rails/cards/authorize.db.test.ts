@@ -8,18 +8,18 @@ import { capAccount, usageOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   dataKey,
   decide,
   fund,
   give,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
   noon,
-  owned,
   pullHolds,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
@@ -33,7 +33,7 @@ onBothEngines('a card decision', (database) => {
   it('holds the first asset of the priority and returns the same answer to repeats', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
     const card = await issueCard(database(), owner)
-    const request = purchaseOf(card, '12.50')
+    const request = buildPurchase(card, '12.50')
     const first = await decide(cardDependencies(database()), request, 'evt_one')
     expect(first).toMatchObject({ reason: 'approved', approved: 1250n })
     const again = await Promise.all(
@@ -42,13 +42,13 @@ onBothEngines('a card decision', (database) => {
     expect(new Set(again.map(({ reason, approved }) => `${reason} ${approved}`))).toEqual(
       new Set(['approved 1250']),
     )
-    expect(await owned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
   })
 
   it('accepts no other request under a known token as a repeat', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issueCard(database(), owner)
-    const request = purchaseOf(card, '5')
+    const request = buildPurchase(card, '5')
     await decide(cardDependencies(database()), request, 'evt_small')
     const others = [
       { ...request, units: 50_000n },
@@ -67,17 +67,17 @@ onBothEngines('a card decision', (database) => {
         reason: 'unavailable',
         approved: 0n,
       })
-    expect(await owned(database(), owner)).toEqual(['USDC 95 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 95 + 5'])
   })
 
   it('splits over several assets at the current rate, rounding the hold up', async () => {
     const owner = await newOwner(database(), { USDC: '5', EURC: '2', USD: '10' })
     const card = await issueCard(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '10'))).toMatchObject({
       reason: 'approved',
     })
     // 2 EURC are 2.141 USD, 5 USDC are 5 USD; 2.859 USD are 2.86 in cents.
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -89,25 +89,25 @@ onBothEngines('a card decision', (database) => {
       ...parts,
       settings: { ...parts.settings, cardSpreadBps: 50, cardFloatMicros: 50_000_000n, cardPullMs: 2_500 },
     }
-    const purchase = purchaseOf(card, '15')
+    const purchase = buildPurchase(card, '15')
     expect(await decide(spread, purchase)).toMatchObject({ reason: 'approved' })
     // 5 USDC are 5 USD; 10 USD at 1.0705 less half a percent are 9.388372 EURC, rounded up.
-    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 9.388372', 'USDC 0 + 5'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 90.611628 + 9.388372', 'USDC 0 + 5'])
     await applyCardEvents(spread, purchase, 'settled', [['clearing', '15']])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['EURC 90.611628 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 90.611628 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
   it('never uses assets outside the priority, nor a wallet that the gateway cannot move', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '1' })
     const card = await issueCard(database(), owner, { priority: ['USD'] })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '2'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '2'))).toMatchObject({
       reason: 'insufficient_funds',
     })
     const own = await newOwner(database(), { USDC: '100' }, 'passkey')
     expect(
-      await decide(cardDependencies(database()), purchaseOf(await issueCard(database(), own), '2')),
+      await decide(cardDependencies(database()), buildPurchase(await issueCard(database(), own), '2')),
     ).toMatchObject({
       reason: 'insufficient_funds',
     })
@@ -116,17 +116,17 @@ onBothEngines('a card decision', (database) => {
   it('approves a part if the terminal supports it', async () => {
     const owner = await newOwner(database(), { USDC: '7.777777' })
     const card = await issueCard(database(), owner)
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '10'))).toMatchObject({
       reason: 'insufficient_funds',
     })
     expect(
-      await decide(cardDependencies(database()), purchaseOf(card, '10', { allowsPartial: true })),
+      await decide(cardDependencies(database()), buildPurchase(card, '10', { allowsPartial: true })),
     ).toMatchObject({
       reason: 'approved',
       asked: 1000n,
       approved: 777n,
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 0.007777 + 7.77'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 0.007777 + 7.77'])
   })
 
   it.each<[string, Partial<Card>, Partial<CardAuthorization>]>([
@@ -142,11 +142,11 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '10', request))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '10', request))).toMatchObject({
       reason,
       approved: 0n,
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 100 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 100 + 0'])
   })
 
   it('enforces the daily limit to the cent', async () => {
@@ -154,23 +154,23 @@ onBothEngines('a card decision', (database) => {
     const card = await issueCard(database(), owner, { dailyMax: 2000n })
     const answers = []
     for (const amount of ['12', '8.01', '8', '0.01'])
-      answers.push((await decide(cardDependencies(database()), purchaseOf(card, amount))).reason)
+      answers.push((await decide(cardDependencies(database()), buildPurchase(card, amount))).reason)
     expect(answers).toEqual(['approved', 'daily_limit', 'approved', 'daily_limit'])
   })
 
   it('declines the next purchase of a frozen card', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issueCard(database(), owner)
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'approved',
     })
     await updateCard(database(), { ...card, status: 'frozen' })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'card_frozen',
     })
     const frozen = await findOwnCard(database(), { accountId: owner, id: card.id })
     await updateCard(database(), { ...card, ...frozen, status: 'active' })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'approved',
     })
   })
@@ -192,7 +192,7 @@ onBothEngines('a card decision', (database) => {
         cardPullMs: 2_500,
       },
     }
-    const reasonOf = async (amount = '1') => (await decide(parts, purchaseOf(card, amount))).reason
+    const readReason = async (amount = '1') => (await decide(parts, buildPurchase(card, amount))).reason
     const setCard = async (controls: Partial<Card>) => {
       now = await updateCard(database(), { ...now, ...controls })
     }
@@ -216,16 +216,16 @@ onBothEngines('a card decision', (database) => {
     ]
     await setOwner({ kyc_level: 'basic' })
     for (const [reason, change, undo] of changes) {
-      expect(await reasonOf()).toBe('approved')
+      expect(await readReason()).toBe('approved')
       await change()
-      expect(await reasonOf()).toBe(reason)
+      expect(await readReason()).toBe(reason)
       await undo()
-      expect(await reasonOf()).toBe('approved')
+      expect(await readReason()).toBe('approved')
     }
     // The wallet passes to its owner, and nothing is known of the chain.
     await pullHolds(database(), owner)
     await give(database(), owner)
-    expect(await reasonOf()).toBe('insufficient_funds')
+    expect(await readReason()).toBe('insufficient_funds')
   })
 
   it('applies the policy of the key it is bound to, in the key’s own budget', async () => {
@@ -233,7 +233,7 @@ onBothEngines('a card decision', (database) => {
     const keyId = await newKey(database(), owner, { mcc: { deny: ['7995'] } })
     const card = await issueCard(database(), owner, { keyId })
     const authorizeWith = async (amount: string, changes = {}) =>
-      (await decide(cardDependencies(database()), purchaseOf(card, amount, changes))).reason
+      (await decide(cardDependencies(database()), buildPurchase(card, amount, changes))).reason
     expect(await authorizeWith('50.01')).toBe('budget_exceeded')
     expect(
       await authorizeWith('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } }),
@@ -261,7 +261,7 @@ onBothEngines('a card decision', (database) => {
     const card = await issueCard(database(), owner, { keyId })
     const authorizeAt = async (days: number, amount: string) => {
       const at = new Date(noon.getTime() + days * 86_400_000)
-      return (await decide(cardDependencies(database()), purchaseOf(card, amount), newId('evt', at), at))
+      return (await decide(cardDependencies(database()), buildPurchase(card, amount), newId('evt', at), at))
         .reason
     }
     // From a Friday to the next.
@@ -281,14 +281,14 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '100', PYUSD: '100' })
     const keyId = await newKey(database(), owner, { assets: ['PYUSD'] })
     const card = await issueCard(database(), owner, { keyId })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '10'))).toMatchObject({
       reason: 'approved',
     })
-    expect(await owned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
     const nowhere = await issueCard(database(), owner, {
       keyId: await newKey(database(), owner, { assets: [] }),
     })
-    expect(await decide(cardDependencies(database()), purchaseOf(nowhere, '10'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(nowhere, '10'))).toMatchObject({
       reason: 'policy_denied',
     })
   })
@@ -301,7 +301,7 @@ onBothEngines('a card decision', (database) => {
       (
         await decide(
           cardDependencies(database()),
-          purchaseOf(await issueCard(database(), owner, { keyId }), '10'),
+          buildPurchase(await issueCard(database(), owner, { keyId }), '10'),
         )
       ).reason
     const [paused, revoked, ended, fresh] = await Promise.all(
@@ -320,21 +320,21 @@ onBothEngines('a card decision', (database) => {
     expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
     expect(await authorizeWith(fresh ?? '')).toBe('account_locked')
-    expect(await owned(database(), owner)).toEqual(['USDC 1000 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 1000 + 0'])
   })
 
   it('never approves more than the balance or the limit under concurrent requests', async () => {
     const owner = await newOwner(database(), { USDC: '50', USDT: '10.5', USD: '4' })
     const card = await issueCard(database(), owner)
     const answers = await Promise.all(
-      Array.from({ length: 40 }, () => decide(cardDependencies(database()), purchaseOf(card, '3'))),
+      Array.from({ length: 40 }, () => decide(cardDependencies(database()), buildPurchase(card, '3'))),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(21)
-    expect(await owned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
     await fund(database(), owner, { USDC: '1000' })
     const limited = await issueCard(database(), owner, { dailyMax: 1000n })
     const more = await Promise.all(
-      Array.from({ length: 20 }, () => decide(cardDependencies(database()), purchaseOf(limited, '1.50'))),
+      Array.from({ length: 20 }, () => decide(cardDependencies(database()), buildPurchase(limited, '1.50'))),
     )
     expect(more.filter(({ reason }) => reason === 'approved')).toHaveLength(6)
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -344,17 +344,17 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '10', EURC: '10' })
     const card = await issueCard(database(), owner)
     expect(
-      await decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry', units: 0n })),
+      await decide(cardDependencies(database()), buildPurchase(card, '0', { type: 'inquiry', units: 0n })),
     ).toMatchObject({
       reason: 'approved',
       balance: 2070n,
     })
     expect(
-      await decide(cardDependencies(database()), purchaseOf(card, '5', { type: 'credit' })),
+      await decide(cardDependencies(database()), buildPurchase(card, '5', { type: 'credit' })),
     ).toMatchObject({
       reason: 'approved',
     })
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
   })
 
   it('needs no rates for dollars, and spends nothing else without them', async () => {
@@ -362,14 +362,14 @@ onBothEngines('a card decision', (database) => {
     const parts = cardDependencies(database(), { rates })
     const owner = await newOwner(database(), { EURC: '10', USDC: '10' })
     const card = await issueCard(database(), owner)
-    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
-    expect(await decide(parts, purchaseOf(card, '6'))).toMatchObject({ approved: 0n })
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 5 + 5'])
+    expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, buildPurchase(card, '6'))).toMatchObject({ approved: 0n })
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 5 + 5'])
   })
 
   it('declines while rail controls are unavailable, and while the rail is off', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
-    const request = purchaseOf(await issueCard(database(), owner), '5')
+    const request = buildPurchase(await issueCard(database(), owner), '5')
     const noControls = { read: () => Promise.reject(new Failure('controls_unavailable', 'gone')) }
     const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
     expect(await decide(cardDependencies(database(), { railControls: noControls }), request)).toMatchObject({
@@ -378,16 +378,16 @@ onBothEngines('a card decision', (database) => {
     expect(await decide(cardDependencies(database(), { railControls: off }), request)).toMatchObject({
       reason: 'rail_disabled',
     })
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 
   it('reverses an approval that came too late', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const card = await issueCard(database(), owner)
     const late = cardDependencies(database(), { clock: () => new Date(noon.getTime() + 5_000) })
-    const request = purchaseOf(card, '5')
+    const request = buildPurchase(card, '5')
     expect(await decide(late, request)).toMatchObject({ reason: 'too_late', approved: 0n })
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
-    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 })

@@ -7,24 +7,24 @@ import { readCoverage } from '../../../src/rails/wallets/reconcile/read-coverage
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildCoverage,
+  buildPurchase,
   cardDependencies,
-  coverageOf,
   decide,
   give,
   issueCard,
+  listOwned,
   newOwner,
   noon,
-  owned,
   pullHolds,
   pulling,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
 onBothEngines('a card on a wallet that its owner controls', (database) => {
-  const partsWith = (accountId: string, chainView: Parameters<typeof coverageOf>[2]) =>
+  const partsWith = (accountId: string, chainView: Parameters<typeof buildCoverage>[2]) =>
     cardDependencies(database(), {
-      readCoverage: () => coverageOf(database(), accountId, chainView),
+      readCoverage: () => buildCoverage(database(), accountId, chainView),
       pull: pulling(database(), chainView.left),
     })
 
@@ -33,24 +33,28 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     const card = await issueCard(database(), owner, { priority: ['EURC', 'USDC'] })
     const parts = partsWith(owner, { left: '200' })
     // 100 EURC count as 125 of the 200, and are worth 107.05.
-    const first = purchaseOf(card, '107.05')
+    const first = buildPurchase(card, '107.05')
     expect(await decide(parts, first)).toMatchObject({ reason: 'approved' })
-    const answers = await Promise.all(Array.from({ length: 20 }, () => decide(parts, purchaseOf(card, '10'))))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => decide(parts, buildPurchase(card, '10'))),
+    )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(7)
-    expect(await owned(database(), owner)).toMatchObject({ length: 4, 0: 'EURC 0 + 100', 1: 'USD 3 + 0' })
+    expect(await listOwned(database(), owner)).toMatchObject({ length: 4, 0: 'EURC 0 + 100', 1: 'USD 3 + 0' })
     // Cleared but not yet on the chain: it still counts.
     await applyCardEvents(parts, first, 'settled', [['clearing', '107.05']])
-    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, buildPurchase(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
     await settleAll(database(), owner)
-    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
-    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, buildPurchase(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'approved' })
     // The chain was read after the settlement and the pulls, and includes them: 50 are left, and as many promised.
     const later = async () => ({
-      ...(await coverageOf(database(), owner, { left: '50' })),
+      ...(await buildCoverage(database(), owner, { left: '50' })),
       since: new Date(noon.getTime() + 1_000),
     })
     const lateParts = cardDependencies(database(), { readCoverage: later })
-    expect(await decide(lateParts, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(lateParts, buildPurchase(card, '0.01'))).toMatchObject({
+      reason: 'insufficient_funds',
+    })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -58,22 +62,22 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     const owner = await newOwner(database(), { USDC: '100', PYUSD: '50' }, 'passkey')
     const card = await issueCard(database(), owner, { priority: ['USDC', 'PYUSD'] })
     const parts = partsWith(owner, { left: '1000', onChain: { USDC: '40' } })
-    expect(await decide(parts, purchaseOf(card, '20'))).toMatchObject({ reason: 'approved' })
-    expect(await decide(parts, purchaseOf(card, '70.01'))).toMatchObject({ reason: 'insufficient_funds' })
-    expect(await decide(parts, purchaseOf(card, '30'))).toMatchObject({ reason: 'approved' })
-    expect(await owned(database(), owner)).toEqual(['PYUSD 40 + 10', 'USDC 60 + 40'])
+    expect(await decide(parts, buildPurchase(card, '20'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, buildPurchase(card, '70.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, buildPurchase(card, '30'))).toMatchObject({ reason: 'approved' })
+    expect(await listOwned(database(), owner)).toEqual(['PYUSD 40 + 10', 'USDC 60 + 40'])
   })
 
   it('pays from cash alone while the chain is unavailable', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '5' }, 'passkey')
     const card = await issueCard(database(), owner)
     const authorize = (amount: string, changes = {}) =>
-      decide(cardDependencies(database()), purchaseOf(card, amount, changes))
+      decide(cardDependencies(database()), buildPurchase(card, amount, changes))
     expect(await authorize('5.01')).toMatchObject({ reason: 'insufficient_funds' })
     expect(await authorize('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
     expect(await authorize('5')).toMatchObject({ reason: 'approved' })
     const parts = partsWith(owner, { left: '60' })
-    expect(await decide(parts, purchaseOf(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
+    expect(await decide(parts, buildPurchase(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
       balance: 6000n,
     })
   })
@@ -84,13 +88,13 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     const parts = { database: database(), chain, clock: () => noon, log: silentLog }
     expect(await readCoverage(parts, owner)).toMatchObject({ leftMicros: 1_000_000_000n })
     expect(await readCoverage(parts, await newOwner(database(), {}))).toBeNull()
-    for (const allowanceOf of [
+    for (const answerAllowance of [
       () => Promise.reject(new Error('gone')),
       () => new Promise<never>(() => {}),
       async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
     ])
       expect(
-        await readCoverage({ ...parts, chain: { ...chain, readAllowance: allowanceOf } }, owner),
+        await readCoverage({ ...parts, chain: { ...chain, readAllowance: answerAllowance } }, owner),
       ).toBeNull()
   })
 
@@ -98,8 +102,8 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     for (let times = 0; times < 12; times += 1) {
       const owner = await newOwner(database(), { USDC: '100' })
       const card = await issueCard(database(), owner)
-      const requests = Array.from({ length: 4 }, () => purchaseOf(card, '10'))
-      const cleared = requests[0] ?? purchaseOf(card, '10')
+      const requests = Array.from({ length: 4 }, () => buildPurchase(card, '10'))
+      const cleared = requests[0] ?? buildPurchase(card, '10')
       await decide(cardDependencies(database()), cleared)
       // An allowance of zero: after the hand-over every purchase is declined.
       const parts = partsWith(owner, { left: '0' })
@@ -119,7 +123,7 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
       expect(await giving()).toBe('wallet_busy')
       await pullHolds(database(), owner)
       expect(await giving()).toBe('given')
-      expect(await decide(parts, purchaseOf(card, '10'))).toMatchObject({ reason: 'insufficient_funds' })
+      expect(await decide(parts, buildPurchase(card, '10'))).toMatchObject({ reason: 'insufficient_funds' })
       for (const request of requests.slice(1))
         await applyCardEvents(parts, request, 'settled', [['clearing', '10']])
       expect(await settleAll(database(), owner)).toEqual(Array.from({ length: 3 }, () => 'USDC 10000000'))

@@ -26,14 +26,14 @@ import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   fund,
   issueCard,
+  listOwned,
   newOwner,
   noon,
-  owned,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
@@ -42,13 +42,13 @@ const chains = { all: [{ name: 'base-sepolia' }, { name: 'arbitrum-sepolia' }] }
 onBothEngines('a card debt', (database) => {
   const collect = () =>
     collectDebts({ ...cardDependencies(database()), chains, log: silentLog }, new AbortController().signal)
-  const owed = async (owner: string) =>
+  const listOwed = async (owner: string) =>
     (await sumOpenDebts(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
   const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
     const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
-    const request = purchaseOf(card, '0')
+    const request = buildPurchase(card, '0')
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', amount]], true)
     return card
   }
@@ -61,7 +61,7 @@ onBothEngines('a card debt', (database) => {
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
   }
-  const settlementsOf = (owner: string) =>
+  const readSettlements = (owner: string) =>
     database()
       .kysely.selectFrom('card_settlement')
       .selectAll()
@@ -77,7 +77,7 @@ onBothEngines('a card debt', (database) => {
         expect(tries).toBe(MAX_ATTEMPTS)
         return at
       }
-      const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
+      const [settlement] = (await readSettlements(owner)).filter(({ status }) => status === 'refused')
       at = settlement?.next_try_at ?? at
       await retrySettlements(cardDependencies(database()), new Date(at.getTime() - 1))
       expect(
@@ -97,8 +97,8 @@ onBothEngines('a card debt', (database) => {
     ]
     await force(owner, '50', { priority: ['EURC'], status: 'frozen' })
     // 10 EURC are 10.705, and so 24.295 are missing: to the next cent.
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
-    expect(await owed(owner)).toEqual(['USD 2430'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
+    expect(await listOwed(owner)).toEqual(['USD 2430'])
     expect((await receivables()) - before).toBe(-2430n)
     expect((await balanceOfSystem(database(), external('cards'), 'USD')) - network).toBe(2930n)
     expect(await settleAll(database(), owner)).toEqual(['EURC 10000000', 'USDC 10000000'])
@@ -110,25 +110,29 @@ onBothEngines('a card debt', (database) => {
     const before = await receivables()
     const card = await force(owner, '30')
     await fund(database(), owner, { USD: '12', EURC: '5' })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'debt_owed',
     })
     expect(
-      await decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry' })),
+      await decide(cardDependencies(database()), buildPurchase(card, '0', { type: 'inquiry' })),
     ).toMatchObject({
       balance: 0n,
     })
     await Promise.all([collect(), collect(), collect()])
     // 5 EURC are 5.3525: fractions of a cent are not counted.
-    expect(await owed(owner)).toEqual(['USD 1265'])
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
+    expect(await listOwed(owner)).toEqual(['USD 1265'])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 5'])
     await fund(database(), owner, { PYUSD: '100' })
-    await Promise.all([collect(), collect(), decide(cardDependencies(database()), purchaseOf(card, '100'))])
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
+    await Promise.all([
+      collect(),
+      collect(),
+      decide(cardDependencies(database()), buildPurchase(card, '100')),
+    ])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
     expect(await settleAll(database(), owner)).toEqual(['EURC 5000000', 'PYUSD 12650000'])
     expect(await receivables()).toBe(before)
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '87.35'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '87.35'))).toMatchObject({
       reason: 'approved',
     })
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -137,13 +141,13 @@ onBothEngines('a card debt', (database) => {
   it('is one debt per clearing under repeated and concurrent deliveries', async () => {
     const owner = await newOwner(database(), { USD: '1' })
     const card = await issueCard(database(), owner)
-    const requests = Array.from({ length: 5 }, () => purchaseOf(card, '0'))
+    const requests = Array.from({ length: 5 }, () => buildPurchase(card, '0'))
     await Promise.all(
       [...requests, ...requests, ...requests].map((request) =>
         applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '2']], true),
       ),
     )
-    expect(await owed(owner)).toEqual(['USD 900'])
+    expect(await listOwed(owner)).toEqual(['USD 900'])
   })
 
   it('is collected from every chain and from the escrow', async () => {
@@ -162,7 +166,7 @@ onBothEngines('a card debt', (database) => {
         ],
       })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 4000'])
+    expect(await listOwed(owner)).toEqual(['USD 4000'])
     const unsent = await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
     expect(
       unsent.filter(({ accountId }) => accountId === owner).map(({ place, units }) => `${place} ${units}`),
@@ -182,7 +186,7 @@ onBothEngines('a card debt', (database) => {
       ],
     })
     await force(owner, '15')
-    const refused = async (at: Date) => {
+    const sendRefused = async (at: Date) => {
       const clock = () => at
       const unsent = await unsentSettlements(cardDependencies(database()), { at, limit: 1000 })
       for (const { decisionId } of unsent.filter(({ accountId }) => accountId === owner))
@@ -192,13 +196,13 @@ onBothEngines('a card debt', (database) => {
       await collectDebts(parts, new AbortController().signal)
     }
     const minute = Array.from({ length: 60 }, (_, second) => new Date(noon.getTime() + second * 1_000))
-    for (const at of minute) await refused(at)
-    expect((await settlementsOf(owner)).length).toBeLessThan(8)
+    for (const at of minute) await sendRefused(at)
+    expect((await readSettlements(owner)).length).toBeLessThan(8)
     // Money that nobody can take away pays at once.
     await fund(database(), owner, { USD: '15' })
-    await refused(minute.at(-1) ?? noon)
+    await sendRefused(minute.at(-1) ?? noon)
     await collect()
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwed(owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -207,36 +211,36 @@ onBothEngines('a card debt', (database) => {
     const before = await receivables()
     const card = await force(owner, '15')
     const at = await refuseForGood(owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 5 + 15'])
-    expect(await owed(owner)).toEqual(['USD 1500'])
-    const [settlement] = await settlementsOf(owner)
+    expect(await listOwned(database(), owner)).toEqual(['USDC 5 + 15'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
+    const [settlement] = await readSettlements(owner)
     expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
       { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
     ])
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '1'))).toMatchObject({
       reason: 'debt_owed',
     })
     // Cash pays it, and releases the same amount of its hold.
     await fund(database(), owner, { USD: '6' })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 900'])
-    expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
+    expect(await listOwed(owner)).toEqual(['USD 900'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 11 + 9'])
     // A pending attempt may pay it: no other money is used meanwhile, and what it settles counts as paid.
-    const next = (await settlementsOf(owner))[0]?.next_try_at ?? at
+    const next = (await readSettlements(owner))[0]?.next_try_at ?? at
     await retrySettlements(cardDependencies(database()), next)
     await fund(database(), owner, { USD: '9' })
     await collect()
-    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 9000000'])
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 0'])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 0'])
     expect(await receivables()).toBe(before)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
   /** Makes the chain lose the transfer of an owner's settlement, which is reversed in the ledger. */
   const lose = async (owner: string) => {
-    const [settlement] = await settlementsOf(owner)
+    const [settlement] = await readSettlements(owner)
     if (settlement === undefined) throw new Error('nothing was settled')
     const { decision_id: decisionId, asset, units } = settlement
     await database().transaction(async (connection) => {
@@ -265,16 +269,16 @@ onBothEngines('a card debt', (database) => {
     const later = new Date(at.getTime() + 86_400_000)
     await retrySettlements(cardDependencies(database()), later)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwed(owner)).toEqual([])
     await lose(owner)
     await retrySettlements(cardDependencies(database()), later)
     await refuse(owner, later)
-    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
     expect((await receivables()) - before).toBe(-1500n)
     await fund(database(), owner, { USD: '15' })
     await collect()
-    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
-    expect(await owed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 20 + 0'])
+    expect(await listOwed(owner)).toEqual([])
     expect(await receivables()).toBe(before)
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -289,10 +293,10 @@ onBothEngines('a card debt', (database) => {
     await settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon })
     await lose(owner)
     await endSettlements(database(), noon)
-    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['refused'])
+    expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['refused'])
     await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
-    expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 5 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -302,10 +306,10 @@ onBothEngines('a card debt', (database) => {
     await refuseForGood(owner)
     await fund(database(), owner, { USD: '25' })
     await collect()
-    expect(await owed(owner)).toEqual([])
-    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
+    expect(await listOwed(owner)).toEqual([])
+    expect(await listOwned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
     await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 86_400_000))
-    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['freed'])
+    expect((await readSettlements(owner)).map(({ status }) => status)).toEqual(['freed'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -330,8 +334,8 @@ onBothEngines('a card debt', (database) => {
       await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 60_000))
       await settleAll(database(), owner)
       await collect()
-      expect(await owed(owner)).toEqual([])
-      expect(await owned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
+      expect(await listOwed(owner)).toEqual([])
+      expect(await listOwned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
     }
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -339,7 +343,7 @@ onBothEngines('a card debt', (database) => {
   it('blocks spending of the owed amount, and allows selling shares to pay it', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     await force(owner, '50')
-    expect(await owed(owner)).toEqual(['USD 4000'])
+    expect(await listOwed(owner)).toEqual(['USD 4000'])
     await fund(database(), owner, { USDC: '25' })
     const spend = (asset: Value['asset'], place: string) =>
       reserveSpend(
@@ -366,7 +370,7 @@ onBothEngines('a card debt', (database) => {
     })
     expect(await spend('equity:VTI', 'broker')).toMatchObject({ verdict: 'allow' })
     await collect()
-    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect(await listOwed(owner)).toEqual(['USD 1500'])
     await fund(database(), owner, { USDC: '17' })
     await collect()
     expect(await spend('USDC', 'base-sepolia')).toMatchObject({ verdict: 'allow' })
@@ -375,7 +379,7 @@ onBothEngines('a card debt', (database) => {
   it('sends no settlement that was inserted or changed by a database writer', async () => {
     const owner = await newOwner(database(), { USDC: '40' })
     await force(owner, '10')
-    const [made] = await settlementsOf(owner)
+    const [made] = await readSettlements(owner)
     const id = made?.id ?? ''
     const isUnsent = async () =>
       (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(

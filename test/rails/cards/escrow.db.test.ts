@@ -23,8 +23,9 @@ import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
   beginPull,
+  buildCoverage,
+  buildPurchase,
   cardDependencies,
-  coverageOf,
   decide,
   endPull,
   give,
@@ -32,14 +33,13 @@ import {
   newOwner,
   noon,
   pulling,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
 onBothEngines('the escrow of cards', (database) => {
-  const partsOf = (accountId: string, left = '1000') =>
+  const buildParts = (accountId: string, left = '1000') =>
     cardDependencies(database(), {
-      readCoverage: () => coverageOf(database(), accountId, { left }),
+      readCoverage: () => buildCoverage(database(), accountId, { left }),
       pull: pulling(database(), left),
     })
   /** Balances as `base-sepolia 900 + 0` (available + held), of USDC. */
@@ -62,7 +62,7 @@ onBothEngines('the escrow of cards', (database) => {
     return endSettlements(database(), noon)
   }
 
-  const pullsOf = (accountId: string) =>
+  const readPulls = (accountId: string) =>
     database()
       .kysely.selectFrom('card_pull')
       .selectAll()
@@ -71,7 +71,7 @@ onBothEngines('the escrow of cards', (database) => {
       .execute()
   /** Books a pull back that a reorganization removed, and that cannot be sent again. */
   const losePull = async (accountId: string, pull: { decision_id: string; units: bigint }) => {
-    const transfer = await lostTransferOf(accountId, pull.decision_id, pull.units)
+    const transfer = await insertLostTransfer(accountId, pull.decision_id, pull.units)
     await database().transaction((connection) =>
       reverseTransfer({ database: connection, chain: { name: 'base-sepolia' } }, transfer, {
         isPromised: false,
@@ -81,7 +81,11 @@ onBothEngines('the escrow of cards', (database) => {
   }
 
   /** A pull's transfer, which the chain had confirmed. */
-  const lostTransferOf = async (accountId: string, decisionId: string, units: bigint): Promise<Transfer> => {
+  const insertLostTransfer = async (
+    accountId: string,
+    decisionId: string,
+    units: bigint,
+  ): Promise<Transfer> => {
     const id = newId('tx', noon)
     const shared = {
       id,
@@ -113,10 +117,13 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('has what is above the float before the answer, and pays the clearing', async () => {
     const { accountId, card } = await owner()
-    const request = purchaseOf(card, '900')
-    expect(await decide(partsOf(accountId), request)).toMatchObject({ reason: 'approved', approved: 90000n })
+    const request = buildPurchase(card, '900')
+    expect(await decide(buildParts(accountId), request)).toMatchObject({
+      reason: 'approved',
+      approved: 90000n,
+    })
     expect(await places(accountId)).toEqual(['base-sepolia 100 + 0', 'escrow.base-sepolia 0 + 900'])
-    await applyCardEvents(partsOf(accountId), request, 'settled', [['clearing', '900']])
+    await applyCardEvents(buildParts(accountId), request, 'settled', [['clearing', '900']])
     const [settlement] = (
       await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
     ).filter((each) => each.accountId === accountId)
@@ -128,8 +135,8 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('is declined where the chain does not move the money, and nothing is held', async () => {
     const { accountId, card } = await owner()
-    const parts = { ...partsOf(accountId), pull: pulling(database(), '899.99') }
-    const request = purchaseOf(card, '900')
+    const parts = { ...buildParts(accountId), pull: pulling(database(), '899.99') }
+    const request = buildPurchase(card, '900')
     expect(await decide(parts, request)).toMatchObject({ reason: 'unavailable', approved: 0n })
     expect(await decide(parts, request)).toMatchObject({ reason: 'unavailable', approved: 0n })
     expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
@@ -137,9 +144,9 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('promises at most the float of a wallet, under concurrent requests', async () => {
     const { accountId, card } = await owner()
-    const parts = { ...partsOf(accountId), pull: async () => false }
+    const parts = { ...buildParts(accountId), pull: async () => false }
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => decide(parts, purchaseOf(card, '9.99'))),
+      Array.from({ length: 20 }, () => decide(parts, buildPurchase(card, '9.99'))),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(5)
     expect(await places(accountId)).toEqual(['base-sepolia 950.05 + 49.95'])
@@ -147,21 +154,21 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('pulls what is within the float afterwards, whatever becomes of it meanwhile', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const [reversed, cleared, voided] = ['10', '20', '5'].map((amount) => purchaseOf(card, amount))
+    const parts = buildParts(accountId)
+    const [reversed, cleared, voided] = ['10', '20', '5'].map((amount) => buildPurchase(card, amount))
     const each = [reversed, cleared, voided].filter(
       (request): request is CardAuthorization => request !== undefined,
     )
     for (const request of each) expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
     const pull = (await beginPull(database(), accountId)) ?? ''
     expect(await beginPull(database(), accountId)).toBeNull()
-    const [first = purchaseOf(card, '1'), second = first, third = first] = each
+    const [first = buildPurchase(card, '1'), second = first, third = first] = each
     await applyCardEvents(parts, first, 'pending', [['reversal', '4']])
     expect(await applyCardEvents(parts, second, 'settled', [['clearing', '20']])).toBe('early')
     await applyCardEvents(parts, third, 'voided', [])
     expect(await places(accountId)).toEqual(['base-sepolia 965 + 35'])
     // Money on its way still counts as promised: 26 of 50 are.
-    expect(await decide({ ...parts, pull: async () => false }, purchaseOf(card, '24.01'))).toMatchObject({
+    expect(await decide({ ...parts, pull: async () => false }, buildPurchase(card, '24.01'))).toMatchObject({
       reason: 'unavailable',
     })
     await endPull(database(), pull)
@@ -174,8 +181,8 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('leaves what a failed pull did not move where it was', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const request = purchaseOf(card, '30')
+    const parts = buildParts(accountId)
+    const request = buildPurchase(card, '30')
     await decide(parts, request)
     const pull = (await beginPull(database(), accountId)) ?? ''
     await applyCardEvents(parts, request, 'pending', [['reversal', '10']])
@@ -193,19 +200,19 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('loses at most the float to an owner who empties the wallet, and books it as a debt at once', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const request = purchaseOf(card, '50')
+    const parts = buildParts(accountId)
+    const request = buildPurchase(card, '50')
     await decide(parts, request)
     await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
     expect(await refuse(accountId)).toHaveLength(1)
     expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 5000n }])
-    expect(await decide(parts, purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
+    expect(await decide(parts, buildPurchase(card, '1'))).toMatchObject({ reason: 'debt_owed' })
   })
 
   it('credits the return of an unpaid purchase only after what is owed for it', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const request = purchaseOf(card, '50')
+    const parts = buildParts(accountId)
+    const request = buildPurchase(card, '50')
     await decide(parts, request)
     await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
     // It is not known yet whether the chain pays.
@@ -230,7 +237,7 @@ onBothEngines('the escrow of cards', (database) => {
   it('takes over what a wallet has promised before the wallet changes hands', async () => {
     const accountId = await newOwner(database(), { USDC: '1000' })
     const card = await issueCard(database(), accountId)
-    const request = purchaseOf(card, '900')
+    const request = buildPurchase(card, '900')
     expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'approved' })
     // What was written before, such as the new signer, goes with it.
     const busy = { code: 'wallet_busy', members: { isCommitted: false } }
@@ -253,8 +260,8 @@ onBothEngines('the escrow of cards', (database) => {
     const paying = async () => {
       const accountId = await newOwner(database(), { USDC: '50', PYUSD: '50' }, 'passkey')
       const card = await issueCard(database(), accountId)
-      const parts = partsOf(accountId)
-      const request = purchaseOf(card, '50')
+      const parts = buildParts(accountId)
+      const request = buildPurchase(card, '50')
       await decide(parts, request)
       await applyCardEvents(parts, request, 'settled', [['clearing', '50']])
       await refuse(accountId)
@@ -267,9 +274,9 @@ onBothEngines('the escrow of cards', (database) => {
     it('promises nothing more than the float', async () => {
       const { accountId, card, parts } = await paying()
       const unpulled = { ...parts, pull: async () => false }
-      expect(await decide(unpulled, purchaseOf(card, '50'))).toMatchObject({ reason: 'unavailable' })
+      expect(await decide(unpulled, buildPurchase(card, '50'))).toMatchObject({ reason: 'unavailable' })
       await settleAll(database(), accountId)
-      expect(await decide(unpulled, purchaseOf(card, '50'))).toMatchObject({ reason: 'approved' })
+      expect(await decide(unpulled, buildPurchase(card, '50'))).toMatchObject({ reason: 'approved' })
     })
 
     it('credits no return', async () => {
@@ -289,13 +296,13 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('holds in the wallet again what the chain has lost on its way to the escrow', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const [free, kept] = [purchaseOf(card, '100'), purchaseOf(card, '300')]
+    const parts = buildParts(accountId)
+    const [free, kept] = [buildPurchase(card, '100'), buildPurchase(card, '300')]
     for (const request of [free, kept])
       expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
     await applyCardEvents(parts, free, 'voided', [])
     expect(await places(accountId)).toEqual(['base-sepolia 600 + 0', 'escrow.base-sepolia 100 + 300'])
-    for (const pull of await pullsOf(accountId)) await losePull(accountId, pull)
+    for (const pull of await readPulls(accountId)) await losePull(accountId, pull)
     expect(await places(accountId)).toEqual(['base-sepolia 700 + 300'])
     expect(await beginPull(database(), accountId)).not.toBeNull()
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -303,16 +310,16 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('holds in the wallet again the part of a purchase that a lost pull had brought', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const earlier = [purchaseOf(card, '100'), purchaseOf(card, '100')]
+    const parts = buildParts(accountId)
+    const earlier = [buildPurchase(card, '100'), buildPurchase(card, '100')]
     for (const request of earlier) expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
     for (const request of earlier) await applyCardEvents(parts, request, 'voided', [])
     // It holds what both pulls have brought.
-    const request = purchaseOf(card, '150')
+    const request = buildPurchase(card, '150')
     expect(await decide(parts, request)).toMatchObject({ reason: 'approved' })
     expect(await places(accountId)).toEqual(['base-sepolia 800 + 0', 'escrow.base-sepolia 50 + 150'])
     const seen: (readonly string[])[] = []
-    for (const pull of await pullsOf(accountId)) {
+    for (const pull of await readPulls(accountId)) {
       await losePull(accountId, pull)
       seen.push(await places(accountId))
     }
@@ -327,8 +334,8 @@ onBothEngines('the escrow of cards', (database) => {
 
   it('applies messages although others wait for the chain', async () => {
     const { accountId, card } = await owner()
-    const parts = partsOf(accountId)
-    const requests = Array.from({ length: 4 }, () => purchaseOf(card, '5'))
+    const parts = buildParts(accountId)
+    const requests = Array.from({ length: 4 }, () => buildPurchase(card, '5'))
     for (const { token, ...request } of requests) {
       await decide(parts, { ...request, token })
       await storeOutOfOrderMessage(database(), { webhookId: token, token, message: { token }, at: noon })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { updateCard } from '../../../src/rails/cards/store.ts'
 import { onBothEngines } from '../../engines.ts'
-import { cardDependencies, dataKey, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
+import { buildPurchase, cardDependencies, dataKey, decide, issueCard, newKey, newOwner } from './scene.ts'
 
 onBothEngines('a card', (database) => {
   it('does not verify a card that could not pay: frozen, or by its key', async () => {
@@ -20,7 +20,7 @@ onBothEngines('a card', (database) => {
       (
         await decide(
           cardDependencies(database()),
-          purchaseOf(await issueCard(database(), owner, { keyId }), '0'),
+          buildPurchase(await issueCard(database(), owner, { keyId }), '0'),
         )
       ).reason
     expect(await verifyCard(null)).toBe('approved')
@@ -30,7 +30,7 @@ onBothEngines('a card', (database) => {
     expect(await verifyCard(forbidden)).toBe('policy_denied')
     const frozen = await issueCard(database(), owner)
     await updateCard(database(), { ...frozen, status: 'frozen' })
-    expect(await decide(cardDependencies(database()), purchaseOf(frozen, '0'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(frozen, '0'))).toMatchObject({
       reason: 'card_frozen',
     })
   })
@@ -53,7 +53,7 @@ onBothEngines('a card', (database) => {
               cardPullMs: 2_500,
             },
           },
-          purchaseOf(card, amount),
+          buildPurchase(card, amount),
         )
       ).reason
     const set = (values: { guest?: boolean; kyc_level?: string }) =>

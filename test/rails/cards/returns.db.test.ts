@@ -4,20 +4,20 @@ import { usageOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   issueCard,
+  listOwned,
   newKey,
   newOwner,
-  owned,
-  purchaseOf,
   settleAll,
 } from './scene.ts'
 
 onBothEngines('a purchase that is returned', (database) => {
   it('is refunded in cash', async () => {
     const owner = await newOwner(database(), { USDC: '5' })
-    const request = purchaseOf(await issueCard(database(), owner), '5')
+    const request = buildPurchase(await issueCard(database(), owner), '5')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'settled', [
       ['clearing', '5'],
@@ -29,14 +29,14 @@ onBothEngines('a purchase that is returned', (database) => {
       ['refund', '3'],
     ])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USD 5 + 0'])
+    expect(await listOwned(database(), owner)).toEqual(['USD 5 + 0'])
   })
 
   it('counts once when its return is reversed, and debits the refunded cash', async () => {
     const owner = await newOwner(database(), { USDC: '200' })
     const keyId = await newKey(database(), owner)
     const card = await issueCard(database(), owner, { keyId, dailyMax: 10000n, priority: ['USDC'] })
-    const request = purchaseOf(card, '40')
+    const request = buildPurchase(card, '40')
     await decide(cardDependencies(database()), request)
     const partly = [
       ['clearing', '30'],
@@ -45,10 +45,10 @@ onBothEngines('a purchase that is returned', (database) => {
     ] as const
     for (let times = 0; times < 2; times += 1)
       await applyCardEvents(cardDependencies(database()), request, 'pending', partly)
-    expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
+    expect(await listOwned(database(), owner)).toEqual(['USDC 160 + 40'])
     await applyCardEvents(cardDependencies(database()), request, 'settled', [...partly, ['clearing', '10']])
-    expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
-    const forced = purchaseOf(card, '0')
+    expect(await listOwned(database(), owner)).toEqual(['USDC 160 + 40'])
+    const forced = buildPurchase(card, '0')
     const events = [
       ['clearing', '9'],
       ['refund', '9'],
@@ -67,11 +67,11 @@ onBothEngines('a purchase that is returned', (database) => {
       { cleared: 1000n, refunded: 0n, shortfall: 0n },
     ])
     await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USDC 150 + 0'])
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '50.01'))).toMatchObject({
+    expect(await listOwned(database(), owner)).toEqual(['USDC 150 + 0'])
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '50.01'))).toMatchObject({
       reason: 'daily_limit',
     })
-    expect(await decide(cardDependencies(database()), purchaseOf(card, '50'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), buildPurchase(card, '50'))).toMatchObject({
       reason: 'approved',
     })
     expect((await trialBalance(database())).balanced).toBe(true)

@@ -153,7 +153,7 @@ export async function endPull(database: Database, decisionId: string, isConfirme
 }
 
 /** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. */
-export async function coverageOf(
+export async function buildCoverage(
   database: Database,
   accountId: string,
   { left, onChain }: { left: string; onChain?: Partial<Record<Stablecoin, string>> },
@@ -266,7 +266,7 @@ export async function newKey(
 }
 
 /** A request for a decision. @param dollars such as `12.50`. */
-export function purchaseOf(
+export function buildPurchase(
   card: Card,
   dollars: string,
   changes: Partial<CardAuthorization> = {},
@@ -286,7 +286,7 @@ export function purchaseOf(
 }
 
 /** The adapter's fingerprint: over every member of a request. */
-function fingerprintOf(request: object): string {
+function buildFingerprint(request: object): string {
   return canonicalJson({ ...request, fingerprint: null })
 }
 
@@ -297,7 +297,7 @@ export function decide(
   webhookId = newId('evt', noon),
   now = noon,
 ) {
-  return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now })
+  return authorizeCard(parts, { ...request, fingerprint: buildFingerprint(request) }, { webhookId, now })
 }
 
 /** Delivers a transaction's events. @param events such as `['clearing', '12.50']`, in order. */
@@ -328,7 +328,7 @@ export function applyCardEvents(
 }
 
 /** An owner's balances, as `USDC 87.5 + 12.5` (available + held). */
-export async function owned(database: Database, accountId: string): Promise<readonly string[]> {
+export async function listOwned(database: Database, accountId: string): Promise<readonly string[]> {
   const rows = await balances(database, accountId)
   return rows
     .filter(({ available, held }) => available + held > 0n)

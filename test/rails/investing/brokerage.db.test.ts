@@ -21,7 +21,7 @@ import list from '../../../tools/investing/orders/list.ts'
 import portfolio from '../../../tools/investing/portfolio.ts'
 import { type KeptAccount, startAlpacaServer } from '../../contracts/alpaca-server.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 import { answers, describeApplicant } from './answers.ts'
 import { movedClock } from './scene.ts'
 
@@ -79,7 +79,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const call = async (tool: Tool, input: unknown) => {
       const principal = { ...person, session: { ...person.session, steppedUpAt: clock() } }
       const changes = { clientAddress: '203.0.113.7', now: clock() }
-      return (await run(tool, callOf(services, principal, changes), input)).body
+      return (await run(tool, buildCall(services, principal, changes), input)).body
     }
     count += 1
     const applicant = describeApplicant(firstName, email ?? `person${count}@example.com`)
@@ -100,8 +100,8 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const place = async (input: object) =>
       String((await call(order, { symbol: 'VTI', side: 'buy', ...input })).id)
     const orders = async () => ((await call(list, {})).orders ?? []) as { status: string; id: string }[]
-    const statusOf = async (id: string) => (await orders()).find((one) => one.id === id)?.status
-    const booked = async () => {
+    const readStatus = async (id: string) => (await orders()).find((one) => one.id === id)?.status
+    const readBooked = async () => {
       const { cash, buyingPower, holdings } = (await call(portfolio, {})) as {
         cash: string
         buyingPower: string
@@ -115,7 +115,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       if (account === undefined) throw new Error('there is no such account at the broker')
       return account
     }
-    return { accountId, applicant, call, place, statusOf, booked, atBroker }
+    return { accountId, applicant, call, place, readStatus, readBooked, atBroker }
   }
   const follow = async (minutes = 6) => {
     clock.forward(minutes * 60_000)
@@ -130,13 +130,13 @@ onBothEngines('accounts of persons at the broker', (database) => {
     await settleOrders(services, quiet)
   }
   const sumsToZero = async () => expect(await trialBalance(database())).toMatchObject({ balanced: true })
-  const refused = (reason: string) => ({ code: 'order_rejected', members: { reason } })
+  const expectRejection = (reason: string) => ({ code: 'order_rejected', members: { reason } })
 
   it('are opened from the verified identity, once, and followed until they are active', async () => {
     const ada = await newInvestor('Ada')
     server.state.opened = 'SUBMITTED'
     expect(await ada.call(getAccount, {})).toMatchObject({ status: 'none', requirements: [] })
-    await expect(ada.place({ notional: '10' })).rejects.toMatchObject(refused('no_brokerage_account'))
+    await expect(ada.place({ notional: '10' })).rejects.toMatchObject(expectRejection('no_brokerage_account'))
     expect(await ada.call(openAccount, answers)).toMatchObject({ status: 'pending' })
     expect(await ada.call(openAccount, answers)).toMatchObject({ status: 'pending' })
     const sent = server.asked.filter(({ method, path }) => method === 'POST' && path === '/v1/accounts')
@@ -153,7 +153,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       disclosures: { is_politically_exposed: false },
       agreements: expect.arrayContaining([expect.objectContaining({ ip_address: '203.0.113.7' })]),
     })
-    await expect(ada.place({ notional: '10' })).rejects.toMatchObject(refused('no_brokerage_account'))
+    await expect(ada.place({ notional: '10' })).rejects.toMatchObject(expectRejection('no_brokerage_account'))
     const account = await ada.atBroker()
     account.status = 'ACTION_REQUIRED'
     await follow()
@@ -161,13 +161,13 @@ onBothEngines('accounts of persons at the broker', (database) => {
     account.status = 'ACTIVE'
     await follow()
     expect(await ada.call(getAccount, {})).toMatchObject({ status: 'active' })
-    expect(await ada.booked()).toMatchObject({ cash: '500', buyingPower: '500' })
+    expect(await ada.readBooked()).toMatchObject({ cash: '500', buyingPower: '500' })
   })
 
   it('need a verified identity with every part of the address', async () => {
     const person = await newPerson(database())
     const principal = { ...person, session: { ...person.session, steppedUpAt: noon } }
-    await expect(run(openAccount, callOf(services, principal), answers)).rejects.toMatchObject({
+    await expect(run(openAccount, buildCall(services, principal), answers)).rejects.toMatchObject({
       code: 'kyc_required',
       message: expect.stringContaining('applicant.address.city'),
     })
@@ -183,7 +183,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       server.state.interrupt = () => false
       server.add({
         contact: { email_address: ada.applicant.email },
-        identity: identityOf('Ada'),
+        identity: buildIdentity('Ada'),
         created_at: clock().toISOString(),
       })
       response.destroy()
@@ -201,7 +201,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     ] as const) {
       const other = await newInvestor('Cleo')
       const contact = { email_address: other.applicant.email }
-      server.add({ contact, identity: identityOf(name), created_at })
+      server.add({ contact, identity: buildIdentity(name), created_at })
       await expect(other.call(openAccount, answers)).rejects.toMatchObject({ code: 'invalid_request' })
       expect(await other.call(getAccount, {})).toMatchObject({ status: 'none' })
     }
@@ -216,14 +216,14 @@ onBothEngines('accounts of persons at the broker', (database) => {
     expect(await ada.call(getAccount, {})).toMatchObject({ status: 'active' })
   })
 
-  it('of two people never mix, and the firm’s cash pays for each', async () => {
+  it('accounts of two people never mix, and the firm’s cash pays for each', async () => {
     const [ada, bob] = [await newInvestor('Ada'), await newInvestor('Bob')]
     for (const person of [ada, bob]) await person.call(openAccount, answers)
     const firm = server.firm.cash
     await ada.place({ notional: '200' })
     await bob.place({ notional: '50' })
-    expect(await ada.booked()).toEqual({ cash: '300', buyingPower: '300', shares: ['2.000000000'] })
-    expect(await bob.booked()).toEqual({ cash: '450', buyingPower: '450', shares: ['0.500000000'] })
+    expect(await ada.readBooked()).toEqual({ cash: '300', buyingPower: '300', shares: ['2.000000000'] })
+    expect(await bob.readBooked()).toEqual({ cash: '450', buyingPower: '450', shares: ['0.500000000'] })
     const [adas, bobs] = [await ada.atBroker(), await bob.atBroker()]
     expect([adas.shares, bobs.shares, adas.cash, bobs.cash]).toEqual([2, 0.5, 0, 0])
     expect(firm - server.firm.cash).toBe(250)
@@ -235,7 +235,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     // The proceeds go back to the firm, which owes them to Ada.
     await follow()
     expect([adas.cash, firm - server.firm.cash]).toEqual([0, 150])
-    expect(await ada.booked()).toMatchObject({ cash: '400' })
+    expect(await ada.readBooked()).toMatchObject({ cash: '400' })
     expect(await openAlarms(database())).toEqual([])
     await sumsToZero()
   })
@@ -250,17 +250,17 @@ onBothEngines('accounts of persons at the broker', (database) => {
       return true
     }
     const id = await ada.place({ notional: '200' })
-    expect(await ada.booked()).toMatchObject({ cash: '500', buyingPower: '300' })
+    expect(await ada.readBooked()).toMatchObject({ cash: '500', buyingPower: '300' })
     expect((await ada.atBroker()).cash).toBe(200)
     // Cash for an open buy is never sent back.
     await follow(0.5)
     server.state.interrupt = () => false
     await settle()
-    expect(await ada.statusOf(id)).toBe('filled')
+    expect(await ada.readStatus(id)).toBe('filled')
     const account = await ada.atBroker()
     expect([account.cash, account.shares, firm - server.firm.cash]).toEqual([0, 2, 200])
     await follow()
-    expect(await ada.booked()).toEqual({ cash: '300', buyingPower: '300', shares: ['2.000000000'] })
+    expect(await ada.readBooked()).toEqual({ cash: '300', buyingPower: '300', shares: ['2.000000000'] })
     await sumsToZero()
   })
 
@@ -271,7 +271,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     loseAnswerOfJournal()
     const id = await ada.place({ notional: '200' })
     await settle()
-    expect(await ada.statusOf(id)).toBe('filled')
+    expect(await ada.readStatus(id)).toBe('filled')
     expect([firm - server.firm.cash, (await ada.atBroker()).cash]).toEqual([200, 0])
   })
 
@@ -282,11 +282,11 @@ onBothEngines('accounts of persons at the broker', (database) => {
     server.state.journals = 'pending'
     const id = await ada.place({ notional: '200' })
     await settle()
-    expect(await ada.statusOf(id)).toBe('accepted')
+    expect(await ada.readStatus(id)).toBe('accepted')
     clock.forward(6 * 60_000)
     await settle()
-    expect(await ada.statusOf(id)).toBe('rejected')
-    expect(await ada.booked()).toEqual({ cash: '500', buyingPower: '500', shares: [] })
+    expect(await ada.readStatus(id)).toBe('rejected')
+    expect(await ada.readBooked()).toEqual({ cash: '500', buyingPower: '500', shares: [] })
     // The broker executes it long after.
     server.firm.cash -= 200
     const account = await ada.atBroker()
@@ -302,9 +302,9 @@ onBothEngines('accounts of persons at the broker', (database) => {
     await ada.call(openAccount, answers)
     const { cash } = server.firm
     server.firm.cash = 1
-    await expect(ada.place({ notional: '200' })).rejects.toMatchObject(refused('not_funded'))
+    await expect(ada.place({ notional: '200' })).rejects.toMatchObject(expectRejection('not_funded'))
     server.firm.cash = cash
-    expect(await ada.booked()).toEqual({ cash: '500', buyingPower: '500', shares: [] })
+    expect(await ada.readBooked()).toEqual({ cash: '500', buyingPower: '500', shares: [] })
   })
 
   it('send what a buy did not use back once, also when the answer is lost', async () => {
@@ -335,7 +335,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     account.cash += 1.7
     await follow()
     await payDividends(services)
-    expect(await ada.booked()).toMatchObject({ cash: '300' })
+    expect(await ada.readBooked()).toMatchObject({ cash: '300' })
     clock.forward(86_400_000)
     for (const _again of [1, 2]) {
       await follow()
@@ -347,8 +347,8 @@ onBothEngines('accounts of persons at the broker', (database) => {
       .where('account_id', '=', ada.accountId)
       .execute()
     expect(row).toEqual([{ amount: 170n, withheld: 30n, status: 'paid' }])
-    expect(await ada.booked()).toMatchObject({ cash: '301.7' })
-    expect(await bob.booked()).toMatchObject({ cash: '400' })
+    expect(await ada.readBooked()).toMatchObject({ cash: '301.7' })
+    expect(await bob.readBooked()).toMatchObject({ cash: '400' })
     expect(account.cash).toBe(0)
     await sumsToZero()
   })
@@ -377,13 +377,13 @@ onBothEngines('accounts of persons at the broker', (database) => {
       [`${ada.accountId}:VTI`, 'holding_differs'],
     ])
     await expect(ada.place({ side: 'sell', notional: '50' })).rejects.toMatchObject(
-      refused('holding_stopped'),
+      expectRejection('holding_stopped'),
     )
     expect(await bob.place({ notional: '10' })).toMatch(/^ord_/)
   })
 })
 
-const identityOf = (given_name: string) => ({
+const buildIdentity = (given_name: string) => ({
   ...{ given_name, family_name: 'Lovelace', date_of_birth: '1990-12-10', tax_id: '1' },
   ...{ tax_id_type: 'DEU_TAX_ID' as const, country_of_tax_residence: 'DEU' },
   funding_source: ['savings' as const],

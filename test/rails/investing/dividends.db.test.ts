@@ -93,7 +93,7 @@ onBothEngines('dividends', (database) => {
     ['thirty digits', { perShare: 10n ** 30n }, 'dividend_beyond_price'],
     ['a negative amount', { perShare: -1n }, 'dividend_beyond_price'],
     ['a payment before its record date', { payDate: '2001-01-01' }, 'dividend_paid_at_no_time'],
-  ])('that are announced with %s are not paid, and delay no other', async (_what, lie, reason) => {
+  ])('dividends that are announced with %s are not paid, and delay no other', async (_what, lie, reason) => {
     const honest = {
       symbol: 'AAPL',
       perShare: 2_000_000_000n,
@@ -127,7 +127,7 @@ onBothEngines('dividends', (database) => {
     expect(raised.map((alarm) => alarm.reason)).toContain(reason)
   })
 
-  it('with one record date are all paid, and none twice after a correction by the broker', async () => {
+  it('dividends with one record date are all paid, and none twice after a correction by the broker', async () => {
     const dates = { recordDate: dayAfter(0), payDate: dayAfter(2) }
     const regular = { symbol: 'VTI', perShare: 1_000_000_000n, ...dates }
     const special = { symbol: 'VTI', perShare: 400_000_000n, ...dates }

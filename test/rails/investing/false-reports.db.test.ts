@@ -95,7 +95,7 @@ onBothEngines('a broker’s reports', (database) => {
     clock.forward(5_000)
     await settleOrders(services, quiet)
   }
-  const alarmOf = async (id: unknown) =>
+  const findAlarm = async (id: unknown) =>
     (await openAlarms(database())).filter(({ objectId }) => objectId === id)
 
   const sell = { side: 'sell', notional: '50' }
@@ -134,18 +134,18 @@ onBothEngines('a broker’s reports', (database) => {
     ['another order', buy, fill('0.5', '100', { client_order_id: 'ord_other' }), 'another_order'],
     ['another symbol', buy, fill('0.5', '100', { symbol: 'AAPL' }), 'another_symbol'],
     ['another side', buy, fill('0.5', '100', { side: 'sell' }), 'another_side'],
-  ])('with %s stop the order', async (_what, input, told, reason) => {
+  ])('reports with %s stop the order', async (_what, input, told, reason) => {
     const before = await holdings()
     lies = told
     const { id } = await place(input)
-    expect(await alarmOf(id)).toMatchObject([{ domain: 'investing', reason, times: 1 }])
+    expect(await findAlarm(id)).toMatchObject([{ domain: 'investing', reason, times: 1 }])
     const held = await holdings()
     expect([held[0], held[2]]).toEqual([before[0], before[2]])
     // No further request is sent, and nothing is released.
     requestCount = 0
     for (let round = 0; round < 3; round += 1) await later()
     expect(requestCount).toBe(0)
-    expect(await alarmOf(id)).toMatchObject([{ reason, times: 1 }])
+    expect(await findAlarm(id)).toMatchObject([{ reason, times: 1 }])
     expect(await holdings()).toEqual(held)
     const reserved = database().kysely.selectFrom('reservation').select('status')
     expect(
@@ -158,7 +158,7 @@ onBothEngines('a broker’s reports', (database) => {
     ['a quantity that falls', { filled_qty: '0.1' }, 'quantity_fell'],
     ['a value that falls', { filled_avg_price: '40', filled_qty: '0.21' }, 'value_fell'],
   ])(
-    'that reverse with %s stop the order, which resumes when a person clears it',
+    'reports that reverse with %s stop the order, which resumes when a person clears it',
     async (_what, change, reason) => {
       lies = fill('0.2', '100', { status: 'partially_filled' })
       const { id } = await place(buy)
@@ -166,7 +166,7 @@ onBothEngines('a broker’s reports', (database) => {
       expect([cash, qty]).toEqual(['280', '4.700000000'])
       lies = { ...lies, ...change }
       await later()
-      expect(await alarmOf(id)).toMatchObject([{ reason, times: 1 }])
+      expect(await findAlarm(id)).toMatchObject([{ reason, times: 1 }])
       expect((await holdings())[2]).toBe('4.700000000')
       lies = fill('0.5', '100')
       await later()
@@ -176,11 +176,11 @@ onBothEngines('a broker’s reports', (database) => {
       expect(await resolveAlarm(database(), { ...name, ...resolution })).toBe(true)
       await later()
       expect(await holdings()).toEqual(['250', '250', '5.000000000'])
-      expect(await alarmOf(id)).toEqual([])
+      expect(await findAlarm(id)).toEqual([])
     },
   )
 
-  it('that are valid are booked as usual', async () => {
+  it('reports that are valid are booked as usual', async () => {
     await place(buy)
     expect((await holdings()).slice(0, 1)).toEqual(['250'])
     await place(sell)

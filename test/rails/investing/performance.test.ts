@@ -10,7 +10,7 @@ const dollar = 10n ** 9n
 const flow = (days: number, cents: bigint) => ({ at: ago(days), cents, isFlow: true })
 
 /** A history. @param priceAt of the one symbol, in dollars. */
-function seriesOf(history: History, priceAt: (at: Date) => number, timeframe: '1M' | 'all' = '1M') {
+function computeSeries(history: History, priceAt: (at: Date) => number, timeframe: '1M' | 'all' = '1M') {
   const moments = performanceTimes(history, timeframe, now)
   const prices = moments.all.map((at) => BigInt(Math.round(priceAt(at) * 1e9)))
   const series = computePerformance(history, moments, new Map([['VTI', prices]]))
@@ -21,7 +21,7 @@ describe('performance', () => {
   const tenShares = { at: ago(40), symbol: 'VTI', qty: 10n * dollar }
 
   it('is empty before any activity', () => {
-    expect(seriesOf({ cash: [], shares: [] }, () => 1)).toMatchObject({
+    expect(computeSeries({ cash: [], shares: [] }, () => 1)).toMatchObject({
       baseValue: 0n,
       timestamp: [],
       equity: [],
@@ -29,7 +29,7 @@ describe('performance', () => {
   })
 
   it('equals the gain of the shares', () => {
-    const doubled = seriesOf({ cash: [flow(40, 100_000n)], shares: [tenShares] }, (at) =>
+    const doubled = computeSeries({ cash: [flow(40, 100_000n)], shares: [tenShares] }, (at) =>
       at < ago(10) ? 100 : 200,
     )
     // 1,000 in cash and 1,000 in shares: 3,000 in the end.
@@ -45,9 +45,9 @@ describe('performance', () => {
 
   it('excludes deposits and withdrawals', () => {
     const price = (at: Date) => (at < ago(15) ? 100 : 110)
-    const plain = seriesOf({ cash: [], shares: [tenShares] }, price)
+    const plain = computeSeries({ cash: [], shares: [tenShares] }, price)
     expect(plain.last).toBe(100_000n)
-    const moved = seriesOf({ cash: [flow(5, 900_000n), flow(2, -900_000n)], shares: [tenShares] }, price)
+    const moved = computeSeries({ cash: [flow(5, 900_000n), flow(2, -900_000n)], shares: [tenShares] }, price)
     expect([moved.last, moved.gain, moved.baseValue]).toEqual([plain.last, plain.gain, plain.baseValue])
     expect(moved.equity.some((cents) => cents > 900_000n)).toBe(true)
   })
@@ -56,12 +56,12 @@ describe('performance', () => {
     const trade = { at: ago(20), cents: -50_000n, isFlow: false }
     const dividend = { at: ago(10), cents: 1_000n, isFlow: false }
     const bought = { at: ago(20), symbol: 'VTI', qty: 5n * dollar }
-    const series = seriesOf({ cash: [flow(40, 100_000n), trade, dividend], shares: [bought] }, () => 100)
+    const series = computeSeries({ cash: [flow(40, 100_000n), trade, dividend], shares: [bought] }, () => 100)
     expect([series.gain, series.last]).toEqual([1_000n, 10_000n])
   })
 
   it('begins with the first event when the window is longer', () => {
-    const series = seriesOf({ cash: [flow(7, 10_000n)], shares: [] }, () => 1)
+    const series = computeSeries({ cash: [flow(7, 10_000n)], shares: [] }, () => 1)
     expect([series.timestamp[0], series.baseValue, series.last]).toEqual([ago(7), 10_000n, 0n])
   })
 
@@ -76,7 +76,7 @@ describe('performance', () => {
         const cash = [flow(40, 1n), ...asked.map(({ days, cents }) => flow(days, cents))].sort(
           (one, other) => one.at.getTime() - other.at.getTime(),
         )
-        const series = seriesOf({ cash, shares: [] }, () => 1)
+        const series = computeSeries({ cash, shares: [] }, () => 1)
         expect(new Set(series.profitLoss)).toEqual(new Set([0n]))
         expect(new Set(series.profitLossPct)).toEqual(new Set([0n]))
       }),

@@ -81,7 +81,7 @@ onBothEngines('open orders', (database) => {
     await settleOrders(services, quiet)
   }
 
-  it('with a lost answer stay held, and are booked once the broker reports them', async () => {
+  it('orders with a lost answer stay held, and are booked once the broker reports them', async () => {
     line = 'lost answers'
     expect((await place()).body).toMatchObject({ status: 'accepted', filledQty: '0.000000000' })
     expect(await cash()).toEqual(['500', '400'])
@@ -92,14 +92,14 @@ onBothEngines('open orders', (database) => {
     expect(placed).toHaveLength(1)
   })
 
-  it('that a job booked before the answer came are booked once', async () => {
+  it('orders that a job booked before the answer came are booked once', async () => {
     meanwhile = () => later()
     expect((await place()).body).toMatchObject({ status: 'filled' })
     expect(await cash()).toEqual(['400', '400'])
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('with an alarm from before the answer came are not booked', async () => {
+  it('orders with an alarm from before the answer came are not booked', async () => {
     meanwhile = async (objectId) => {
       const alarm = { domain: 'investing', objectId, reason: 'quantity_beyond_order', reported: {} } as const
       await raiseAlarm(services, { ...alarm, at: clock() })
@@ -108,7 +108,7 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '400'])
   })
 
-  it('that never reached the broker are placed again with the same id', async () => {
+  it('orders that never reached the broker are placed again with the same id', async () => {
     line = 'down'
     expect((await place()).body).toMatchObject({ status: 'accepted' })
     await later()
@@ -131,7 +131,7 @@ onBothEngines('open orders', (database) => {
     expect(placed).toEqual([])
   })
 
-  it('that are canceled while the broker is unavailable are canceled when it is back', async () => {
+  it('orders that are canceled while the broker is unavailable are canceled when it is back', async () => {
     const { body } = await place({ type: 'limit', limitPrice: '50' })
     line = 'down'
     await expect(investor.call(cancel, { id: body.id }, { at: clock() })).rejects.toMatchObject({
@@ -144,7 +144,7 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '500'])
   })
 
-  it('that fill in parts are booked in parts, and cancellation keeps the filled part', async () => {
+  it('orders that fill in parts are booked in parts, and cancellation keeps the filled part', async () => {
     // The market fills 10,000 USD a second.
     const purse = available(investor.accountId, 'bank')
     const money = { asset: 'USD' as const, units: 10_000_000n }
@@ -208,7 +208,7 @@ onBothEngines('open orders', (database) => {
     ).rejects.toThrow('the process ended')
   }
 
-  it('that can be repeated are placed once, although their process died with the hold', async () => {
+  it('orders that can be repeated are placed once, although their process died with the hold', async () => {
     await placeAndDie('a-key')
     const repeat = async () => {
       await again()
@@ -221,7 +221,7 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['400', '400'])
   })
 
-  it('that cannot be repeated are never placed when their process died with the hold', async () => {
+  it('orders that cannot be repeated are never placed when their process died with the hold', async () => {
     await placeAndDie()
     await later(11_000)
     await again()
@@ -229,7 +229,7 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '500'])
   })
 
-  it('of many people at once are booked once each', { timeout: 60_000 }, async () => {
+  it('orders of many people at once are booked once each', { timeout: 60_000 }, async () => {
     const people = await Promise.all(Array.from({ length: 8 }, () => newInvestor(services)))
     const outcomes = await Promise.all(
       people.flatMap((person, at) =>
@@ -251,7 +251,7 @@ onBothEngines('open orders', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('of one account leave sound books under concurrent orders', { timeout: 60_000 }, async () => {
+  it('orders of one account leave sound books under concurrent orders', { timeout: 60_000 }, async () => {
     const changes = Array.from({ length: 24 }, (_, at) => ({
       symbol: ['VTI', 'AAPL', 'O'][at % 3],
       side: at % 2 === 0 ? 'buy' : 'sell',

@@ -8,7 +8,7 @@ import type { Feed } from '../../../src/providers/broker/sandbox-feed.ts'
 import type { MarketHours } from '../../../src/providers/broker/sandbox-sessions.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import guest from '../../../tools/auth/guest.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
 import { type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 /** A clock that stands still until it is moved. */
@@ -38,7 +38,7 @@ export function servicesWithMarket(
 
 /** A new guest: 500 USD and a few shares. */
 export async function newInvestor(services: Services): Promise<SignedIn> {
-  const { body } = await run(guest, callOf(services, { kind: 'public' }, { now: services.clock() }), {})
+  const { body } = await run(guest, buildCall(services, { kind: 'public' }, { now: services.clock() }), {})
   const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
   return signInAgain(services, account.id, services.clock())
 }

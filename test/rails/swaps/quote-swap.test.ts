@@ -379,17 +379,17 @@ describe('a hung aggregator', () => {
       }),
     )
     const guarded = guardAggregator(dead, { clock: systemClock, log: silentLog })
-    const timed = async (aggregators: readonly SwapAggregator[]) => {
+    const timeQuote = async (aggregators: readonly SwapAggregator[]) => {
       const startedAt = performance.now()
       await quoteSwap(aggregators, requestFor(), 500)
       return performance.now() - startedAt
     }
     const times: number[] = []
-    for (let at = 0; at < 49; at += 1) times.push(await timed([guarded, ...others]))
+    for (let at = 0; at < 49; at += 1) times.push(await timeQuote([guarded, ...others]))
     expect(times.slice(0, 5).every((time) => time >= 490)).toBe(true)
     const middle = async (aggregators: readonly SwapAggregator[]) => {
       const several = []
-      for (let at = 0; at < 9; at += 1) several.push(await timed(aggregators))
+      for (let at = 0; at < 9; at += 1) several.push(await timeQuote(aggregators))
       return several.sort((one, other) => one - other)[4] ?? 0
     }
     const [withIt, without] = [await middle([guarded, ...others]), await middle(others)]

@@ -71,7 +71,7 @@ export function describeTransferSpend({
 }
 
 /** Reserves USDC as a person's spend. @returns the order to send it. */
-export async function orderOf(
+export async function reserveOrder(
   { database, chain }: TransferDependencies,
   {
     accountId,
@@ -103,7 +103,7 @@ export async function usdcBalance(
   { database, chain }: TransferDependencies,
   accountId: string,
 ): Promise<{ available: bigint; held: bigint }> {
-  const unitsOf = async (account: string) => {
+  const readUnits = async (account: string) => {
     const row = await database.kysely
       .selectFrom('balance')
       .select('units')
@@ -113,7 +113,7 @@ export async function usdcBalance(
     return row?.units ?? 0n
   }
   return {
-    available: await unitsOf(available(accountId, chain.name)),
-    held: await unitsOf(held(accountId, chain.name)),
+    available: await readUnits(available(accountId, chain.name)),
+    held: await readUnits(held(accountId, chain.name)),
   }
 }

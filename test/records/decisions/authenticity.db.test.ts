@@ -12,7 +12,7 @@ import { Failure } from '../../../src/core/failures/failure.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
 import { noon, openAccount, openKey, spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
+import { insertDecisions, never, newSpender, readChain, sealingDependencies, settings } from './scene.ts'
 
 const after = (ms: number) => new Date(noon.getTime() + ms)
 const violation = { rule: 'asset', limit: null, used: null, requested: null, remaining: null, resetsAt: null }
@@ -32,8 +32,8 @@ onBothEngines('the authenticity of decisions', (database) => {
   }
   const seal = (at = noon) => createSealRound(sealingDependencies(database(), () => at))(never)
   const isSealed = async (id: string) =>
-    (await chainOf(database())).some(({ decision_id }) => decision_id === id)
-  const alarmsOf = async (id: string) =>
+    (await readChain(database())).some(({ decision_id }) => decision_id === id)
+  const readAlarms = async (id: string) =>
     (
       await database()
         .kysely.selectFrom('alarm')
@@ -89,10 +89,10 @@ onBothEngines('the authenticity of decisions', (database) => {
     await change(set, forged)
     await seal()
     expect([await isSealed(forged), await isSealed(honest)]).toEqual([false, true])
-    expect(await alarmsOf(forged)).toEqual(['not_authentic'])
+    expect(await readAlarms(forged)).toEqual(['not_authentic'])
     // A restarted process detects it again, without a new alarm.
     await seal()
-    expect(await alarmsOf(forged)).toEqual(['not_authentic'])
+    expect(await readAlarms(forged)).toEqual(['not_authentic'])
   })
 
   it('does not verify for a copy under another id', async () => {
@@ -105,13 +105,13 @@ onBothEngines('the authenticity of decisions', (database) => {
     )
     await seal()
     expect([await isSealed(id), await isSealed(copy)]).toEqual([true, false])
-    expect(await alarmsOf(copy)).toEqual(['not_authentic'])
+    expect(await readAlarms(copy)).toEqual(['not_authentic'])
   })
 
   it('is awaited, and reported missing after five minutes', async () => {
     const accountId = await openAccount(database(), 1_000_000n)
     const keyId = await openKey(database(), accountId)
-    const killed = async () => {
+    const insertKilled = async () => {
       // A process that died between its reserve and the MAC of a denial by a counter.
       const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
       const request = spendOf({ accountId, keyId, limits }, 1n)
@@ -119,11 +119,11 @@ onBothEngines('the authenticity of decisions', (database) => {
       expect(decided.verdict).toBe('deny')
       return request.decisionId
     }
-    const [late, lost] = [await killed(), await killed()]
+    const [late, lost] = [await insertKilled(), await insertKilled()]
     let now = after(1_000)
     const round = createSealRound(sealingDependencies(database(), () => now))
     await round(never)
-    expect([await alarmsOf(late), await alarmsOf(lost)]).toEqual([[], []])
+    expect([await readAlarms(late), await readAlarms(lost)]).toEqual([[], []])
     const made = await database().call<{ made: ContentRow[] }>(
       { name: 'test_made', text: 'select decisions_made(array[$1]) as made' },
       [late],
@@ -138,7 +138,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect([await isSealed(late), await isSealed(lost)]).toEqual([true, false])
     now = after(301_000)
     await round(never)
-    expect([await alarmsOf(late), await alarmsOf(lost)]).toEqual([[], ['unauthenticated']])
+    expect([await readAlarms(late), await readAlarms(lost)]).toEqual([[], ['unauthenticated']])
   })
 
   it('is stored by the next round when the database was lost for minutes', async () => {
@@ -166,7 +166,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect(row?.mac).toBeNull()
     const round = createSealRound(parts)
     await round(never)
-    expect([await isSealed(decisionId), await alarmsOf(decisionId)]).toEqual([true, []])
+    expect([await isSealed(decisionId), await readAlarms(decisionId)]).toEqual([true, []])
     expect(parts.unstoredCodes.size).toBe(0)
   })
 
@@ -187,7 +187,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     const late = await spender.decide()
     await seal(after(2 * 3_600_000))
     expect([await isSealed(backdated), await isSealed(late)]).toEqual([false, true])
-    expect([await alarmsOf(backdated), await alarmsOf(late)]).toEqual([
+    expect([await readAlarms(backdated), await readAlarms(late)]).toEqual([
       ['id_of_another_time'],
       ['sealed_late'],
     ])
@@ -196,7 +196,7 @@ onBothEngines('the authenticity of decisions', (database) => {
   it('raises an alarm when it is missing from a seal planted at the head of the chain', async () => {
     await seal()
     await spender.decide()
-    const chain = await chainOf(database())
+    const chain = await readChain(database())
     const [head] = chain.slice(-1)
     const [forged = ''] = await insertDecisions(database(), 1, { mac: null })
     await database()
@@ -211,7 +211,7 @@ onBothEngines('the authenticity of decisions', (database) => {
       })
       .execute()
     expect(await seal()).toBe(1)
-    expect(await alarmsOf(`seal ${(head?.sequence ?? 0n) + 1n}`)).toEqual(['seal_not_authentic'])
+    expect(await readAlarms(`seal ${(head?.sequence ?? 0n) + 1n}`)).toEqual(['seal_not_authentic'])
   })
 
   it('does not depend on the database’s JSON formatting', async () => {

@@ -86,7 +86,7 @@ onBothEngines('sealed data under a new key', (database) => {
     await kysely.updateTable('mfa').set(moved).where('account_id', '=', mallory).execute()
 
     const rotating = await openDataKey(database(), { current: second, previous: first })
-    const secretOf = async (id: string, key = rotating) => {
+    const createSecret = async (id: string, key = rotating) => {
       const row = await kysely
         .selectFrom('mfa')
         .select('sealed_secret')
@@ -94,7 +94,7 @@ onBothEngines('sealed data under a new key', (database) => {
         .executeTakeFirstOrThrow()
       return unseal(key, { purpose: 'mfa', owner: id }, row.sealed_secret)
     }
-    expect(await secretOf(grace)).toBe('secret of grace')
+    expect(await createSecret(grace)).toBe('secret of grace')
     const run = async () => {
       const all = []
       for (const place of sealedColumns) all.push(await reseal(database(), rotating, place))
@@ -112,8 +112,11 @@ onBothEngines('sealed data under a new key', (database) => {
     // The new key alone opens it; hashes stay those of the first.
     await storeRoot(database(), rotating, noon)
     const after = await openDataKey(database(), { current: second, previous: null })
-    expect([await secretOf(ada, after), await secretOf(ada)]).toEqual(['secret of ada', 'secret of ada'])
-    await expect(secretOf(ada, before)).rejects.toThrow()
+    expect([await createSecret(ada, after), await createSecret(ada)]).toEqual([
+      'secret of ada',
+      'secret of ada',
+    ])
+    await expect(createSecret(ada, before)).rejects.toThrow()
     expect(keyedHash(after, 'destination', 'x')).toBe(keyedHash(before, 'destination', 'x'))
     const challenge = await kysely.selectFrom('challenge').select('facts').executeTakeFirstOrThrow()
     const code = JSON.parse(JSON.stringify(challenge.facts)).sealedCode
@@ -125,7 +128,10 @@ onBothEngines('sealed data under a new key', (database) => {
     for (const place of sealedColumns) await reseal(database(), again, place)
     await storeRoot(database(), again, noon)
     const last = await openDataKey(database(), { current: third, previous: null })
-    expect([await secretOf(grace, last), Buffer.from(last).toString()]).toEqual(['secret of grace', first])
+    expect([await createSecret(grace, last), Buffer.from(last).toString()]).toEqual([
+      'secret of grace',
+      first,
+    ])
     await expect(openDataKey(database(), { current: second, previous: null })).rejects.toThrow('rotated to')
   })
 })

@@ -91,6 +91,6 @@ export async function insertDecisions(
   return rows.map(({ id }) => id)
 }
 
-export function chainOf(connection: Connection) {
+export function readChain(connection: Connection) {
   return connection.kysely.selectFrom('decision_seal').selectAll().orderBy('sequence').execute()
 }

@@ -8,7 +8,7 @@ import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { noon } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
+import { insertDecisions, never, newSpender, readChain, sealingDependencies, settings } from './scene.ts'
 
 onBothEngines('sealing', (database) => {
   let spender: Awaited<ReturnType<typeof newSpender>>
@@ -18,7 +18,7 @@ onBothEngines('sealing', (database) => {
     const round = createSealRound(sealingDependencies(database()))
     seal = () => round(never)
   })
-  const sealedIds = async () => (await chainOf(database())).map(({ decision_id }) => decision_id)
+  const sealedIds = async () => (await readChain(database())).map(({ decision_id }) => decision_id)
   const intact = async () => {
     const { keySet } = await deriveSigningKey(settings.dataKey)
     return (await verifyChain(sealedPages(database()), { keySet })).fault
@@ -26,7 +26,7 @@ onBothEngines('sealing', (database) => {
 
   it('has nothing to do without decisions', async () => {
     expect(await seal()).toBe(0)
-    expect(await chainOf(database())).toEqual([])
+    expect(await readChain(database())).toEqual([])
   })
 
   it('appends decisions of every verdict to the chain, by id, once', async () => {
@@ -41,7 +41,7 @@ onBothEngines('sealing', (database) => {
     expect(await seal()).toBe(3)
     expect(await seal()).toBe(0)
     expect(await sealedIds()).toEqual(ids.sort())
-    const chain = await chainOf(database())
+    const chain = await readChain(database())
     expect(chain.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n])
     expect(chain[0]?.previous).toBe('0'.repeat(64))
     expect(chain.map(({ previous }) => previous).slice(1)).toEqual(chain.map(({ hash }) => hash).slice(0, 2))
@@ -56,7 +56,7 @@ onBothEngines('sealing', (database) => {
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
-    const receipt = (await chainOf(database())).find(({ decision_id }) => decision_id === id)?.receipt ?? ''
+    const receipt = (await readChain(database())).find(({ decision_id }) => decision_id === id)?.receipt ?? ''
     const { keySet, keyId } = await deriveSigningKey(settings.dataKey)
     const { payload, protectedHeader } = await compactVerify(
       receipt,
@@ -82,16 +82,16 @@ onBothEngines('sealing', (database) => {
 
   it('seals several batches and pages without a gap', async () => {
     await insertDecisions(database(), 2_300)
-    const before = (await chainOf(database())).length
+    const before = (await readChain(database())).length
     expect(await seal()).toBe(2_300)
-    const chain = await chainOf(database())
+    const chain = await readChain(database())
     expect(chain.map(({ sequence }) => sequence)).toEqual(chain.map((_row, at) => BigInt(at + 1)))
     expect(chain).toHaveLength(before + 2_300)
     expect(await intact()).toBeNull()
   })
 
   it('resumes after a batch was rolled back', async () => {
-    const before = await chainOf(database())
+    const before = await readChain(database())
     const id = await spender.decide()
     const failing: Database = {
       ...database(),
@@ -102,7 +102,7 @@ onBothEngines('sealing', (database) => {
         }),
     }
     await expect(createSealRound(sealingDependencies(failing))(never)).rejects.toThrow('the process ended')
-    expect(await chainOf(database())).toEqual(before)
+    expect(await readChain(database())).toEqual(before)
     expect(await createSealRound(sealingDependencies(database()))(never)).toBe(1)
     expect(await seal()).toBe(0)
     expect((await sealedIds()).at(-1)).toBe(id)
@@ -123,7 +123,7 @@ onBothEngines('sealing', (database) => {
       .kysely.selectFrom('decision')
       .select(({ fn }) => fn.countAll<bigint>().as('count'))
       .executeTakeFirstOrThrow()
-    expect(BigInt((await chainOf(database())).length)).toBe(count)
+    expect(BigInt((await readChain(database())).length)).toBe(count)
     expect(await intact()).toBeNull()
   })
 

@@ -15,7 +15,7 @@ import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { noon } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
+import { insertDecisions, never, newSpender, readChain, sealingDependencies, settings } from './scene.ts'
 
 const ROWS = 12
 
@@ -29,7 +29,7 @@ onBothEngines('a chain', (database) => {
     const spender = await newSpender(database())
     for (let made = 0; made < ROWS; made += 1) await spender.decide()
     await createSealRound(sealingDependencies(database()))(never)
-    ids = (await chainOf(database())).map(({ decision_id }) => decision_id)
+    ids = (await readChain(database())).map(({ decision_id }) => decision_id)
   })
 
   /** The verification result after a change that bypassed the triggers. The change is undone. */
@@ -149,7 +149,7 @@ onBothEngines('a chain', (database) => {
 
   it('rejects another document signed with the same key as a receipt', async () => {
     const { CompactSign } = await import('jose')
-    const [, payload = ''] = ((await chainOf(database()))[4]?.receipt ?? '').split('.')
+    const [, payload = ''] = ((await readChain(database()))[4]?.receipt ?? '').split('.')
     const other = await new CompactSign(Buffer.from(payload, 'base64url'))
       .setProtectedHeader({ alg: 'EdDSA', kid: key.keyId, typ: 'something-else+jwt' })
       .sign(key.privateKey)

@@ -70,7 +70,7 @@ onBothEngines('an endpoint that does not answer', (database) => {
       },
     }
   }
-  const deliveriesOf = (on: Database, id: string) =>
+  const readDeliveries = (on: Database, id: string) =>
     on.kysely.selectFrom('webhook_delivery').selectAll().where('endpoint_id', '=', id).execute()
 
   it('is tried rarely, with one delivery, and is disabled after two days', async () => {
@@ -85,7 +85,7 @@ onBothEngines('an endpoint that does not answer', (database) => {
     expect(await findEndpoint(database(), { accountId, id: endpoint.id })).toMatchObject({
       status: 'disabled',
     })
-    expect(new Set((await deliveriesOf(database(), endpoint.id)).map(({ status }) => status))).toEqual(
+    expect(new Set((await readDeliveries(database(), endpoint.id)).map(({ status }) => status))).toEqual(
       new Set(['failed']),
     )
     await publishEvents(database(), new Date())
@@ -128,7 +128,7 @@ onBothEngines('an endpoint that does not answer', (database) => {
       const rounds = [await round(), await round(), await round()].map(({ requests }) => requests)
       expect(rounds[0]).toBeLessThan(40)
       expect(rounds.reduce((sum, requests) => sum + requests)).toBe(40)
-      const deliveries = await deliveriesOf(database(), endpoint.id)
+      const deliveries = await readDeliveries(database(), endpoint.id)
       expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['delivered']))
     } finally {
       receiver.close()

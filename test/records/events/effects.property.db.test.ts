@@ -19,13 +19,18 @@ import { deposit, openAccount, openKey, spendOf } from '../../books/spending/sce
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
+  buildPurchase,
   cardDependencies,
   decide,
   issueCard,
   newOwner,
-  purchaseOf,
 } from '../../rails/cards/scene.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies } from '../../rails/wallets/scene.ts'
+import {
+  openFundedAccount,
+  outsideAddress,
+  reserveOrder,
+  sendingDependencies,
+} from '../../rails/wallets/scene.ts'
 import { expectEventsOfEffects } from './effects.ts'
 
 const step = fc.oneof(
@@ -163,7 +168,7 @@ async function openScene(database: Database, sending: TransferDependencies) {
   ) {
     const parts = { ...sending, database: on }
     const { accountId } = payer
-    const order = await orderOf(parts, {
+    const order = await reserveOrder(parts, {
       accountId,
       units,
       destination: isInternal ? receiver.address : outsideAddress,
@@ -195,7 +200,7 @@ async function openScene(database: Database, sending: TransferDependencies) {
         await reserveSpends(on, spends)
       } else {
         const parts = cardDependencies(on)
-        const purchase = purchaseOf(card, taken.dollars)
+        const purchase = buildPurchase(card, taken.dollars)
         await decide(parts, purchase)
         await applyCardEvents(parts, purchase, 'pending', taken.events)
       }

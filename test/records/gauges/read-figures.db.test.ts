@@ -55,7 +55,7 @@ onBothEngines('the figures', (database) => {
 
   it('name each violated rule of a refusal, and missing money', async () => {
     const accountId = await openAccount(database(), 0n)
-    const broken = (rule: string) => ({
+    const buildViolation = (rule: string) => ({
       rule,
       limit: null,
       used: null,
@@ -63,7 +63,7 @@ onBothEngines('the figures', (database) => {
       remaining: null,
       resetsAt: null,
     })
-    const violations = [broken('per_transaction'), broken('category')]
+    const violations = [buildViolation('per_transaction'), buildViolation('category')]
     await spend(accountId, 1, 'transfer', { violations })
     await spend(accountId, 30, 'transfer', { violations: violations.slice(0, 1) })
     await spend(accountId, 1, 'transfer')

@@ -6,11 +6,11 @@ import type { Chain } from '../../../src/providers/chain/port.ts'
 import type { Gauge } from '../../../src/providers/metrics/port.ts'
 import { readGauges } from '../../../src/records/gauges/read-gauges.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, newPerson, noon } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon } from '../../kernel/scene.ts'
 
 const later = new Date(noon.getTime() + 90_000)
 
-function figureOf(gauges: readonly Gauge[], name: string, labels: Record<string, string> = {}) {
+function findFigure(gauges: readonly Gauge[], name: string, labels: Record<string, string> = {}) {
   return gauges.find(
     (gauge) =>
       gauge.name === name && Object.entries(labels).every(([key, value]) => gauge.labels[key] === value),
@@ -39,18 +39,18 @@ onBothEngines('the gauges', (database) => {
       'debts',
       'settlements',
     ])
-      expect([kind, figureOf(gauges, 'open', { kind })]).toEqual([kind, 0])
+      expect([kind, findFigure(gauges, 'open', { kind })]).toEqual([kind, 0])
     for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD'])
-      expect(figureOf(gauges, 'ledger_drift', { asset, chain: 'base-sepolia' })).toBe(0)
-    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)
-    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
-    expect(figureOf(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
-    expect(figureOf(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
+      expect(findFigure(gauges, 'ledger_drift', { asset, chain: 'base-sepolia' })).toBe(0)
+    expect(findFigure(gauges, 'up', { part: 'database' })).toBe(1)
+    expect(findFigure(gauges, 'up', { part: 'chain' })).toBe(1)
+    expect(findFigure(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
+    expect(findFigure(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
   })
 
   it('count pending work, and report the difference of ledger and chain in whole coins', async () => {
     const person = await newPerson(database())
-    const { key } = keyOf(person.account)
+    const { key } = buildKeyPrincipal(person.account)
     const { kysely } = database()
     await kysely
       .insertInto('card_early')
@@ -67,11 +67,11 @@ onBothEngines('the gauges', (database) => {
         .values({ account_id: person.account.id, ...drift, first_seen_at: noon, last_seen_at: noon })
         .execute()
     const gauges = await read()
-    expect(figureOf(gauges, 'open', { kind: 'webhooks' })).toBe(1)
-    expect(figureOf(gauges, 'ledger_drift', { asset: 'USDC', chain: 'base-sepolia' })).toBe(2.5)
-    expect(figureOf(gauges, 'ledger_drift', { asset: 'EURC', chain: 'base-sepolia' })).toBe(0.000001)
-    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDC', chain: 'base-sepolia' })).toBe(1)
-    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDT', chain: 'base-sepolia' })).toBe(0)
+    expect(findFigure(gauges, 'open', { kind: 'webhooks' })).toBe(1)
+    expect(findFigure(gauges, 'ledger_drift', { asset: 'USDC', chain: 'base-sepolia' })).toBe(2.5)
+    expect(findFigure(gauges, 'ledger_drift', { asset: 'EURC', chain: 'base-sepolia' })).toBe(0.000001)
+    expect(findFigure(gauges, 'ledger_drift_wallets', { asset: 'USDC', chain: 'base-sepolia' })).toBe(1)
+    expect(findFigure(gauges, 'ledger_drift_wallets', { asset: 'USDT', chain: 'base-sepolia' })).toBe(0)
     // Gauges do not expose account ids.
     for (const private_ of [person.account.id, key.id]) expect(JSON.stringify(gauges)).not.toContain(private_)
   })
@@ -80,10 +80,10 @@ onBothEngines('the gauges', (database) => {
     const { connections } = database()
     const broken = { connections, call: () => Promise.reject(new Error('gone')) }
     const gauges = await read({ database: broken })
-    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(0)
-    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
+    expect(findFigure(gauges, 'up', { part: 'database' })).toBe(0)
+    expect(findFigure(gauges, 'up', { part: 'chain' })).toBe(1)
     expect(gauges.some(({ name }) => name === 'open' || name === 'ledger_drift')).toBe(false)
-    expect(figureOf(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
+    expect(findFigure(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
   })
 
   it('wait at most two seconds for a part that does not answer', async () => {
@@ -93,7 +93,7 @@ onBothEngines('the gauges', (database) => {
       chains: { all: [{ ...silent, name: 'base-sepolia' }, chain, silent], absent: ['polygon'] },
     })
     expect(performance.now() - startedAt).toBeLessThan(4_000)
-    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(0)
-    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)
+    expect(findFigure(gauges, 'up', { part: 'chain' })).toBe(0)
+    expect(findFigure(gauges, 'up', { part: 'database' })).toBe(1)
   })
 })

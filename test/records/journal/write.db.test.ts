@@ -9,7 +9,7 @@ import { type Change, createJournal } from '../../../src/records/journal/write.t
 import { onBothEngines } from '../../engines.ts'
 import { dataKey, newOwner, noon } from '../../rails/cards/scene.ts'
 
-const hashOf = (state: Json) => createHash('sha256').update(canonicalJson(state)).digest('hex')
+const hashState = (state: Json) => createHash('sha256').update(canonicalJson(state)).digest('hex')
 const addresses = (count: number, first = 0) =>
   Array.from({ length: count }, (_, at) => `0x${(first + at).toString(16).padStart(40, '0')}`)
 
@@ -50,7 +50,7 @@ onBothEngines('the journal', (database) => {
     const after = { ...before, policy: { ...before.policy, deny: [...kept.slice(1), ...other], max: '6' } }
     await write(id, { before, after })
     const content = await newest(id)
-    expect(content).toMatchObject({ beforeHash: hashOf(before), afterHash: hashOf(after) })
+    expect(content).toMatchObject({ beforeHash: hashState(before), afterHash: hashState(after) })
     expect(content?.before).toEqual({ status: 'active', policy: { deny: kept.slice(0, 1), max: '5' } })
     expect(content?.after).toEqual({ status: 'active', policy: { deny: other, max: '6' } })
   })
@@ -98,7 +98,7 @@ onBothEngines('the journal', (database) => {
     await write(id, { after })
     await use(1_048_576)
     await write(id, { before: after, after: { ...after, status: 'paused' } })
-    expect(await newest(id)).toMatchObject({ before: null, after: null, beforeHash: hashOf(after) })
+    expect(await newest(id)).toMatchObject({ before: null, after: null, beforeHash: hashState(after) })
     // Its agents have a budget of their own.
     await write(id, {
       actor: { kind: 'key', id: 'key_1' },

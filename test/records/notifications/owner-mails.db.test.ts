@@ -24,7 +24,7 @@ import get from '../../../tools/notifications/settings/get.ts'
 import update from '../../../tools/notifications/settings/update.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 import { closedPort, startSmtp } from '../../smtp.ts'
 
@@ -58,7 +58,7 @@ onBothEngines('a mail to an owner', (database) => {
   }
   beforeEach(async () => {
     now = noon
-    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     owner = await signInAgain(services, account.id)
     people += 1
@@ -71,7 +71,7 @@ onBothEngines('a mail to an owner', (database) => {
   const asKey = async (tool: typeof request | typeof withdraw, id: string, input: object) => {
     const found = await findKey(database(), { id })
     if (found === undefined) throw new Error('the key is missing')
-    const { body } = await run(tool, callOf(services, { kind: 'key', ...found }, { now }), input)
+    const { body } = await run(tool, buildCall(services, { kind: 'key', ...found }, { now }), input)
     return z.looseObject({ approvalId: z.string() }).parse(body).approvalId
   }
   const ask = (id: string, amount = '120.5', reason = 'Invoice 17 is due today.') =>

@@ -39,7 +39,7 @@ overBothEngines('push messages', {}, ({ gateway }) => {
   const subscribe = (person: Person, endpoint: string) =>
     person.send('POST', '/api/notifications/subscriptions', newBrowser(endpoint).subscription)
   const lock = (person: Person) => person.send('POST', '/api/security/lock', {})
-  const receivedAt = (path: string) => push.received.filter((received) => received.path === path).length
+  const countReceived = (path: string) => push.received.filter((received) => received.path === path).length
 
   it('arrive within seconds while hundreds of strangers’ endpoints hang', async () => {
     const owner = await newGuest(gateway().origin)
@@ -55,7 +55,7 @@ overBothEngines('push messages', {}, ({ gateway }) => {
     await expect.poll(() => hanging.size).toBeGreaterThan(20)
     const lockedAt = performance.now()
     await lock(owner)
-    await expect.poll(() => receivedAt('/owner'), { timeout: 8_000 }).toBe(1)
+    await expect.poll(() => countReceived('/owner'), { timeout: 8_000 }).toBe(1)
     expect(performance.now() - lockedAt).toBeLessThan(8_000)
   })
 
@@ -64,7 +64,7 @@ overBothEngines('push messages', {}, ({ gateway }) => {
     const owner = await signInByEmail(gateway().origin, mailbox)
     await enrollMfa(owner)
     const thief = await signInByEmail(gateway().origin, mailbox)
-    const added = async () => {
+    const readAdded = async () => {
       const { body } = await requestJson(gateway().origin, 'GET', '/sandbox/outbox')
       return outbox
         .parse(body)
@@ -73,18 +73,18 @@ overBothEngines('push messages', {}, ({ gateway }) => {
         ).length
     }
     const refused = await subscribe(thief, `${push.origin}/thief`)
-    expect([refused.status, refused.body.code, await added()]).toEqual([401, 'step_up_required', 0])
+    expect([refused.status, refused.body.code, await readAdded()]).toEqual([401, 'step_up_required', 0])
     expect((await subscribe(owner, `${push.origin}/own`)).status).toBe(200)
-    expect(await added()).toBe(1)
+    expect(await readAdded()).toBe(1)
     // Nobody else knows the endpoint, which goes on in a later session.
     const later = await signInByEmail(gateway().origin, mailbox)
     expect((await subscribe(later, `${push.origin}/own`)).status).toBe(200)
-    expect(await added()).toBe(1)
+    expect(await readAdded()).toBe(1)
     expect((await later.send('POST', '/api/auth/logout', {})).status).toBe(200)
     expect((await owner.send('GET', '/api/notifications/subscriptions')).body.subscriptions).toEqual([])
     expect((await subscribe(thief, `${push.origin}/own`)).status).toBe(401)
     expect((await subscribe(owner, `${push.origin}/own`)).status).toBe(200)
-    expect(await added()).toBe(2)
+    expect(await readAdded()).toBe(2)
   })
 
   it('end for a browser whose session was signed out, revoked, or ended by recovery', async () => {
@@ -100,7 +100,7 @@ overBothEngines('push messages', {}, ({ gateway }) => {
     await second.send('POST', '/api/auth/logout', {})
     await owner.send('DELETE', '/api/auth/sessions/others')
     await lock(owner)
-    await expect.poll(() => receivedAt('/kept')).toBe(1)
-    expect([receivedAt('/left'), receivedAt('/revoked')]).toEqual([0, 0])
+    await expect.poll(() => countReceived('/kept')).toBe(1)
+    expect([countReceived('/left'), countReceived('/revoked')]).toEqual([0, 0])
   })
 })

@@ -24,8 +24,8 @@ import remove from '../../../tools/notifications/subscriptions/remove.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
+import { computeTotp, readSecret, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 import { newBrowser, startPushService, verifyVapid } from './push-service.ts'
 
 const payee = `0x${'1'.repeat(40)}`
@@ -50,7 +50,7 @@ onBothEngines('a push message to an owner', (database) => {
   })
   afterAll(() => push?.close())
   const newOwner = async () => {
-    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     return signInAgain(services, account.id)
   }
@@ -79,7 +79,7 @@ onBothEngines('a push message to an owner', (database) => {
     const found = await findKey(database(), { id: String(body.agentId) })
     if (found === undefined) throw new Error('the key is missing')
     const asKey = async (tool: typeof request | typeof withdraw, input: object) =>
-      (await run(tool, callOf(services, { kind: 'key', ...found }, { now }), input)).body
+      (await run(tool, buildCall(services, { kind: 'key', ...found }, { now }), input)).body
     const input = { destination: payee, amount: '120.5', token: 'USDC' }
     const asked = await asKey(request, { operation: 'wallets_transfer', input, reason: 'Invoice 17.' })
     const id = String(asked.approvalId)
@@ -254,8 +254,8 @@ onBothEngines('a push message to an owner', (database) => {
   })
 
   it('is not silenced by a stolen session: removal, replacement and fewer mails need the second factor', async () => {
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stolen = await signInAgain(services, owner.accountId)
     const [own] = (await subscriptions()).subscriptions
     for (let count = 1; count < 10; count += 1)

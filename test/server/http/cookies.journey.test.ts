@@ -12,14 +12,14 @@ const post = (path: string, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
     body: '{}',
   })
-const accountOf = async (cookie: string) => {
+const readAccount = async (cookie: string) => {
   const response = await fetch(`${gateway.origin}/api/auth/session`, { headers: { cookie } })
   return z
     .object({ account: z.object({ id: z.string() }).optional(), sessionToken: z.null().optional() })
     .parse(await response.json()).account?.id
 }
-const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-const signIn = async () => cookieOf(await post('/api/auth/guest'))
+const readCookie = (response: Response) => response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+const signIn = async () => readCookie(await post('/api/auth/guest'))
 const codeIn = (body: unknown) => z.object({ code: z.string() }).parse(body).code
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 const port = () => new URL(gateway.origin).port
@@ -43,9 +43,9 @@ describe('the session cookie', () => {
       'bursar_session=eyJhbGciOiJIUzI1NiJ9.e30.other',
       'bursar_session_1=eyJhbGciOiJIUzI1NiJ9.e30.other',
     ]
-    expect(await accountOf([...others, own].join('; '))).toBe(await accountOf(own))
-    expect(await accountOf(own)).toBeDefined()
-    expect(await accountOf(others.join('; '))).toBeUndefined()
+    expect(await readAccount([...others, own].join('; '))).toBe(await readAccount(own))
+    expect(await readAccount(own)).toBeDefined()
+    expect(await readAccount(others.join('; '))).toBeUndefined()
   })
 
   it('is not exposed in the answer to a script that reads the session', async () => {
@@ -73,18 +73,18 @@ describe('the session cookie', () => {
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(given),
       })
-    const cookie = cookieOf(await send(await codeTo('first@example.com')))
+    const cookie = readCookie(await send(await codeTo('first@example.com')))
     const linked = await send({ ...(await codeTo('second@example.com')), link: true }, { cookie, origin })
     expect([linked.status, await linked.json()]).toMatchObject([200, { sessionToken: null }])
     expect(linked.headers.getSetCookie()).toEqual([])
-    expect(await accountOf(cookie)).toBeDefined()
+    expect(await readAccount(cookie)).toBeDefined()
   })
 
   it('is cleared when its session ends', async () => {
     const cookie = await signIn()
     const out = await post('/api/auth/logout', { cookie, origin: gateway.origin })
     expect(out.headers.getSetCookie()[0]).toMatch(/^bursar_session=; Max-Age=0; Path=\//)
-    expect(await accountOf(cookie)).toBeUndefined()
+    expect(await readAccount(cookie)).toBeUndefined()
   })
 })
 
@@ -115,12 +115,12 @@ describe('a change by cookie', () => {
     expect(response.status).toBe(200)
   })
 
-  it('that signs out is rejected from another site, and leaves the session and its cookie', async () => {
+  it('a change that signs out is rejected from another site, and leaves the session and its cookie', async () => {
     const cookie = await signIn()
     const response = await post('/api/auth/logout', { cookie })
     expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])
     expect(response.headers.getSetCookie()).toEqual([])
-    expect(await accountOf(cookie)).toBeDefined()
+    expect(await readAccount(cookie)).toBeDefined()
   })
 
   it('requires JSON', async () => {
@@ -129,7 +129,7 @@ describe('a change by cookie', () => {
       expect(
         (await post('/api/security/lock', { cookie, origin: gateway.origin, 'content-type': type })).status,
       ).toBe(415)
-    expect(await accountOf(cookie)).toBeDefined()
+    expect(await readAccount(cookie)).toBeDefined()
   })
 
   it('is rejected with two cookies, in either order', async () => {
@@ -157,12 +157,12 @@ describe('signing in', () => {
 
   it('starts a new session: a planted cookie stays the planter’s', async () => {
     const planted = await signIn()
-    const planter = await accountOf(planted)
+    const planter = await readAccount(planted)
     const response = await post('/api/auth/guest', { cookie: planted, origin: gateway.origin })
-    const mine = cookieOf(response)
+    const mine = readCookie(response)
     expect(mine).not.toBe(planted)
-    expect(await accountOf(mine)).not.toBe(planter)
-    expect(await accountOf(planted)).toBe(planter)
+    expect(await readAccount(mine)).not.toBe(planter)
+    expect(await readAccount(planted)).toBe(planter)
   })
 
   it('accepts no session id from the client', async () => {

@@ -6,7 +6,7 @@ import { openEventStream } from '../../../src/server/http/event-stream.ts'
 import eventsList from '../../../tools/events/list.ts'
 import { openKey } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 onBothEngines('a stream of events', (database) => {
   afterEach(() => {
@@ -38,7 +38,7 @@ onBothEngines('a stream of events', (database) => {
     }
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
     const { body } = await openEventStream(services, {
-      principal: keyOf(account, { id, scopes: ['events:read'] }),
+      principal: buildKeyPrincipal(account, { id, scopes: ['events:read'] }),
       tool: eventsList,
       raw: { type: 'transfer.confirmed' },
       ending: new AbortController().signal,

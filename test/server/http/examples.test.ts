@@ -9,7 +9,7 @@ import { openApiDocument } from '../../../src/server/http/openapi/document.ts'
 import { problemExample, problemSchema } from '../../../src/server/http/openapi/problem.ts'
 import { readReference } from '../../../src/server/http/pages/docs/operations.ts'
 import { tools } from '../../../tools/index.ts'
-import { dereferenced } from '../../dereferenced.ts'
+import { dereference } from '../../dereferenced.ts'
 import { origin } from '../../kernel/scene.ts'
 
 const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
@@ -39,7 +39,7 @@ const services: Parameters<typeof openApiDocument>[1] = {
 const described = openApiDocument(catalogue, services)
 const document = z
   .looseObject({ paths: operations, info: z.looseObject({ description: z.string() }) })
-  .parse(dereferenced(JSON.parse(JSON.stringify(described))))
+  .parse(dereference(JSON.parse(JSON.stringify(described))))
 const all = Object.values(document.paths).flatMap((methods) => Object.values(methods))
 
 describe('the examples', () => {

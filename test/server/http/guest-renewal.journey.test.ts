@@ -53,11 +53,11 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
       cookies.keep(response)
       return response
     }
-    const accountOf = async () => {
+    const readAccount = async () => {
       const response = await send('GET /api/auth/session')
       return response.ok ? session.parse(await response.json()).account.id : response.status
     }
-    return { ...cookies, send, accountOf }
+    return { ...cookies, send, readAccount }
   }
   const newGuest = async () => {
     const visitor = newVisitor()
@@ -67,16 +67,16 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
   const lifetimes = (response: Response) =>
     response.headers.getSetCookie().map((line) => /^(\w+)=.*(Max-Age=\d+)/.exec(line)?.slice(1).join(' '))
   /** A cookie's name on this gateway: browsers send a host's cookies to every port. */
-  const named = (name: string) => `${name}_${new URL(gateway().origin).port}`
-  const renewed = () => [
+  const nameCookie = (name: string) => `${name}_${new URL(gateway().origin).port}`
+  const expectRenewal = () => [
     'bursar_session Max-Age=900',
-    `${named('bursar_session')} Max-Age=900`,
-    `${named('bursar_renewal')} Max-Age=2592000`,
+    `${nameCookie('bursar_session')} Max-Age=900`,
+    `${nameCookie('bursar_renewal')} Max-Age=2592000`,
   ]
 
   it('gets a token of 15 minutes and a renewal of 30 days, both hidden from scripts', async () => {
     const response = await newVisitor().send('POST /api/auth/guest', {})
-    expect(lifetimes(response)).toEqual(renewed())
+    expect(lifetimes(response)).toEqual(expectRenewal())
     for (const line of response.headers.getSetCookie()) expect(line).toMatch(/; HttpOnly; SameSite=Lax$/)
     const { expiresAt } = session.parse(await response.json())
     expect(Date.parse(expiresAt) - now().getTime()).toBeLessThanOrEqual(15 * MINUTE * 1000)
@@ -86,15 +86,15 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
     const guest = await newGuest()
     pass(16 * MINUTE)
     expect(guest.header()).toMatch(/^bursar_renewal_\d+=/)
-    expect(await guest.accountOf()).toBe(guest.accountId)
+    expect(await guest.readAccount()).toBe(guest.accountId)
     expect(guest.header()).toMatch(/bursar_session=/)
     pass(20 * DAY)
     const page = await guest.send('GET /agents', undefined, { accept: 'text/html' })
-    expect([page.status, lifetimes(page)]).toEqual([200, renewed()])
+    expect([page.status, lifetimes(page)]).toEqual([200, expectRenewal()])
     pass(20 * DAY)
     const away = await guest.send('GET /sign-in')
     expect([away.status, away.headers.get('location')]).toEqual([302, '/'])
-    expect(await guest.accountOf()).toBe(guest.accountId)
+    expect(await guest.readAccount()).toBe(guest.accountId)
   })
 
   it('may change things by the renewal only from a page of the gateway', async () => {
@@ -132,11 +132,11 @@ overBothEngines('a guest', {}, ({ gateway, pass, now }) => {
       .parse(await (await replaced.send('GET /sandbox/outbox')).json())
     const code = messages.find(({ destination }) => destination === mail)?.code
     expect((await replaced.send('POST /api/auth/otp/verify', { challengeId, code })).status).toBe(200)
-    expect(await replaced.accountOf()).not.toBe(replaced.accountId)
+    expect(await replaced.readAccount()).not.toBe(replaced.accountId)
     expect([...replaced.jar.keys()].sort()).toEqual([
-      named('bursar_browser'),
+      nameCookie('bursar_browser'),
       'bursar_session',
-      named('bursar_session'),
+      nameCookie('bursar_session'),
     ])
 
     const unused = await newGuest()

@@ -16,7 +16,8 @@ afterAll(() => gateway?.stop())
 
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`${gateway.origin}${path}`, { method, headers })
-const codeOf = async (response: Response) => z.object({ code: z.string() }).parse(await response.json()).code
+const readCode = async (response: Response) =>
+  z.object({ code: z.string() }).parse(await response.json()).code
 
 /** The gateway's answer to these bytes. */
 async function raw(text: string): Promise<string> {
@@ -80,7 +81,7 @@ describe('every answer', () => {
     ] as const) {
       const response = await get(path, {}, method)
       expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, allow])
-      expect(await codeOf(response)).toBe('method_not_allowed')
+      expect(await readCode(response)).toBe('method_not_allowed')
     }
     const mcp = await get('/mcp', { authorization: `Bearer ${demoApiKey}` })
     expect([mcp.status, mcp.headers.get('allow')]).toEqual([405, 'POST'])
@@ -178,7 +179,7 @@ describe('a session cookie', () => {
     expect(cookie).toMatch(/^bursar_session=eyJ/)
     expect(await (await get('/api/agents/self', { cookie })).json()).toMatchObject({ principal: 'session' })
     const both = await get('/api/agents/self', { cookie, authorization: `Bearer ${demoApiKey}` })
-    expect(await codeOf(both)).toBe('ambiguous_credentials')
+    expect(await readCode(both)).toBe('ambiguous_credentials')
     const foreign = await get('/api/agents/self', {
       cookie: cookie.replace('bursar_session', '__Host-bursar_session'),
     })
@@ -190,7 +191,7 @@ describe('an Authorization header', () => {
   it.each(['Basic YTpi', 'Bearer', 'Bearer ', 'bsk_sandbox_x', 'Bearer a b', 'Bearer a,b'])(
     'is rejected as %j',
     async (authorization) => {
-      expect(await codeOf(await get('/api/wallets', { authorization }))).toBe('unauthenticated')
+      expect(await readCode(await get('/api/wallets', { authorization }))).toBe('unauthenticated')
     },
   )
 

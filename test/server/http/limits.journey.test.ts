@@ -46,20 +46,22 @@ describe('the limit of mutations', () => {
       await (await fetch(`${gateway.origin}/sandbox/credentials`)).text(),
     )
     const body = JSON.stringify({ event_type: 'card.created', token: 'x' })
-    const statusOf = async (headers: Record<string, string>) => {
+    const readStatus = async (headers: Record<string, string>) => {
       const sent = { 'content-type': 'application/json', ...headers }
       return (await fetch(`${gateway.origin}/api/webhooks/lithic`, { method: 'POST', headers: sent, body }))
         .status
     }
-    const signed = (id: string, secret: string, at = new Date()) => ({
+    const signHeaders = (id: string, secret: string, at = new Date()) => ({
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
       'webhook-signature': new Webhook(secret).sign(id, at, body),
     })
-    expect(await statusOf({})).toBe(429)
-    expect(await statusOf(signed('msg_1', `whsec_${Buffer.alloc(24, 7).toString('base64')}`))).toBe(429)
+    expect(await readStatus({})).toBe(429)
+    expect(await readStatus(signHeaders('msg_1', `whsec_${Buffer.alloc(24, 7).toString('base64')}`))).toBe(
+      429,
+    )
     for (let count = 0; count < 5; count += 1)
-      expect(await statusOf(signed(`msg_signed_${count}`, lithicWebhookSecret))).toBe(200)
+      expect(await readStatus(signHeaders(`msg_signed_${count}`, lithicWebhookSecret))).toBe(200)
   })
 
   it('does not apply to unpaid requests for a price', async () => {

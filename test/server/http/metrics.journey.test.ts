@@ -16,7 +16,7 @@ async function scrape(gateway: Gateway, headers: Record<string, string> = {}): P
 }
 
 /** The value of a series; undefined if it is missing. */
-function figureOf(text: string, series: string): number | undefined {
+function findFigure(text: string, series: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
@@ -43,10 +43,10 @@ describe('the metrics of a sandbox', () => {
     const text = await scrape(gateway)
     const count = 'bursar_http_request_duration_seconds_count'
     expect(
-      figureOf(text, `${count}{method="GET",route="/api/wallets/transfers/:id",status="401"}`),
+      findFigure(text, `${count}{method="GET",route="/api/wallets/transfers/:id",status="401"}`),
     ).toBeGreaterThan(0)
-    expect(figureOf(text, `${count}{method="GET",route="none",status="404"}`)).toBe(1)
-    expect(figureOf(text, `${count}{method="DELETE",route="/api/wallets",status="405"}`)).toBe(1)
+    expect(findFigure(text, `${count}{method="GET",route="none",status="404"}`)).toBe(1)
+    expect(findFigure(text, `${count}{method="DELETE",route="/api/wallets",status="405"}`)).toBe(1)
     expect(text).not.toContain('made-up')
     expect(text).not.toContain('tx_0000')
   })
@@ -57,17 +57,17 @@ describe('the metrics of a sandbox', () => {
       .parse(await (await send('1')).json())
     const denied = z.object({ decisionId: z.string() }).parse(await (await send('26')).json())
     const text = await scrape(gateway)
-    expect(figureOf(text, 'bursar_decisions_total{path="operation",verdict="allow"}')).toBe(1)
-    expect(figureOf(text, 'bursar_decisions_total{path="operation",verdict="deny"}')).toBe(1)
-    expect(figureOf(text, 'bursar_violations_total{path="operation",rule="per_transaction"}')).toBe(1)
+    expect(findFigure(text, 'bursar_decisions_total{path="operation",verdict="allow"}')).toBe(1)
+    expect(findFigure(text, 'bursar_decisions_total{path="operation",verdict="deny"}')).toBe(1)
+    expect(findFigure(text, 'bursar_violations_total{path="operation",rule="per_transaction"}')).toBe(1)
     const provider = 'bursar_provider_call_duration_seconds_count'
-    expect(figureOf(text, `${provider}{provider="chain",operation="submit",outcome="ok"}`)).toBe(1)
+    expect(findFigure(text, `${provider}{provider="chain",operation="submit",outcome="ok"}`)).toBe(1)
     expect(
-      figureOf(text, `${provider}{provider="screening",operation="screen",outcome="ok"}`),
+      findFigure(text, `${provider}{provider="screening",operation="screen",outcome="ok"}`),
     ).toBeGreaterThan(0)
-    expect(figureOf(text, 'bursar_ledger_drift{asset="USDC",chain="base-sepolia"}')).toBe(0)
-    expect(figureOf(text, 'bursar_open{kind="transfers"}')).toBe(0)
-    expect(figureOf(text, 'bursar_up{part="database"}')).toBe(1)
+    expect(findFigure(text, 'bursar_ledger_drift{asset="USDC",chain="base-sepolia"}')).toBe(0)
+    expect(findFigure(text, 'bursar_open{kind="transfers"}')).toBe(0)
+    expect(findFigure(text, 'bursar_up{part="database"}')).toBe(1)
     expect(text).toContain('nodejs_eventloop_lag_seconds')
     // No personal data.
     for (const secret of [key, destination, 'acct_', 'key_', allowed.transferId])
@@ -82,7 +82,7 @@ describe('the metrics of a sandbox', () => {
 
   it('show that public pages cost no more compressed than plain', async () => {
     const cost = async (path: string, encoding: string) => {
-      const cpu = async () => figureOf(await scrape(gateway), 'process_cpu_seconds_total') ?? 0
+      const cpu = async () => findFigure(await scrape(gateway), 'process_cpu_seconds_total') ?? 0
       const read = async () => {
         const response = await fetch(`${gateway.origin}${path}`, { headers: { 'accept-encoding': encoding } })
         expect(response.headers.get('content-encoding')).toBe(encoding === 'gzip' ? 'gzip' : null)
@@ -132,8 +132,8 @@ describe('the metrics of a sandbox', () => {
     await post('/api/cards/settings', { cardId, freeze: true }, sessionToken)
     await buy('1')
     const text = await scrape(gateway)
-    expect(figureOf(text, 'bursar_decisions_total{path="card",verdict="allow"}')).toBe(1)
-    expect(figureOf(text, 'bursar_decisions_total{path="card",verdict="deny"}')).toBe(1)
+    expect(findFigure(text, 'bursar_decisions_total{path="card",verdict="allow"}')).toBe(1)
+    expect(findFigure(text, 'bursar_decisions_total{path="card",verdict="deny"}')).toBe(1)
     expect(text).toMatch(/bursar_violations_total\{path="card",rule="card_frozen"\} 1/)
     expect(text).not.toContain(cardId)
   })
@@ -146,10 +146,10 @@ describe('the metrics of a sandbox', () => {
     for (let at = 0; at < 4; at += 1) await fetch(`${gateway.origin}/api/rails`)
     const text = await scrape(gateway)
     const count = 'bursar_mcp_call_duration_seconds_count'
-    expect(figureOf(text, `${count}{tool="wallets_get",outcome="ok"}`)).toBe(1)
+    expect(findFigure(text, `${count}{tool="wallets_get",outcome="ok"}`)).toBe(1)
     expect(text).toMatch(/mcp_call_duration_seconds_count\{tool="swaps_quote",outcome="\w+"\} 1/)
     expect(text).not.toContain('made_up_tool')
-    expect(figureOf(text, 'bursar_rate_limited_total{class="rails"}')).toBe(2)
+    expect(findFigure(text, 'bursar_rate_limited_total{class="rails"}')).toBe(2)
   })
 
   it('are rejected with a credential in the query, like every path', async () => {
@@ -182,17 +182,17 @@ describe.skipIf(testServerUrl === undefined)('metrics while the database is unav
     const gateway = await startGateway({ CHAIN: 'simulated', DATABASE_URL: url })
     try {
       const connected = await scrape(gateway)
-      expect(figureOf(connected, 'bursar_up{part="database"}')).toBe(1)
-      expect(figureOf(connected, 'bursar_database_connections{state="idle"}')).toBeGreaterThan(0)
+      expect(findFigure(connected, 'bursar_up{part="database"}')).toBe(1)
+      expect(findFigure(connected, 'bursar_database_connections{state="idle"}')).toBeGreaterThan(0)
       await drop()
       await expect
-        .poll(async () => figureOf(await scrape(gateway), 'bursar_up{part="database"}'), {
+        .poll(async () => findFigure(await scrape(gateway), 'bursar_up{part="database"}'), {
           timeout: 20_000,
           interval: 500,
         })
         .toBe(0)
       const outage = await scrape(gateway)
-      expect(figureOf(outage, 'bursar_up{part="chain"}')).toBe(1)
+      expect(findFigure(outage, 'bursar_up{part="chain"}')).toBe(1)
       expect(outage).not.toContain('bursar_open')
       expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(503)
       expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200)

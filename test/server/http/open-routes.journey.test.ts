@@ -6,7 +6,8 @@ import { type Gateway, startGateway } from '../../journeys/gateway.ts'
 const json = { 'content-type': 'application/json' }
 const forged = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhY2N0XzEifQ.AAAA'
 const fx = '/api/x402/fx?from=USD&to=EUR&amount=100'
-const codeOf = async (response: Response) => z.object({ code: z.string() }).parse(await response.json()).code
+const readCode = async (response: Response) =>
+  z.object({ code: z.string() }).parse(await response.json()).code
 
 describe('an open route', () => {
   let gateway: Gateway
@@ -35,17 +36,17 @@ describe('an open route', () => {
     const cookie = `bursar_session=${forged}`
     expect((await guest({ cookie, origin: gateway.origin })).status).toBe(200)
     const response = await fetch(`${gateway.origin}/api/wallets`, { headers: { cookie } })
-    expect([response.status, await codeOf(response)]).toEqual([401, 'unauthenticated'])
+    expect([response.status, await readCode(response)]).toEqual([401, 'unauthenticated'])
   })
 
   it('rejects two session cookies as two credentials, on every route', async () => {
     const response = await guest({ cookie: `bursar_session=${forged}; bursar_session=other` })
-    expect([response.status, await codeOf(response)]).toEqual([400, 'ambiguous_credentials'])
+    expect([response.status, await readCode(response)]).toEqual([400, 'ambiguous_credentials'])
   })
 
   it('rejects an encoded body', async () => {
     const response = await guest({ 'content-encoding': 'gzip' })
-    expect([response.status, await codeOf(response)]).toEqual([415, 'unsupported_media_type'])
+    expect([response.status, await readCode(response)]).toEqual([415, 'unsupported_media_type'])
   })
 
   it('reports the rate limit of /mcp, and none on a challenge, which everyone gets', async () => {
@@ -80,7 +81,7 @@ describe('a gateway that cannot reach the store of its limits', () => {
     })
     for (const response of [paid, changed]) {
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-      expect([response.status, await codeOf(response)]).toEqual([503, 'provider_unavailable'])
+      expect([response.status, await readCode(response)]).toEqual([503, 'provider_unavailable'])
     }
     const ready = await fetch(`${gateway.origin}/readyz`)
     expect([ready.status, await ready.json()]).toMatchObject([

@@ -9,7 +9,7 @@ import {
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln'
 const payment = Buffer.from(JSON.stringify({ x402Version: 1, payload: {} })).toString('base64')
 
-function refusalOf(target: string): Failure | undefined {
+function catchRefusal(target: string): Failure | undefined {
   try {
     refuseQueryCredentials(target)
     return undefined
@@ -54,18 +54,18 @@ describe('a credential in the query', () => {
     jwt,
   ])('is rejected by the name %s, on any path, even without a value', (name) => {
     for (const target of [`/api/wallets?${name}=x`, `/?a=1&${name}=`, `/nowhere?${name}`, `/mcp?a&${name}=x`])
-      expect(refusalOf(target)?.code).toBe('credential_in_query')
+      expect(catchRefusal(target)?.code).toBe('credential_in_query')
   })
 
   it('is allowed as the code with which an identity provider returns a person', () => {
-    expect(refusalOf('/sign-in/google?code=x&state=y')).toBe(undefined)
-    expect(refusalOf('/sign-in/google?token=x&state=y')?.code).toBe('credential_in_query')
-    expect(refusalOf('/api/auth/google?code=x')?.code).toBe('credential_in_query')
+    expect(catchRefusal('/sign-in/google?code=x&state=y')).toBe(undefined)
+    expect(catchRefusal('/sign-in/google?token=x&state=y')?.code).toBe('credential_in_query')
+    expect(catchRefusal('/api/auth/google?code=x')?.code).toBe('credential_in_query')
   })
 
   it('is rejected by a percent-encoded name', () => {
-    expect(refusalOf('/?%74oken=x')?.code).toBe('credential_in_query')
-    expect(refusalOf('/?api%5Fkey=x')?.code).toBe('credential_in_query')
+    expect(catchRefusal('/?%74oken=x')?.code).toBe('credential_in_query')
+    expect(catchRefusal('/?api%5Fkey=x')?.code).toBe('credential_in_query')
   })
 
   it.each([
@@ -80,14 +80,14 @@ describe('a credential in the query', () => {
     ['a cookie', `bursar_session%3D${jwt}`],
     ['a link that holds one', `%2Fnext%3Ft%3D${jwt}`],
   ])('is rejected by the shape of %s', (_name, value) => {
-    expect(refusalOf(`/api/x402/fx?from=USD&q=${value}`)?.code).toBe('credential_in_query')
+    expect(catchRefusal(`/api/x402/fx?from=USD&q=${value}`)?.code).toBe('credential_in_query')
   })
 
   it('is never repeated in the answer', () => {
-    const problem = JSON.stringify(refusalOf('/?q=bsk_sandbox_secretsecret')?.toProblem())
+    const problem = JSON.stringify(catchRefusal('/?q=bsk_sandbox_secretsecret')?.toProblem())
     expect(problem).toContain('\\"q\\"')
     expect(problem).not.toContain('secretsecret')
-    const named = JSON.stringify(refusalOf('/?bsk_sandbox_secretsecret=1')?.toProblem())
+    const named = JSON.stringify(catchRefusal('/?bsk_sandbox_secretsecret=1')?.toProblem())
     expect(named).not.toContain('secretsecret')
   })
 
@@ -104,7 +104,7 @@ describe('a credential in the query', () => {
     '/?',
     '/a?b',
   ])('is not detected in %s', (target) => {
-    expect(refusalOf(target)).toBeUndefined()
+    expect(catchRefusal(target)).toBeUndefined()
   })
 })
 

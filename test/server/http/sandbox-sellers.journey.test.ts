@@ -21,17 +21,17 @@ const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
 
 describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
   const gateway = { origin: sharedGateway() }
-  let balanceOf: (address: string) => Promise<bigint>
+  let readBalance: (address: string) => Promise<bigint>
   beforeAll(async () => {
     const credentials = await fetch(`${gateway.origin}/sandbox/credentials`)
     const { chain } = JSON.parse(await credentials.text())
     const client = createPublicClient({ transport: http(chain.rpcUrl), cacheTime: 0 })
-    balanceOf = (address) =>
+    readBalance = (address) =>
       client.readContract({ address: usdc, abi, functionName: 'balanceOf', args: [getAddress(address)] })
   })
 
-  const urlOf = (name: string) => `${gateway.origin}/sandbox/sellers/${name}`
-  const orderOf = (name: string): RequestInit =>
+  const buildUrl = (name: string) => `${gateway.origin}/sandbox/sellers/${name}`
+  const buildInit = (name: string): RequestInit =>
     name === 'search'
       ? { method: 'POST', body: '{"query":"tea"}', headers: { 'content-type': 'application/json' } }
       : {}
@@ -57,7 +57,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
         ],
       }).fetch,
     }
-    const spent = async () => 1_000_000n - (await balanceOf(account.address))
+    const spent = async () => 1_000_000n - (await readBalance(account.address))
     return { account, spent, pay: (protocol: string) => fetches[protocol] ?? fetch }
   }
 
@@ -67,7 +67,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     expect(new Set(sellers.map(({ name }: { name: string }) => name)).size).toBe(20)
     expect(sellers[0]).toEqual({
       name: 'weather',
-      url: urlOf('weather'),
+      url: buildUrl('weather'),
       method: 'GET',
       protocol: 'x402-v2',
       price: '0.01',
@@ -83,7 +83,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
   it.each(sandboxSellers.filter(({ protocol }) => protocol !== 'free'))(
     '$name asks in the form of $protocol',
     async ({ name, protocol }) => {
-      const response = await fetch(urlOf(name), orderOf(name))
+      const response = await fetch(buildUrl(name), buildInit(name))
       expect(response.status).toBe(402)
       const has = (header: string) => response.headers.has(header)
       expect([has('payment-required'), has('www-authenticate')]).toEqual([
@@ -120,12 +120,12 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     '$name sells to the stock client of $protocol, once a call',
     async ({ name, protocol, price }) => {
       const { pay, spent } = await newPayer()
-      const before = await balanceOf(sellerAddress(name))
-      const response = await pay(protocol)(urlOf(name), orderOf(name))
+      const before = await readBalance(sellerAddress(name))
+      const response = await pay(protocol)(buildUrl(name), buildInit(name))
       expect(response.status).toBe(200)
       const units = BigInt(Math.round(Number(price) * 1e6))
       expect(await spent()).toBe(units)
-      expect((await balanceOf(sellerAddress(name))) - before).toBe(units)
+      expect((await readBalance(sellerAddress(name))) - before).toBe(units)
       if (protocol === 'mpp') expect(Receipt.fromResponse(response).reference).toMatch(/^0x[0-9a-f]{64}$/)
       else if (protocol !== 'free') {
         const header = protocol === 'x402-v1' ? 'X-PAYMENT-RESPONSE' : 'PAYMENT-RESPONSE'
@@ -142,7 +142,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
   it('tells a payer without enough money what it has', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     const pay = wrapFetchV2(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)))
-    const refused = await pay(urlOf('weather'))
+    const refused = await pay(buildUrl('weather'))
     expect(refused.status).toBe(402)
     const { error } = decodePaymentRequiredHeader(refused.headers.get('payment-required') ?? '')
     expect(error).toBe(`the payer ${account.address} has 0 USDC, and 0.01 are due`)
@@ -150,11 +150,11 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
 
   it('metered charges by the word, and refuses an order that it cannot fill before it is paid', async () => {
     const { pay, spent } = await newPayer()
-    const response = await pay('x402-v2')(`${urlOf('metered')}?words=7`)
+    const response = await pay('x402-v2')(`${buildUrl('metered')}?words=7`)
     expect((await response.text()).split(' ')).toHaveLength(7)
     expect(await spent()).toBe(7_000n)
-    expect((await pay('x402-v2')(`${urlOf('metered')}?words=101`)).status).toBe(400)
-    expect((await fetch(urlOf('search'), { method: 'POST' })).status).toBe(400)
+    expect((await pay('x402-v2')(`${buildUrl('metered')}?words=101`)).status).toBe(400)
+    expect((await fetch(buildUrl('search'), { method: 'POST' })).status).toBe(400)
     expect(await spent()).toBe(7_000n)
   })
 
@@ -167,7 +167,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
       return fetch(request)
     }
     const spied = wrapFetchV2(spy, new x402Client().register('eip155:*', new ExactEvmScheme(account)))
-    expect((await spied(urlOf('stumbling'))).status).toBe(504)
+    expect((await spied(buildUrl('stumbling'))).status).toBe(504)
     expect(await spent()).toBe(10_000n)
     const [paid] = sent
     if (paid === undefined) throw new Error('nothing was paid')
@@ -176,7 +176,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     expect(again.headers.has('payment-response')).toBe(true)
     expect(await spent()).toBe(10_000n)
     // The payment is this seller's alone.
-    expect((await fetch(urlOf('weather'), { headers: paid.headers })).status).toBe(402)
+    expect((await fetch(buildUrl('weather'), { headers: paid.headers })).status).toBe(402)
     expect(pay('free')).toBe(fetch)
   })
 
@@ -192,10 +192,10 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     await wrapFetchV2(
       keep,
       new x402Client().register('eip155:*', new ExactEvmScheme(account)),
-    )(urlOf('weather'))
+    )(buildUrl('weather'))
     const [paid] = sent
     const answers = await Promise.all(
-      Array.from({ length: 8 }, () => fetch(urlOf('weather'), { headers: paid?.headers ?? {} })),
+      Array.from({ length: 8 }, () => fetch(buildUrl('weather'), { headers: paid?.headers ?? {} })),
     )
     expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
     expect(await spent()).toBe(10_000n)
@@ -212,7 +212,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
   ])('%s answers a payment with %d', async (name, status, units) => {
     const { pay, spent } = await newPayer()
     const { protocol } = sandboxSellers.find((seller) => seller.name === name) ?? { protocol: 'free' }
-    const response = await pay(protocol)(urlOf(name), { redirect: 'manual' })
+    const response = await pay(protocol)(buildUrl(name), { redirect: 'manual' })
     expect(response.status).toBe(status)
     expect(await spent()).toBe(units)
     if (name === 'settles-late') await expect.poll(spent, { timeout: 15_000 }).toBe(10_000n)
@@ -231,14 +231,14 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
 
   it('charges-again makes the stock client pay more than once', async () => {
     const { pay, spent } = await newPayer()
-    const response = await pay('mpp')(urlOf('charges-again')).catch(() => null)
+    const response = await pay('mpp')(buildUrl('charges-again')).catch(() => null)
     expect(response?.status ?? 402).toBe(402)
     expect(await spent()).toBeGreaterThan(10_000n)
   })
 
   it('hangs-up closes the connection after it was paid', async () => {
     const { pay, spent } = await newPayer()
-    await expect(pay('x402-v2')(urlOf('hangs-up'))).rejects.toThrow()
+    await expect(pay('x402-v2')(buildUrl('hangs-up'))).rejects.toThrow()
     expect(await spent()).toBe(10_000n)
   })
 
@@ -247,7 +247,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     const signal = AbortSignal.timeout(2_000)
     const waiting: typeof fetch = (input, init) => fetch(new Request(input, init), { signal })
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))
-    await expect(wrapFetchV2(waiting, client)(urlOf('never-delivers'))).rejects.toThrow()
+    await expect(wrapFetchV2(waiting, client)(buildUrl('never-delivers'))).rejects.toThrow()
     expect(await spent()).toBe(10_000n)
   })
 
@@ -255,7 +255,7 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     const { account, spent } = await newPayer()
     const fetchPublic = createPublicFetch()
     let answer: Awaited<ReturnType<typeof fetchPublic>> | undefined
-    const limited: typeof fetch = async (input, init) => {
+    const fetchLimited: typeof fetch = async (input, init) => {
       const request = new Request(input, init)
       answer = await fetchPublic({
         url: request.url,
@@ -269,19 +269,19 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
       return new Response(answer.body, { status: answer.status, headers })
     }
     await wrapFetchV2(
-      limited,
+      fetchLimited,
       new x402Client().register('eip155:*', new ExactEvmScheme(account)),
-    )(urlOf('endless'))
+    )(buildUrl('endless'))
     expect(answer).toMatchObject({ status: 200, truncated: true, bytes: 256 * 1024 })
     expect(await spent()).toBe(10_000n)
   })
 
   it('refuse a broken payment, another method, another name and another host', async () => {
-    const statusOf = async (name: string, init: RequestInit) => (await fetch(urlOf(name), init)).status
-    expect(await statusOf('weather', { headers: { 'PAYMENT-SIGNATURE': 'e30=' } })).toBe(400)
-    expect(await statusOf('headlines', { headers: { authorization: 'Payment e30' } })).toBe(402)
-    expect(await statusOf('headlines', { headers: { authorization: 'Bearer x' } })).toBe(402)
-    expect(await statusOf('weather', { method: 'POST' })).toBe(405)
-    expect(await statusOf('nobody', {})).toBe(404)
+    const readStatus = async (name: string, init: RequestInit) => (await fetch(buildUrl(name), init)).status
+    expect(await readStatus('weather', { headers: { 'PAYMENT-SIGNATURE': 'e30=' } })).toBe(400)
+    expect(await readStatus('headlines', { headers: { authorization: 'Payment e30' } })).toBe(402)
+    expect(await readStatus('headlines', { headers: { authorization: 'Bearer x' } })).toBe(402)
+    expect(await readStatus('weather', { method: 'POST' })).toBe(405)
+    expect(await readStatus('nobody', {})).toBe(404)
   })
 })

@@ -23,12 +23,12 @@ const catalogue = z.object({
 
 overSharedAndPostgres('a session token', ({ gateway }) => {
   /** The headers of a page of the gateway, or of a program. */
-  const headersOf = (isBrowser: boolean) => (isBrowser ? { 'sec-fetch-site': 'same-origin' } : {})
+  const buildHeaders = (isBrowser: boolean) => (isBrowser ? { 'sec-fetch-site': 'same-origin' } : {})
   const send = async (isBrowser: boolean, route: string, body?: unknown, headers = {}) => {
     const [method = '', path = ''] = route.split(' ')
     const response = await fetch(`${gateway().origin}${path}`, {
       method,
-      headers: { 'content-type': 'application/json', ...headersOf(isBrowser), ...headers },
+      headers: { 'content-type': 'application/json', ...buildHeaders(isBrowser), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const cookies = response.headers.getSetCookie().filter((line) => /^bursar_session=eyJ/.test(line))
@@ -87,7 +87,7 @@ overSharedAndPostgres('a session token', ({ gateway }) => {
   }
 
   it.each(Object.keys(openings))(
-    'of %s is in the body for programs, and in the cookie only for browsers',
+    'a token of %s is in the body for programs, and in the cookie only for browsers',
     async (name) => {
       const program = await openings[name]?.(false)
       expect([program?.status, JSON.stringify(program?.body)]).toEqual([

@@ -12,7 +12,7 @@ import openTool from '../../../tools/banking/create.ts'
 import issueTool from '../../../tools/cards/issue.ts'
 import listTool from '../../../tools/cards/list.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 const minutesLater = (minutes: number) => () => new Date(noon.getTime() + minutes * 60_000)
 const never = new AbortController().signal
@@ -52,12 +52,12 @@ onBothEngines('an order to a provider', (database) => {
     }
   }
   const issue = (services: Services, person: AccountPrincipal, key: string | null, nickname = 'One') =>
-    run(issueTool, callOf(services, person, { idempotencyKey: key }), {
+    run(issueTool, buildCall(services, person, { idempotencyKey: key }), {
       nickname,
       limits: { daily: '12.50' },
     })
-  const cardsOf = async (services: Services, person: AccountPrincipal) =>
-    (await run(listTool, callOf(services, person), {})).body.cards
+  const listCards = async (services: Services, person: AccountPrincipal) =>
+    (await run(listTool, buildCall(services, person), {})).body.cards
 
   const issuedEntries = (person: AccountPrincipal) =>
     database()
@@ -76,12 +76,12 @@ onBothEngines('an order to a provider', (database) => {
   it('is one card when the answer is lost and the call repeated with its key', async () => {
     const { services, person, processor } = await scene({ losing: 1 })
     await expect(issue(services, person, 'k')).rejects.toMatchObject({ code: 'provider_unavailable' })
-    expect(await cardsOf(services, person)).toEqual([])
+    expect(await listCards(services, person)).toEqual([])
     await expect(issue(services, person, 'k', 'Two')).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     })
     const { body } = await issue(services, person, 'k')
-    expect(await cardsOf(services, person)).toMatchObject([{ id: body.id, limits: { daily: '12.5' } }])
+    expect(await listCards(services, person)).toMatchObject([{ id: body.id, limits: { daily: '12.5' } }])
     expect(await issue(services, person, 'k')).toMatchObject({ replayed: true, body: { id: body.id } })
     expect(processor.issued.size).toBe(1)
   })
@@ -90,10 +90,10 @@ onBothEngines('an order to a provider', (database) => {
     const { services, person, processor } = await scene({ losing: 1 })
     await expect(issue(services, person, 'k')).rejects.toMatchObject({ code: 'provider_unavailable' })
     await finishOrders(services, never)
-    expect(await cardsOf(services, person)).toEqual([])
+    expect(await listCards(services, person)).toEqual([])
     await Promise.all([1, 2].map(() => finishOrders({ ...services, clock: minutesLater(1) }, never)))
     const { body } = await issue(services, person, 'k')
-    expect(await cardsOf(services, person)).toMatchObject([{ id: body.id }])
+    expect(await listCards(services, person)).toMatchObject([{ id: body.id }])
     expect(processor.issued.size).toBe(1)
     // The journal names the person who ordered it, once, although two rounds of the job executed it.
     expect(await issuedEntries(person)).toEqual([
@@ -122,7 +122,7 @@ onBothEngines('an order to a provider', (database) => {
 
   it('is one virtual account for all callers', async () => {
     const { services, person } = await scene()
-    await run(guestTool, callOf(services, { kind: 'public' }), {})
+    await run(guestTool, buildCall(services, { kind: 'public' }), {})
     await database()
       .kysely.insertInto('wallet')
       .values({
@@ -152,7 +152,7 @@ onBothEngines('an order to a provider', (database) => {
     }
     const live = { ...services, bankingProvider }
     const open = (key: string | null) =>
-      run(openTool, callOf(live, person, { idempotencyKey: key }), { currency: 'EUR' })
+      run(openTool, buildCall(live, person, { idempotencyKey: key }), { currency: 'EUR' })
     await expect(open('k')).rejects.toMatchObject({ code: 'provider_unavailable' })
     await finishOrders({ ...live, clock: minutesLater(1) }, never)
     const ids = (await Promise.all([open('k'), open(null), open('other')])).map(({ body }) => body.id)
@@ -174,7 +174,7 @@ onBothEngines('a wallet’s missing tokens on the chain', (database) => {
       },
     }
     const guest = async (changes: Partial<Services>) => {
-      const { body } = await run(guestTool, callOf({ ...services, ...changes }, { kind: 'public' }), {})
+      const { body } = await run(guestTool, buildCall({ ...services, ...changes }, { kind: 'public' }), {})
       const { id } = JSON.parse(JSON.stringify(body.account))
       const { address } = await database()
         .kysely.selectFrom('wallet')

@@ -15,7 +15,7 @@ import issue from '../../../tools/cards/issue.ts'
 import settings from '../../../tools/cards/settings.ts'
 import update from '../../../tools/cards/update.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, servicesOn } from '../../kernel/scene.ts'
 import { movedClock } from '../../rails/investing/scene.ts'
 
 const quiet = new AbortController().signal
@@ -85,7 +85,7 @@ onBothEngines('states of cards at the processor', (database) => {
     const person = await newPerson(database())
     const principal = { ...person, session: { ...person.session, steppedUpAt: clock() } }
     const call = async (tool: Tool, input: object) =>
-      (await run(tool, callOf(services, principal, { now: clock() }), input)).body
+      (await run(tool, buildCall(services, principal, { now: clock() }), input)).body
     const { id } = await call(issue, {})
     states.set(String(id), 'OPEN')
     return {
@@ -138,7 +138,7 @@ onBothEngines('states of cards at the processor', (database) => {
     expect([states.get(card.id), patches]).toEqual(['CLOSED', ['CLOSED']])
   })
 
-  it('of a card that the processor does not know do not block the others', async () => {
+  it('states of a card that the processor does not know do not block the others', async () => {
     const [unknown, known] = [await newCard(), await newCard()]
     states.delete(unknown.id)
     await unknown.freeze(true)

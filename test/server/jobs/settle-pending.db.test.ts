@@ -11,7 +11,12 @@ import {
 } from '../../../src/rails/wallets/transfers/send-transfer.ts'
 import { settlePending } from '../../../src/server/jobs/settle-pending.ts'
 import { onBothEngines } from '../../engines.ts'
-import { openFundedAccount, orderOf, sendingDependencies, usdcBalance } from '../../rails/wallets/scene.ts'
+import {
+  openFundedAccount,
+  reserveOrder,
+  sendingDependencies,
+  usdcBalance,
+} from '../../rails/wallets/scene.ts'
 
 const later = () => new Date(systemClock().getTime() + 60_000)
 const running = new AbortController().signal
@@ -26,7 +31,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
   /** A transfer whose process got no answer from the chain. */
   const leftOpen = async (units: bigint) => {
     const { accountId } = await openFundedAccount(sending)
-    const order = await orderOf(sending, { accountId, units })
+    const order = await reserveOrder(sending, { accountId, units })
     const deaf: Chain = {
       ...chain,
       submit: () => Promise.reject(new Error('there is no connection')),
@@ -36,14 +41,15 @@ onBothEngines('the job that settles pending transfers', (database) => {
     })
     return { accountId, decisionId: order.decisionId }
   }
-  const stateOf = async (decisionId: string) => (await findTransferOfDecision(database(), decisionId))?.state
+  const readState = async (decisionId: string) =>
+    (await findTransferOfDecision(database(), decisionId))?.state
 
   it('skips transfers that a request may still be working on', async () => {
     const { decisionId } = await leftOpen(3n)
     await settlePending(sending, running)
-    expect(await stateOf(decisionId)).toBe('reserved')
+    expect(await readState(decisionId)).toBe('reserved')
     await settlePending({ ...sending, clock: later }, running)
-    expect(await stateOf(decisionId)).toBe('confirmed')
+    expect(await readState(decisionId)).toBe('confirmed')
   })
 
   it('ignores a destination that was changed in the database', async () => {
@@ -63,7 +69,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     const healthy = await leftOpen(7n)
     const { accountId } = await openFundedAccount(sending)
     const before = await usdcBalance(sending, accountId)
-    await orderOf(sending, { accountId, units: 9n })
+    await reserveOrder(sending, { accountId, units: 9n })
     const poison: Chain = {
       ...chain,
       awaitExecution: (transfer, waitMs) =>
@@ -72,8 +78,8 @@ onBothEngines('the job that settles pending transfers', (database) => {
           : chain.awaitExecution(transfer, waitMs),
     }
     await settlePending({ ...sending, chain: poison, clock: later }, running)
-    expect(await stateOf(healthy.decisionId)).toBe('confirmed')
-    expect(await stateOf(poisoned.decisionId)).toBe('reserved')
+    expect(await readState(healthy.decisionId)).toBe('confirmed')
+    expect(await readState(poisoned.decisionId)).toBe('reserved')
     expect(await usdcBalance(sending, accountId)).toEqual(before)
   })
 
@@ -81,19 +87,19 @@ onBothEngines('the job that settles pending transfers', (database) => {
     const { accountId, decisionId } = await leftOpen(11n)
     const others = { ...sending, clock: later }
     await Promise.all([1, 2, 3].map(() => settlePending(others, running)))
-    expect(await stateOf(decisionId)).toBe('confirmed')
+    expect(await readState(decisionId)).toBe('confirmed')
     expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
   })
 
   it('starts no other transfer after an abort', async () => {
     const { decisionId } = await leftOpen(13n)
     await settlePending({ ...sending, clock: later }, AbortSignal.abort())
-    expect(await stateOf(decisionId)).toBe('reserved')
+    expect(await readState(decisionId)).toBe('reserved')
   })
 
   it('keeps the money of a broadcast transfer held when the chain refuses it now', async () => {
     const { accountId } = await openFundedAccount(sending)
-    const order = await orderOf(sending, { accountId, units: 15n })
+    const order = await reserveOrder(sending, { accountId, units: 15n })
     const slow: Chain = { ...chain, awaitExecution: async () => ({ status: 'pending' }) }
     await sendTransfer({ ...sending, chain: slow }, order)
     const refusing: Chain = {
@@ -103,7 +109,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     }
     await settlePending({ ...sending, chain: refusing, clock: later }, running)
     expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n - 15n, held: 15n })
-    expect(await stateOf(order.decisionId)).toBe('settlement_pending')
+    expect(await readState(order.decisionId)).toBe('settlement_pending')
   })
 
   it('updates the row from the ledger when the chain disagrees, and logs it', async () => {
@@ -112,7 +118,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     const errors: string[] = []
     const log = { ...silentLog, error: (_facts: object, message: string) => errors.push(message) }
     await settlePending({ ...sending, log, clock: later }, running)
-    expect(await stateOf(decisionId)).toBe('failed')
+    expect(await readState(decisionId)).toBe('failed')
     expect(errors).toContain('the chain and the ledger disagree on a transfer')
     expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n, held: 0n })
   })

@@ -30,7 +30,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     const beneficiary = { name: 'Grace Hopper', ...(vasp === undefined ? {} : { vasp }) }
     return String((await payer.disclose({ amount, beneficiary })).id)
   }
-  const stateOf = async (id: string) => (await payer.call(read, { id })).body
+  const readState = async (id: string) => (await payer.call(read, { id })).body
   const send = (seconds: number, amount = '1500') => payer.send({ amount }, { at: after(seconds) })
 
   beforeAll(async () => {
@@ -44,15 +44,15 @@ onBothEngines('the beneficiary’s institution', (database) => {
 
   it('gets the data, accepts after a moment, and the transfer uses the accepted data', async () => {
     const id = await disclose('Some Exchange')
-    expect(await stateOf(id)).toEqual({ id, status: 'required', answer: null, sentAt: null })
+    expect(await readState(id)).toEqual({ id, status: 'required', answer: null, sentAt: null })
     await expect(send(0)).rejects.toMatchObject({
       ...reviewFor('travel_rule'),
       members: { hint: expect.stringContaining('wait ten seconds') },
     })
     await round(1)
-    expect(await stateOf(id)).toMatchObject({ status: 'sent', sentAt: after(1).toISOString() })
+    expect(await readState(id)).toMatchObject({ status: 'sent', sentAt: after(1).toISOString() })
     await Promise.all([round(3), round(3)])
-    expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
+    expect(await readState(id)).toMatchObject({ status: 'accepted' })
     expect((await send(3)).body).toMatchObject({ status: 'confirmed' })
   })
 
@@ -68,21 +68,21 @@ onBothEngines('the beneficiary’s institution', (database) => {
     for (const seconds of [3, 10, 60])
       await round(seconds, { travelRuleNetwork: { send: sendToInstitution, read } })
     expect(requestCount).toBe(1)
-    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+    expect(await readState(id)).toMatchObject({ status: 'sent' })
     const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
     expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_message', times: 1 }])
     const resolution = { by: payer.accountId, note: 'The network has corrected it.', at: now }
     const name = { domain: 'compliance', objectId: id, reason: 'another_message' } as const
     await resolveAlarm(database(), { ...name, ...resolution })
     await round(120)
-    expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
+    expect(await readState(id)).toMatchObject({ status: 'accepted' })
   })
 
   it('declines, and the transfer is blocked until other data is accepted', async () => {
     const id = await disclose('Declining Bank')
     await round(1)
     await round(3)
-    expect(await stateOf(id)).toMatchObject({
+    expect(await readState(id)).toMatchObject({
       status: 'declined',
       answer: 'The beneficiary is unknown.',
     })
@@ -126,7 +126,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await expect(send(9)).rejects.toMatchObject(reviewFor('travel_rule'))
     await send(10)
     await round(800)
-    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+    expect(await readState(id)).toMatchObject({ status: 'sent' })
   })
 
   it('gets no optional or erased data, and none about a person’s own wallet', async () => {
@@ -170,14 +170,14 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await round(1, live)
     answer = { status: 200, body: { reference: 'a/b', status: 'accepted' } }
     await round(3, live)
-    expect(await stateOf(id)).toMatchObject({ status: 'required', sentAt: null })
+    expect(await readState(id)).toMatchObject({ status: 'required', sentAt: null })
     answer = { status: 202, body: { reference: 'ref-1', status: 'sent' } }
     await round(5, live)
-    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+    expect(await readState(id)).toMatchObject({ status: 'sent' })
     answer = { status: 200, body: { reference: 'ref-1', status: 'declined', reason: 'Unknown person.' } }
     await round(7, live)
     await round(9, live)
-    expect(await stateOf(id)).toMatchObject({ status: 'declined', answer: 'Unknown person.' })
+    expect(await readState(id)).toMatchObject({ status: 'declined', answer: 'Unknown person.' })
     expect(seen.map(({ path, key }) => [path, key])).toEqual([
       ['/transfers', id],
       ['/transfers', id],

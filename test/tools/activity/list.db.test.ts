@@ -11,7 +11,7 @@ import order from '../../../tools/investing/order.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import fx from '../../../tools/x402/fx.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, noon, servicesOn } from '../../kernel/scene.ts'
 import { payee, walletScene } from '../wallets/scene.ts'
 
 const page = z.object({
@@ -58,16 +58,16 @@ onBothEngines('the activity of an account', (database) => {
     await scene.call(fx, owner, { from: 'USD', to: 'EUR', amount: '10' }, { ...at(3), idempotencyKey: 'fx' })
     await scene.call(order, owner, { symbol: 'VTI', side: 'buy', notional: '10' }, at(4))
   }, 60_000)
-  const listed = async (input: object = {}, as: Principal = owner) =>
+  const listActivity = async (input: object = {}, as: Principal = owner) =>
     page.parse(await scene.call(list, as, input))
-  const told = ({ entries }: z.output<typeof page>) =>
+  const summarize = ({ entries }: z.output<typeof page>) =>
     entries.map(({ kind, direction, status, amount, asset }) =>
       [kind, direction, status, amount, asset].join(' '),
     )
 
   it('lists every room, newest first', async () => {
-    const { entries, notShown, nextCursor } = await listed()
-    expect(told({ entries, notShown, nextCursor }).slice(0, 4)).toEqual([
+    const { entries, notShown, nextCursor } = await listActivity()
+    expect(summarize({ entries, notShown, nextCursor }).slice(0, 4)).toEqual([
       expect.stringMatching(/^order out (pending|completed) \S+ USD$/),
       'purchase out completed 0.01 USDC',
       'transfer out completed 2 USDC',
@@ -81,7 +81,7 @@ onBothEngines('the activity of an account', (database) => {
   })
 
   it('shows the receiver of a transfer what came in, and the sender’s address', async () => {
-    const { entries } = await listed({ kind: 'transfer' }, receiver)
+    const { entries } = await listActivity({ kind: 'transfer' }, receiver)
     expect(entries).toHaveLength(1)
     expect(entries[0]).toMatchObject({ direction: 'in', amount: '2', status: 'completed', decisionId: null })
     expect(entries[0]?.counterparty?.toLowerCase()).toBe(address.owner)
@@ -89,17 +89,20 @@ onBothEngines('the activity of an account', (database) => {
   })
 
   it('is paged without a gap or a repetition', async () => {
-    const all = await listed()
+    const all = await listActivity()
     const walked: string[] = []
     let cursor: string | null = null
     do {
-      const next: z.output<typeof page> = await listed({ limit: '2', ...(cursor === null ? {} : { cursor }) })
+      const next: z.output<typeof page> = await listActivity({
+        limit: '2',
+        ...(cursor === null ? {} : { cursor }),
+      })
       walked.push(...next.entries.map(({ id }) => id))
       cursor = next.nextCursor
     } while (cursor !== null)
     expect(walked).toEqual(all.entries.map(({ id }) => id))
     expect(new Set(walked).size).toBe(walked.length)
-    await expect(listed({ cursor: 'bm90aGluZw' })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(listActivity({ cursor: 'bm90aGluZw' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it.each([
@@ -113,20 +116,20 @@ onBothEngines('the activity of an account', (database) => {
     [{ search: '%' }, 0],
     [{ agentId: 'key_none' }, 0],
   ])('filters by %j', async (filter, count) => {
-    expect((await listed(filter)).entries).toHaveLength(count)
+    expect((await listActivity(filter)).entries).toHaveLength(count)
   })
 
   it('shows a key the rooms of its scopes, and only the orders it placed', async () => {
-    const wallets = await listed({}, keyOf(owner.account, { scopes: ['wallets:read'] }))
+    const wallets = await listActivity({}, buildKeyPrincipal(owner.account, { scopes: ['wallets:read'] }))
     expect(wallets.notShown).toEqual(['bank', 'cards', 'investing'])
     expect(new Set(wallets.entries.map(({ asset }) => asset)).has('USD')).toBe(false)
-    const investing = await listed({}, keyOf(owner.account, { scopes: ['investing:read'] }))
-    expect(told(investing)).toEqual([])
-    expect((await listed({}, keyOf(owner.account))).entries).toEqual([])
+    const investing = await listActivity({}, buildKeyPrincipal(owner.account, { scopes: ['investing:read'] }))
+    expect(summarize(investing)).toEqual([])
+    expect((await listActivity({}, buildKeyPrincipal(owner.account))).entries).toEqual([])
   })
 
   it('has the value in USD, the object and the key of each spend', async () => {
-    const { entries } = await listed()
+    const { entries } = await listActivity()
     expect(entries.slice(0, 4).map(({ kind, object }) => `${kind} ${object.kind}`)).toEqual([
       'order order',
       'purchase transfer',
@@ -136,12 +139,12 @@ onBothEngines('the activity of an account', (database) => {
     expect(entries[2]?.usd).toMatch(/^(1\.9|2)/)
     expect(entries.slice(0, 4).map(({ agentId }) => agentId)).toEqual([null, null, null, null])
     const { agent, principal } = await scene.addAgent(owner)
-    const intent = await scene.intentOf(principal, { destination: payee, amount: '3' }, at(5))
+    const intent = await scene.requestIntent(principal, { destination: payee, amount: '3' }, at(5))
     const signature = await agent.signHash(intent.hash)
     const paid = { destination: payee, amount: '3', intentId: intent.intentId, signature }
     await scene.call(transfer, principal, paid, { ...at(5), idempotencyKey: 'by-agent' })
     const keyId = principal.kind === 'key' ? principal.key.id : ''
-    const { entries: spent } = await listed({ agentId: keyId })
+    const { entries: spent } = await listActivity({ agentId: keyId })
     expect(spent).toMatchObject([{ kind: 'transfer', amount: '3', agentId: keyId }])
   })
 
@@ -151,11 +154,11 @@ onBothEngines('the activity of an account', (database) => {
     await freeze(services, place, missing)
     const { bookings } = await readBookedUnits(services.database, place)
     await unfreeze(services, place, { units: 400_000n, bookings, at: minutes(7) })
-    const { entries } = await listed({ kind: 'shortfall' }, receiver)
+    const { entries } = await listActivity({ kind: 'shortfall' }, receiver)
     expect(entries).toMatchObject([
       { direction: 'in', amount: '0.4', object: { kind: 'wallet', id: receiver.account.id } },
       { direction: 'out', amount: '1', usd: '1', counterparty: null },
     ])
-    expect((await listed({ kind: 'shortfall' })).entries).toEqual([])
+    expect((await listActivity({ kind: 'shortfall' })).entries).toEqual([])
   })
 })

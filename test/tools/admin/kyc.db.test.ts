@@ -27,8 +27,8 @@ onBothEngines('a name on the sanctions list', (database) => {
   let admin: SignedIn
   let person: SignedIn
   let id: string
-  const levelOf = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
-  const listed = async () => JSON.stringify((await admin.call(list, {})).body)
+  const readLevel = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
+  const listApplications = async () => JSON.stringify((await admin.call(list, {})).body)
   const apply = async (caller: SignedIn, input: object) => (await caller.call(kyc, input)).body
   const decideOn = async (decision: string, caller = admin) =>
     (await caller.call(decide, { id, decision, reason })).body
@@ -62,8 +62,8 @@ onBothEngines('a name on the sanctions list', (database) => {
       },
     ])
     expect(await decideOn('approve')).toEqual({ id, status: 'approved' })
-    expect(await levelOf(person)).toBe('basic')
-    expect(await listed()).not.toContain(id)
+    expect(await readLevel(person)).toBe('basic')
+    expect(await listApplications()).not.toContain(id)
     expect(
       await database()
         .kysely.selectFrom('kyc_decision')
@@ -80,7 +80,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     const decided = await Promise.allSettled([1, 2, 3].map(() => decideOn('reject')))
     expect(decided.filter(({ status }) => status === 'fulfilled').length).toBe(1)
     expect(await apply(person, { applicant })).toMatchObject({ id, status: 'rejected' })
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
   })
 
@@ -93,7 +93,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     await admin.call(sandboxAdmin, {})
     expect(await decideOn('approve')).toEqual({ id, status: 'pending' })
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
   })
 
   it('cannot be decided by the applicant, nor by a non-administrator', async () => {
@@ -103,7 +103,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     await expect(
       admin.call(decide, { id: 'kyc_00000000000000000000000000', decision: 'approve', reason }),
     ).rejects.toMatchObject({ code: 'not_found' })
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
   })
 
   it('applies at every level and to later applications, until it is decided', async () => {
@@ -114,11 +114,11 @@ onBothEngines('a name on the sanctions list', (database) => {
     for (const other of [clean, { ...clean, level: 'basic' }, {}])
       expect(await apply(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     await decideOn('reject')
     for (const level of ['basic', 'full'])
       expect(await apply(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
   })
 
   it.each([
@@ -140,11 +140,11 @@ onBothEngines('a name on the sanctions list', (database) => {
         new AbortController().signal,
       )
     await settle(60)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     await decideOn(decision)
     await settle(120)
     expect(await apply(person, { level: 'full' })).toMatchObject({ id: otherId, status })
-    expect(await levelOf(person)).toBe(level)
+    expect(await readLevel(person)).toBe(level)
   })
 
   it.each([
@@ -156,20 +156,20 @@ onBothEngines('a name on the sanctions list', (database) => {
     const clean = { ...applicant, lastName: 'Bianchi' }
     const { id: approvedId } = await apply(person, { applicant: clean })
     await apply(person, { level: 'full', applicant: clean, documents })
-    expect(await levelOf(person)).toBe('full')
+    expect(await readLevel(person)).toBe('full')
     const hit = await apply(person, { applicant })
     expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(hit.id).not.toBe(approvedId)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     id = String(hit.id)
-    expect(await listed()).toContain(id)
+    expect(await listApplications()).toContain(id)
     await decideOn(decision)
-    expect(await levelOf(person)).toBe(level)
+    expect(await readLevel(person)).toBe(level)
   })
 
   it('can be resubmitted after erasure and clearance; its clearance covers no other name', async () => {
     await person.call(erase, {})
-    expect(await listed()).toContain(
+    expect(await listApplications()).toContain(
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
     )
     expect(await decideOn('approve')).toEqual({ id, status: 'retry' })
@@ -177,7 +177,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(again).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(again.id).not.toBe(id)
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     expect(await apply(person, {})).toMatchObject({ id: again.id, status: 'pending' })
   })
 })

@@ -17,7 +17,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
   let payer: Payer
   let id: string
   const said = { beneficiary: { name: 'Roman Semenov', vasp: 'Some Exchange' } }
-  const listed = async () => (await admin.call(list, {})).body.records
+  const listRecords = async () => (await admin.call(list, {})).body.records
   const decideOn = async (decision: string, caller: SignedIn = admin) =>
     (await caller.call(decide, { id, decision, reason })).body
 
@@ -34,7 +34,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
   })
 
   it('waits for an administrator; once approved, the destination can be paid, and its names stay cleared', async () => {
-    expect(await listed()).toContainEqual({
+    expect(await listRecords()).toContainEqual({
       id,
       accountId: payer.accountId,
       destination: outsideAddress,
@@ -43,7 +43,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
     })
     await expect(payer.send({ amount: '5' })).rejects.toMatchObject(reviewFor('named_party'))
     expect(await decideOn('approve')).toEqual({ id, decision: 'approve' })
-    expect(JSON.stringify(await listed())).not.toContain(id)
+    expect(JSON.stringify(await listRecords())).not.toContain(id)
     await payer.send({ amount: '5' })
     await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
     expect(await payer.disclose({ beneficiary: { name: 'Roman Semenov' } })).toMatchObject({
@@ -60,7 +60,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
 
   it('stays blocked when rejected or erased, and is decided once', async () => {
     await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
-    expect(await listed()).toContainEqual(expect.objectContaining({ id, names: null, hits: [] }))
+    expect(await listRecords()).toContainEqual(expect.objectContaining({ id, names: null, hits: [] }))
     await decideOn('reject')
     await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
     await payer.disclose({ amount: '5' })

@@ -14,8 +14,14 @@ import wallet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 import { newGuest } from '../new-guest.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
@@ -42,7 +48,7 @@ onBothEngines('an owner’s agents', (database) => {
     const found = await findKey(database(), { id })
     if (found === undefined) throw new Error('the key is missing')
     const principal = { kind: 'key' as const, ...found }
-    return run(transfer, callOf(services, principal), {
+    return run(transfer, buildCall(services, principal), {
       destination: `0x${'1'.repeat(40)}`,
       amount,
       signature: 'sandbox',
@@ -91,7 +97,7 @@ onBothEngines('an owner’s agents', (database) => {
     expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: noon.toISOString() })
     const found = await findKey(database(), { id })
     if (found === undefined) throw new Error('the key is missing')
-    const later = callOf(services, { kind: 'key', ...found })
+    const later = buildCall(services, { kind: 'key', ...found })
     await run(wallet, { ...later, now: after(60) }, {})
     expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: noon.toISOString() })
     expect((await owner.call(list, {})).body).toMatchObject({ keys: [{ firstUsedAt: noon.toISOString() }] })
@@ -126,8 +132,8 @@ onBothEngines('an owner’s agents', (database) => {
   })
 
   it('are loosened only with a fresh second factor, in every respect', async () => {
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     for (const looser of [
       { policy: { ...policy, perTransaction: { max: '6' } } },

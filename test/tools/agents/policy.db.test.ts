@@ -5,7 +5,13 @@ import set from '../../../tools/agents/policy/set.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 
 onBothEngines('the owner’s caps over all keys', (database) => {
   let services: Services
@@ -49,8 +55,8 @@ onBothEngines('the owner’s caps over all keys', (database) => {
       weeklyBudget: { max: '20' },
       monthlyBudget: { max: '20' },
     })
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     for (const change of [
       { dailyBudget: looser },

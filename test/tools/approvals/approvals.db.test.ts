@@ -20,8 +20,14 @@ import mfa from '../../../tools/security/mfa.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const policy = {
@@ -48,7 +54,7 @@ onBothEngines('an approval', (database) => {
     policy,
   })
   beforeEach(async () => {
-    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     owner = await signInAgain(services, account.id)
     keyId = String((await owner.call(createKey, await registration())).body.agentId)
@@ -62,7 +68,7 @@ onBothEngines('an approval', (database) => {
   const spend = async (amount: string, how: { idempotencyKey?: string; at?: Date; to?: string } = {}) =>
     run(
       transfer,
-      callOf(services, await asKey(), {
+      buildCall(services, await asKey(), {
         idempotencyKey: how.idempotencyKey ?? null,
         now: how.at ?? noon,
       }),
@@ -116,7 +122,7 @@ onBothEngines('an approval', (database) => {
     expect(repeated).toMatchObject({ replayed: true })
     const { transferId } = z.object({ transferId: z.string() }).parse(repeated.body)
     expect(body.answer).toMatchObject({ transferId })
-    const polled = await run(get, callOf(services, await asKey()), { id: approvalId })
+    const polled = await run(get, buildCall(services, await asKey()), { id: approvalId })
     expect(polled.body).toEqual(body)
     await expect(approve(approvalId)).resolves.toMatchObject({ body: { answer: { transferId } } })
     expect(await available()).toBe(980_000_000n)
@@ -249,7 +255,7 @@ onBothEngines('an approval', (database) => {
     const both = { ...services, chains: createChains([services.chain, second]).chains }
     const input = { destination: payee, amount: '20', chain: second.name, signature: 'sandbox' }
     const { approvalId } = await approvalRequired(
-      asKey().then((key) => run(transfer, callOf(both, key), input)),
+      asKey().then((key) => run(transfer, buildCall(both, key), input)),
     )
     await database()
       .kysely.updateTable('approval')
@@ -286,8 +292,8 @@ onBothEngines('an approval', (database) => {
   })
 
   it('needs a fresh second factor of its owner', async () => {
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     const { approvalId } = await approvalRequired(spend('20'))
     await expect(stale.call(decide, { id: approvalId, decision: 'approve' })).rejects.toMatchObject({
@@ -303,11 +309,11 @@ onBothEngines('an approval', (database) => {
     for (const decision of ['approve', 'reject'])
       await expect(outsider.call(decide, { id, decision })).rejects.toMatchObject({ code: 'not_found' })
     const other = String((await owner.call(createKey, await registration())).body.agentId)
-    await expect(run(get, callOf(services, await asKey(other)), { id })).rejects.toMatchObject({
+    await expect(run(get, buildCall(services, await asKey(other)), { id })).rejects.toMatchObject({
       code: 'not_found',
     })
     await expect(
-      run(decide, callOf(services, await asKey()), { id, decision: 'approve' }),
+      run(decide, buildCall(services, await asKey()), { id, decision: 'approve' }),
     ).rejects.toMatchObject({ code: 'insufficient_scope' })
     await expect(owner.call(get, { id })).resolves.toMatchObject({ body: { status: 'pending' } })
   })

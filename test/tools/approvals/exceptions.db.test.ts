@@ -26,8 +26,14 @@ import transfer from '../../../tools/wallets/transfer.ts'
 import { spendOf } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const policy = {
@@ -60,7 +66,7 @@ onBothEngines('an exception', (database) => {
     return String((await owner.call(createKey, input)).body.agentId)
   }
   beforeEach(async () => {
-    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
     owner = await signInAgain(services, account.id)
     keyId = await register()
@@ -75,7 +81,7 @@ onBothEngines('an exception', (database) => {
     const found = await findKey(database(), { id })
     if (found === undefined) throw new Error('the key is missing')
     const changes = { idempotencyKey: idempotencyKey ?? null, now: at }
-    return run(tool, callOf(services, { kind: 'key', ...found }, changes), input)
+    return run(tool, buildCall(services, { kind: 'key', ...found }, changes), input)
   }
   const call = (amount: string, to = payee) => ({ destination: to, amount, token: 'USDC' })
   const ask = async (input: object, how: How = {}) => {
@@ -154,8 +160,8 @@ onBothEngines('an exception', (database) => {
   })
 
   it('needs a fresh second factor of its owner, and no key can approve', async () => {
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     const { approvalId: id } = await ask(call('60'))
     const input = { id, decision: 'approve' }
@@ -365,15 +371,15 @@ onBothEngines('an exception', (database) => {
   })
 
   it('is finished by a job, however many others cannot be', async () => {
-    const approved = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
+    const approveCall = async (amount: string, changes: { id?: string; operation?: string } = {}) => {
       const { approvalId: id } = await ask(call(amount))
       const set = { status: 'approved' as const, decided_at: noon, ...changes }
       await database().kysely.updateTable('approval').set(set).where('id', '=', id).execute()
       return id
     }
     for (let count = 0; count < 55; count += 1)
-      await approved(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
-    const id = await approved('60')
+      await approveCall(`60.${count}1`, { id: `appr_00${count}`, operation: 'not.now' })
+    const id = await approveCall('60')
     const later = { ...services, clock: () => after(10) }
     await finishApprovals(later, findIssuedKey, new AbortController().signal)
     expect((await asKey(get, { id })).body).toMatchObject({ answer: { amount: '60' } })
@@ -401,12 +407,12 @@ onBothEngines('an exception', (database) => {
       const scopes = { scopes: ['wallets:read'] }
       await database().kysely.updateTable('access_key').set(scopes).where('id', '=', keyId).execute()
     }
-    const revoked = () => owner.call(remove, { id: keyId })
-    const expired = async () => {
+    const revoke = () => owner.call(remove, { id: keyId })
+    const expire = async () => {
       const set = { expires_at: after(1) }
       await database().kysely.updateTable('access_key').set(set).where('id', '=', keyId).execute()
     }
-    for (const change of [withoutScope, revoked, expired]) {
+    for (const change of [withoutScope, revoke, expire]) {
       keyId = await register()
       const { approvalId: id } = await ask(call('60'))
       const { answer } = (await approve(id)).body

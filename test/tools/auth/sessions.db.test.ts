@@ -19,7 +19,7 @@ onBothEngines('sessions', (database) => {
   let services: Services
   let person: SignedIn
   const refused = expect.objectContaining({ code: 'unauthenticated' })
-  const sessionsOf = async (caller: SignedIn, input = {}) =>
+  const readSessions = async (caller: SignedIn, input = {}) =>
     listed.parse((await caller.call(list, input)).body)
 
   beforeAll(async () => {
@@ -42,13 +42,13 @@ onBothEngines('sessions', (database) => {
   it('are listed newest first, page by page, without those of other accounts', async () => {
     const others = await Promise.all([1, 2, 3].map((n) => signInAgain(services, person.accountId, after(n))))
     await newSignedIn(services)
-    const { sessions } = await sessionsOf(person)
+    const { sessions } = await readSessions(person)
     expect(sessions).toHaveLength(4)
     expect(sessions.map(({ current }) => current)).toEqual([false, false, false, true])
     const seen: string[] = []
     let cursor: string | null = null
     do {
-      const page: z.output<typeof listed> = await sessionsOf(others[0] ?? person, {
+      const page: z.output<typeof listed> = await readSessions(others[0] ?? person, {
         limit: 3,
         ...(cursor === null ? {} : { cursor }),
       })
@@ -75,13 +75,13 @@ onBothEngines('sessions', (database) => {
     await expect(person.call(logout, {})).resolves.toMatchObject({ body: { revoked: true } })
     await expect(person.call(session, {})).rejects.toEqual(refused)
     await expect(other.call(session, {})).resolves.toBeDefined()
-    expect((await sessionsOf(other)).sessions).toHaveLength(1)
+    expect((await readSessions(other)).sessions).toHaveLength(1)
   })
 
   it('are ended individually by their owner alone', async () => {
     const other = await signInAgain(services, person.accountId)
     const outsider = await newSignedIn(services)
-    const id = (await sessionsOf(other)).sessions.find(({ current }) => current)?.id
+    const id = (await readSessions(other)).sessions.find(({ current }) => current)?.id
     await expect(outsider.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(other.call(session, {})).resolves.toBeDefined()
     await expect(person.call(revoke, { id })).resolves.toMatchObject({ body: { revoked: true } })
@@ -99,6 +99,6 @@ onBothEngines('sessions', (database) => {
       await expect(person.call(revoke, { id: 'others' })).resolves.toMatchObject({ body: { revoked: true } })
     for (const other of others) await expect(other.call(session, {})).rejects.toEqual(refused)
     await expect(outsider.call(session, {})).resolves.toBeDefined()
-    expect((await sessionsOf(person)).sessions).toMatchObject([{ current: true }])
+    expect((await readSessions(person)).sessions).toMatchObject([{ current: true }])
   })
 })

@@ -18,7 +18,7 @@ import erase from '../../../tools/compliance/personal-data/erase.ts'
 import page from '../../../tools/compliance/verification-page.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 const applicant = {
   firstName: 'Ada',
@@ -35,8 +35,8 @@ onBothEngines('identity verification', (database) => {
     services = await servicesOn(database())
   })
   const call = async (tool: Tool, as: Principal, input: unknown, changes: Partial<Context> = {}) =>
-    (await run(tool, callOf(services, as, changes), input)).body
-  const levelOf = async (as: Principal) =>
+    (await run(tool, buildCall(services, as, changes), input)).body
+  const readLevel = async (as: Principal) =>
     'account' in as ? (await findAccount(database(), as.account.id))?.kycLevel : undefined
 
   it('links to the reviewer’s page for a review that waits, and for no other person’s', async () => {
@@ -148,7 +148,7 @@ onBothEngines('identity verification', (database) => {
           { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
           running,
         )
-      expect([requestCount, await levelOf(person)]).toEqual([1, 'none'])
+      expect([requestCount, await readLevel(person)]).toEqual([1, 'none'])
       const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
       expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_applicant', times: 1 }])
     },
@@ -167,13 +167,13 @@ onBothEngines('identity verification', (database) => {
     expect(JSON.stringify(first)).not.toContain('Lovelace')
     const second = await call(kyc, person, { applicant: rest })
     expect(second).toEqual({ ...first, status: 'approved', requirements: [], reviewedAt: noon.toISOString() })
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
     expect(await call(kyc, person, {})).toEqual(second)
     const full = await call(kyc, person, { level: 'full', applicant })
     expect(full).toMatchObject({ status: 'init', requirements: ['documents'] })
     const documents = [{ type: 'passport', country: 'DE', reference: 'doc_1' }]
     expect(await call(kyc, person, { level: 'full', documents })).toMatchObject({ status: 'approved' })
-    expect(await levelOf(person)).toBe('full')
+    expect(await readLevel(person)).toBe('full')
   })
 
   it.each([
@@ -185,12 +185,12 @@ onBothEngines('identity verification', (database) => {
       status,
       labels: [label],
     })
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     // After `retry` a new application starts, and a changed name is reviewed by a person; `rejected` is final.
     const again = await call(kyc, person, { applicant })
     expect(again.status).toBe(status === 'retry' ? 'pending' : 'rejected')
     if (status === 'retry') expect(again.labels).toEqual(['IDENTITY_CHANGED'])
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
   })
 
   it('completes a slow review later', async () => {
@@ -198,7 +198,7 @@ onBothEngines('identity verification', (database) => {
     const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
     expect(outcome).toMatchObject({ status: 'pending', reviewedAt: null })
     await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
     // The sandbox's reviewer uses its own clock, which stands still here.
     const identityReview = {
       ...services.identityReview,
@@ -208,7 +208,7 @@ onBothEngines('identity verification', (database) => {
       { ...services, identityReview, clock: () => new Date(noon.getTime() + 15_000) },
       running,
     )
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
     expect(await call(kyc, person, {})).toMatchObject({ status: 'approved' })
   })
 
@@ -223,7 +223,7 @@ onBothEngines('identity verification', (database) => {
       labels: ['SANCTIONS_REVIEW'],
     })
     await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 60_000) }, running)
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
   })
 
   it('keeps the sanctions hit among concurrent applications', async () => {
@@ -235,7 +235,7 @@ onBothEngines('identity verification', (database) => {
         const pair = round % 2 === 0 ? [listed, clean] : [clean, listed]
         await Promise.all(pair.map((said) => call(kyc, person, said)))
         const { status, labels } = await call(kyc, person, {})
-        return `${status} ${labels} ${await levelOf(person)}`
+        return `${status} ${labels} ${await readLevel(person)}`
       }),
     )
     expect(new Set(states)).toEqual(new Set(['pending SANCTIONS_REVIEW none']))
@@ -260,7 +260,7 @@ onBothEngines('identity verification', (database) => {
         hit = await call(kyc, person, listed)
       } else expect(outcome.status).not.toBe('approved')
       expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
-      expect(await levelOf(person)).toBe('none')
+      expect(await readLevel(person)).toBe('none')
       expect(await call(kyc, person, {})).toEqual(hit)
     },
   )
@@ -288,7 +288,7 @@ onBothEngines('identity verification', (database) => {
         },
       },
     )
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
     // The state left by a process that died between claim and answer.
     await database()
       .kysely.updateTable('account')
@@ -302,7 +302,7 @@ onBothEngines('identity verification', (database) => {
       .execute()
     await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
     expect(await call(kyc, person, {})).toMatchObject({ id, status: 'approved' })
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
   })
 
   it('is read, not restarted, by an empty call', async () => {
@@ -321,7 +321,7 @@ onBothEngines('identity verification', (database) => {
         id: outcome.id,
         status: 'rejected',
       })
-    expect(await levelOf(person)).toBe('none')
+    expect(await readLevel(person)).toBe('none')
   })
 
   it.each([
@@ -364,7 +364,7 @@ onBothEngines('identity verification', (database) => {
     const person = await newPerson(database())
     const outcome = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
     expect(new Set(outcome.map(({ id }) => id)).size).toBe(1)
-    expect(await levelOf(person)).toBe('basic')
+    expect(await readLevel(person)).toBe('basic')
   })
 
   it('is erased although more of it is stored at the same time', async () => {
@@ -390,7 +390,7 @@ onBothEngines('identity verification', (database) => {
   it('is stored sealed, and can be erased; the verdict stays', async () => {
     const person = await newPerson(database())
     const { id } = await call(kyc, person, { applicant })
-    const sealedOf = async () =>
+    const readSealed = async () =>
       (
         await database()
           .kysely.selectFrom('kyc_application')
@@ -398,9 +398,9 @@ onBothEngines('identity verification', (database) => {
           .where('id', '=', String(id))
           .executeTakeFirstOrThrow()
       ).sealed
-    expect(Buffer.from((await sealedOf()) ?? []).toString('latin1')).not.toContain('Lovelace')
+    expect(Buffer.from((await readSealed()) ?? []).toString('latin1')).not.toContain('Lovelace')
     expect(await call(erase, person, {})).toEqual({ erased: true })
-    expect(await sealedOf()).toBeNull()
+    expect(await readSealed()).toBeNull()
     expect(await call(kyc, person, {})).toMatchObject({ id, status: 'approved', requirements: [] })
   })
 

@@ -10,7 +10,7 @@ import guest from '../../../tools/auth/guest.ts'
 import kyc from '../../../tools/compliance/kyc.ts'
 import travelRule from '../../../tools/compliance/travel-rule.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
-import { callOf, noon } from '../../kernel/scene.ts'
+import { buildCall, noon } from '../../kernel/scene.ts'
 import { type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 /** An address outside the gateway. */
@@ -44,7 +44,7 @@ export const applicant = {
 
 /** A new guest with a million of each token. @param isVerified whether the identity is verified: `Ada Lovelace`, of Brazil. */
 export async function newPayer(services: Services, isVerified = true): Promise<Payer> {
-  const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+  const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
   const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
   const { address } = await services.database.kysely
     .selectFrom('wallet')
@@ -76,7 +76,7 @@ export async function newPayer(services: Services, isVerified = true): Promise<P
 }
 
 /** The same services with other AML limits. */
-export function limitedBy(services: Services, aml: Partial<AmlLimits>): Services {
+export function withLimits(services: Services, aml: Partial<AmlLimits>): Services {
   return { ...services, settings: { ...services.settings, aml: { ...services.settings.aml, ...aml } } }
 }
 

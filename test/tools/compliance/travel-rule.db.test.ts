@@ -8,7 +8,7 @@ import { run } from '../../../src/kernel/run.ts'
 import { eraseTravelRules } from '../../../src/people/compliance/store.ts'
 import travelRule from '../../../tools/compliance/travel-rule.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, keyOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, buildKeyPrincipal, noon, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn } from '../../people/identity/signed-in.ts'
 import { sendingDependencies, usdcBalance } from '../../rails/wallets/scene.ts'
 import { newPayer, outsideAddress, type Payer, reviewFor } from './scene.ts'
@@ -16,7 +16,7 @@ import { newPayer, outsideAddress, type Payer, reviewFor } from './scene.ts'
 onBothEngines('POST /api/compliance/travel-rule', (database) => {
   let services: Services
   let payer: Payer
-  const recordOf = (id: unknown) =>
+  const readRecord = (id: unknown) =>
     database()
       .kysely.selectFrom('travel_rule')
       .selectAll()
@@ -52,7 +52,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     })
     const { body } = await payer.send({ amount: '1000' })
     expect(body).toMatchObject({ status: 'confirmed', screening: { result: 'clear' } })
-    expect((await recordOf(recorded.id)).decision_id).toBe(body.decisionId)
+    expect((await readRecord(recorded.id)).decision_id).toBe(body.decisionId)
     await expect(payer.send({ amount: '1000' })).rejects.toMatchObject(reviewFor('travel_rule'))
   })
 
@@ -170,7 +170,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     )
     const recorded = await payer.disclose(about)
     expect(recorded.status).toBe('not_required')
-    expect(await recordOf(recorded.id)).toMatchObject({
+    expect(await readRecord(recorded.id)).toMatchObject({
       decision_id: body.decisionId,
       units: 5_000_000n,
       destination: outsideAddress,
@@ -212,7 +212,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     const recorded = await payer.disclose({}, how)
     const again = await payer.disclose({}, how)
     expect(again).toEqual({ ...recorded, payload: null })
-    const { sealed } = await recordOf(recorded.id)
+    const { sealed } = await readRecord(recorded.id)
     const { dataKey } = services.settings
     const seal = { purpose: 'travel rule', owner: String(recorded.id) }
     expect(JSON.parse(unseal(dataKey, seal, sealed ?? new Uint8Array()))).toEqual(recorded.payload)
@@ -222,7 +222,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       expect(text).not.toContain('Hopper')
     }
     await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
-    expect(await recordOf(recorded.id)).toMatchObject({ sealed: null, erased_at: noon })
+    expect(await readRecord(recorded.id)).toMatchObject({ sealed: null, erased_at: noon })
     await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
   })
 
@@ -292,7 +292,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
   })
 
   it('accepts keys that have the scope', async () => {
-    const { account } = keyOf({
+    const { account } = buildKeyPrincipal({
       id: payer.accountId,
       role: 'user',
       status: 'active',
@@ -303,11 +303,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       createdAt: noon,
     })
     const input = { amount: '1500', destination: outsideAddress, beneficiary: { name: 'A' } }
-    await expect(run(travelRule, callOf(services, keyOf(account)), input)).rejects.toMatchObject(
-      refusal('insufficient_scope'),
-    )
-    const key = keyOf(account, { scopes: ['compliance:write'] })
-    await expect(run(travelRule, callOf(services, key), input)).resolves.toMatchObject({
+    await expect(
+      run(travelRule, buildCall(services, buildKeyPrincipal(account)), input),
+    ).rejects.toMatchObject(refusal('insufficient_scope'))
+    const key = buildKeyPrincipal(account, { scopes: ['compliance:write'] })
+    await expect(run(travelRule, buildCall(services, key), input)).resolves.toMatchObject({
       body: { status: 'required' },
     })
   })

@@ -8,7 +8,7 @@ import revoke from '../../../tools/developer/keys/revoke.ts'
 import walletsGet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn } from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
@@ -22,8 +22,8 @@ const spender = { name: 'Payer', scopes: ['wallets:transfer'], policy }
 onBothEngines('developer API keys', (database) => {
   let services: Services
   let person: SignedIn
-  const principalOf = (secret: string, at = noon) => authenticateApiKey(database(), secret, at)
-  const secretOf = async (input: unknown) => String((await person.call(create, input)).body.key)
+  const authenticate = (secret: string, at = noon) => authenticateApiKey(database(), secret, at)
+  const createSecret = async (input: unknown) => String((await person.call(create, input)).body.key)
 
   beforeAll(async () => {
     services = await servicesOn(database())
@@ -42,7 +42,7 @@ onBothEngines('developer API keys', (database) => {
       policy: { currency: 'USD', dailyBudget: { max: '12' } },
       expiresAt: null,
     })
-    await expect(principalOf(String(body.key))).resolves.toMatchObject({
+    await expect(authenticate(String(body.key))).resolves.toMatchObject({
       kind: 'key',
       account: { id: person.accountId },
       key: { id: body.id, kind: 'developer' },
@@ -73,14 +73,14 @@ onBothEngines('developer API keys', (database) => {
   })
 
   it('end when they expire, and at once when they are revoked', async () => {
-    const brief = await secretOf({ name: 'x', scopes: [], expiresAt: after(60).toISOString() })
-    await expect(principalOf(brief, after(59))).resolves.toBeDefined()
-    await expect(principalOf(brief, after(60))).rejects.toMatchObject({ code: 'unknown_key' })
+    const brief = await createSecret({ name: 'x', scopes: [], expiresAt: after(60).toISOString() })
+    await expect(authenticate(brief, after(59))).resolves.toBeDefined()
+    await expect(authenticate(brief, after(60))).rejects.toMatchObject({ code: 'unknown_key' })
     const { body } = await person.call(create, spender)
     const outsider = await newSignedIn(services)
     await expect(outsider.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(person.call(revoke, { id: body.id })).resolves.toBeDefined()
-    await expect(principalOf(String(body.key))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(String(body.key))).rejects.toMatchObject({ code: 'unknown_key' })
     await expect(person.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
     expect(JSON.stringify((await person.call(list, {})).body)).not.toContain(body.id)
   })
@@ -92,24 +92,24 @@ onBothEngines('developer API keys', (database) => {
   })
 
   it('never perform personal operations, whatever their scopes', async () => {
-    const principal = await principalOf(await secretOf(spender))
+    const principal = await authenticate(await createSecret(spender))
     for (const tool of [create, list, revoke])
-      await expect(run(tool, callOf(services, principal), tool.example)).rejects.toMatchObject({
+      await expect(run(tool, buildCall(services, principal), tool.example)).rejects.toMatchObject({
         code: 'insufficient_scope',
       })
-    await expect(run(walletsGet, callOf(services, principal), {})).rejects.toMatchObject({
+    await expect(run(walletsGet, buildCall(services, principal), {})).rejects.toMatchObject({
       code: 'insufficient_scope',
       members: { scopes: ['wallets:read'] },
     })
   })
 
   it('never pass a disabled rail', async () => {
-    const principal = await principalOf(await secretOf(spender))
+    const principal = await authenticate(await createSecret(spender))
     await services.railControls.write(
       { rail: 'wallet-transfer', enabled: false, reason: 'Maintenance.' },
       noon,
     )
-    await expect(run(transfer, callOf(services, principal), transfer.example)).rejects.toMatchObject({
+    await expect(run(transfer, buildCall(services, principal), transfer.example)).rejects.toMatchObject({
       code: 'rail_disabled',
     })
     await services.railControls.write({ rail: 'wallet-transfer', enabled: true, reason: null }, noon)

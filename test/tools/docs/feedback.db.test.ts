@@ -2,11 +2,11 @@ import { expect, it } from 'vitest'
 import { run } from '../../../src/kernel/run.ts'
 import feedback from '../../../tools/docs/feedback.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, servicesOn } from '../../kernel/scene.ts'
 
 onBothEngines('feedback on a page', (database) => {
   const vote = async (input: unknown) =>
-    (await run(feedback, callOf(await servicesOn(database()), { kind: 'public' }), input)).body
+    (await run(feedback, buildCall(await servicesOn(database()), { kind: 'public' }), input)).body
 
   it('is counted by page and direction, also under concurrent votes', async () => {
     expect(await vote({ page: 'docs/x402', vote: 'down' })).toEqual({ page: 'docs/x402', up: 0, down: 1 })

@@ -48,7 +48,7 @@ onBothEngines('orders', (database) => {
     clock.forward(milliseconds)
     await settleOrders(services, quiet)
   }
-  const held = async () => {
+  const readHeld = async () => {
     const { holdings } = (await show()) as { holdings: { symbol: string }[] }
     return holdings.find(({ symbol }) => symbol === 'VTI')
   }
@@ -199,7 +199,7 @@ onBothEngines('orders', (database) => {
     await later()
     expect(await orders()).toMatchObject([{ status: 'filled', filledQty: '2.500000000' }])
     expect(await show()).toMatchObject({ cash: '802.5' })
-    expect(await held()).toBeUndefined()
+    expect(await readHeld()).toBeUndefined()
   })
 
   it('sells the rest of a holding, however small its value', async () => {
@@ -208,7 +208,7 @@ onBothEngines('orders', (database) => {
     expect((await place({ side: 'sell', notional: '83.32' })).body).toMatchObject({
       filledQty: '2.500000000',
     })
-    expect(await held()).toBeUndefined()
+    expect(await readHeld()).toBeUndefined()
     await place({ notional: '1.00' })
     price = 13
     const { body } = await investor.call(portfolio, { timeframe: '1D' }, { at: clock() })
@@ -222,7 +222,7 @@ onBothEngines('orders', (database) => {
     })
     const closed = await place({ side: 'sell', notional: '0.40' })
     expect(closed.body).toMatchObject({ status: 'filled', filledQty: '0.030003000' })
-    expect(await held()).toBeUndefined()
+    expect(await readHeld()).toBeUndefined()
     await expect(place({ side: 'sell', notional: '0.40' })).rejects.toMatchObject({
       members: { reason: 'notional_too_small' },
     })

@@ -18,8 +18,14 @@ import mfa from '../../../tools/security/mfa.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAgent } from '../../journeys/agent.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 import { newGuest } from '../new-guest.ts'
 
 const policy = {
@@ -57,7 +63,7 @@ onBothEngines('a simulated spend', (database) => {
   const pay = async (amount: string, id = keyId) => {
     seconds += 1
     const now = new Date(noon.getTime() + seconds * 1000)
-    const call = callOf(services, await asKey(id), { now })
+    const call = buildCall(services, await asKey(id), { now })
     return run(transfer, call, { destination: payee, amount, signature: 'x' })
   }
   const simulateSpend = (amount: string, more: object = { keyId }, members: object = {}) =>
@@ -200,7 +206,7 @@ onBothEngines('a simulated spend', (database) => {
 
   it('is available to a key for itself alone', async () => {
     const principal = await asKey()
-    const simulateAsKey = (input: object) => run(simulate, callOf(services, principal), input)
+    const simulateAsKey = (input: object) => run(simulate, buildCall(services, principal), input)
     const spend = { category: 'transfer', amount: '51' }
     expect((await simulateAsKey({ spend })).body).toMatchObject({
       decision: 'deny',
@@ -296,8 +302,8 @@ onBothEngines('a simulated spend', (database) => {
     const other = await newKey()
     await pay('30')
     await pay('20', other)
-    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
-    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const secret = readSecret((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
     expect((await stale.call(ownerSet, { dailyBudget: { max: '60' } })).body).toMatchObject({
       dailyBudget: { max: '60' },

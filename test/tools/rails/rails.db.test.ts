@@ -8,7 +8,7 @@ import controlsSet from '../../../tools/rails/controls/set.ts'
 import list from '../../../tools/rails/list.ts'
 import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, noon, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 
 onBothEngines('rails', (database) => {
@@ -20,7 +20,7 @@ onBothEngines('rails', (database) => {
     await admin.call(sandboxAdmin, {})
   })
   const asStranger = (changes: Partial<Services> = {}) =>
-    run(list, callOf({ ...services, ...changes }, { kind: 'public' }), {})
+    run(list, buildCall({ ...services, ...changes }, { kind: 'public' }), {})
 
   it('are listed to anybody, with their operations and state', async () => {
     const { body } = await asStranger()

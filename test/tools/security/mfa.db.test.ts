@@ -7,7 +7,13 @@ import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { filesBelow } from '../../files.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
-import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../people/identity/signed-in.ts'
+import {
+  computeTotp,
+  newSignedIn,
+  readSecret,
+  type SignedIn,
+  signInAgain,
+} from '../../people/identity/signed-in.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const newKey = { name: 'Reports', scopes: ['wallets:read'] }
@@ -25,11 +31,11 @@ onBothEngines('a second factor', (database) => {
   beforeEach(async () => {
     person = await newSignedIn(services)
     const { body } = await person.call(mfa, { action: 'enroll' })
-    secret = secretOf(body.otpauthUri)
-    const active = await person.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    secret = readSecret(body.otpauthUri)
+    const active = await person.call(mfa, { action: 'activate', code: computeTotp(secret, noon) })
     recoveryCodes = Array.isArray(active.body.recoveryCodes) ? active.body.recoveryCodes.map(String) : []
   })
-  const verify = (seconds: number, code = totpOf(secret, after(seconds)), how = {}) =>
+  const verify = (seconds: number, code = computeTotp(secret, after(seconds)), how = {}) =>
     person.call(mfa, { action: 'verify', code }, { at: after(seconds), ...how })
 
   it('is enrolled with a standard otpauth URI, once', async () => {
@@ -45,8 +51,8 @@ onBothEngines('a second factor', (database) => {
     const svg = Buffer.from(String(body.qr).replace('data:image/svg+xml;base64,', ''), 'base64').toString()
     expect(svg).toMatch(/^<svg /)
     const again = await other.call(mfa, { action: 'enroll' })
-    expect(secretOf(again.body.otpauthUri)).not.toBe(secretOf(body.otpauthUri))
-    const stale = { action: 'activate', code: totpOf(secretOf(body.otpauthUri), noon) }
+    expect(readSecret(again.body.otpauthUri)).not.toBe(readSecret(body.otpauthUri))
+    const stale = { action: 'activate', code: computeTotp(readSecret(body.otpauthUri), noon) }
     await expect(other.call(mfa, stale)).rejects.toEqual(refusal('step_up_required'))
     const { body: status } = await other.call(mfa, { action: 'status' })
     expect(status).not.toHaveProperty('otpauthUri')
@@ -68,16 +74,16 @@ onBothEngines('a second factor', (database) => {
     await expect(verify(0)).rejects.toEqual(refusal('step_up_required'))
     await expect(verify(60)).resolves.toMatchObject({ body: { steppedUpUntil: after(360).toISOString() } })
     await expect(verify(61)).rejects.toEqual(refusal('step_up_required'))
-    await expect(verify(60, totpOf(secret, after(30)))).rejects.toEqual(refusal('step_up_required'))
+    await expect(verify(60, computeTotp(secret, after(30)))).rejects.toEqual(refusal('step_up_required'))
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => verify(120)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
   it('tolerates a clock one step off, not two', async () => {
-    await expect(verify(600, totpOf(secret, after(570)))).resolves.toBeDefined()
-    await expect(verify(600, totpOf(secret, after(630)))).resolves.toBeDefined()
-    await expect(verify(600, totpOf(secret, after(660)))).rejects.toEqual(refusal('step_up_required'))
-    await expect(verify(800, totpOf(secret, after(740)))).rejects.toEqual(refusal('step_up_required'))
+    await expect(verify(600, computeTotp(secret, after(570)))).resolves.toBeDefined()
+    await expect(verify(600, computeTotp(secret, after(630)))).resolves.toBeDefined()
+    await expect(verify(600, computeTotp(secret, after(660)))).rejects.toEqual(refusal('step_up_required'))
+    await expect(verify(800, computeTotp(secret, after(740)))).rejects.toEqual(refusal('step_up_required'))
   })
 
   it('is required for privileged operations: for five minutes, on the session that verified it', async () => {
@@ -119,7 +125,7 @@ onBothEngines('a second factor', (database) => {
     await expect(person.call(mfa, { action: 'disable', code: '000000' }, { at: after(60) })).rejects.toEqual(
       refusal('step_up_required'),
     )
-    const code = totpOf(secret, after(60))
+    const code = computeTotp(secret, after(60))
     const { body } = await person.call(mfa, { action: 'disable', code }, { at: after(60) })
     expect(body).toMatchObject({
       status: 'none',
@@ -137,7 +143,7 @@ onBothEngines('a second factor', (database) => {
   })
 
   it('checks at most ten wrong codes of a burst: a correct code behind them is rejected', async () => {
-    const right = totpOf(secret, after(60))
+    const right = computeTotp(secret, after(60))
     const codes = [...Array.from({ length: 24 }, (_, at) => String(100_000 + at)), right]
     const disable = (code: string) => person.call(mfa, { action: 'disable', code }, { at: after(60) })
     const outcomes = await Promise.allSettled(
@@ -161,16 +167,16 @@ onBothEngines('a second factor', (database) => {
   it('is activated with exactly the verified secret', async () => {
     for (let round = 0; round < 6; round += 1) {
       const other = await newSignedIn(services)
-      const shown = secretOf((await other.call(mfa, { action: 'enroll' })).body.otpauthUri)
+      const shown = readSecret((await other.call(mfa, { action: 'enroll' })).body.otpauthUri)
       const [active, enrolled] = await Promise.allSettled([
-        other.call(mfa, { action: 'activate', code: totpOf(shown, noon) }),
+        other.call(mfa, { action: 'activate', code: computeTotp(shown, noon) }),
         other.call(mfa, { action: 'enroll' }),
       ])
       if (active.status === 'rejected') continue
       expect(enrolled.status).toBe('rejected')
       const verified = other.call(
         mfa,
-        { action: 'verify', code: totpOf(shown, after(60)) },
+        { action: 'verify', code: computeTotp(shown, after(60)) },
         { at: after(60) },
       )
       await expect(verified).resolves.toBeDefined()
@@ -211,12 +217,12 @@ onBothEngines('a second factor', (database) => {
     const second = await enroll()
     expect(second).toMatchObject({ replayed: true, body: { status: 'pending', otpauthUri: null, qr: null } })
     const kept = await database().kysely.selectFrom('idempotency').select('answer').execute()
-    expect(JSON.stringify(kept)).not.toContain(secretOf(first.body.otpauthUri))
+    expect(JSON.stringify(kept)).not.toContain(readSecret(first.body.otpauthUri))
     const wrong = { at: after(60), idempotencyKey: 'wrong-1' }
     await expect(person.call(mfa, { action: 'verify', code: '000000' }, wrong)).rejects.toEqual(
       refusal('step_up_required'),
     )
-    const right = { action: 'verify', code: totpOf(secret, after(60)) }
+    const right = { action: 'verify', code: computeTotp(secret, after(60)) }
     await expect(
       person.call(mfa, right, { at: after(60), idempotencyKey: 'right-1' }),
     ).resolves.toMatchObject({

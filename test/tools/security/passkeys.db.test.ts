@@ -5,7 +5,7 @@ import { run } from '../../../src/kernel/run.ts'
 import { countPasskeys } from '../../../src/people/identity/passkeys/passkeys.ts'
 import removePasskey from '../../../tools/security/passkeys/remove.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { newAuthenticator } from '../../people/identity/authenticator.ts'
 import { type PasskeyScene, passkeyScene, signInRejected } from '../../people/identity/passkey-scene.ts'
 
@@ -13,10 +13,10 @@ onBothEngines('a person’s passkeys', (database) => {
   let services: Services
   let register: PasskeyScene['register']
   let login: PasskeyScene['login']
-  let passkeysOf: PasskeyScene['passkeysOf']
+  let readPasskeys: PasskeyScene['readPasskeys']
   beforeEach(async () => {
     services = await servicesOn(database())
-    ;({ register, login, passkeysOf } = passkeyScene(services))
+    ;({ register, login, readPasskeys } = passkeyScene(services))
   })
 
   describe('the list', () => {
@@ -25,7 +25,7 @@ onBothEngines('a person’s passkeys', (database) => {
       const eve = await newPerson(database())
       for (let count = 0; count < 3; count += 1) await register(ada, newAuthenticator(origin))
       await register(eve, newAuthenticator(origin))
-      const whole = await passkeysOf(ada)
+      const whole = await readPasskeys(ada)
       expect(whole.passkeys).toHaveLength(3)
       expect(whole.nextCursor).toBeNull()
       expect(whole.passkeys[0]).toMatchObject({
@@ -35,8 +35,8 @@ onBothEngines('a person’s passkeys', (database) => {
         deviceType: expect.stringMatching(/Device$/),
         backedUp: expect.any(Boolean),
       })
-      const first = await passkeysOf(ada, { limit: '2' })
-      const rest = await passkeysOf(ada, { limit: '2', cursor: first.nextCursor })
+      const first = await readPasskeys(ada, { limit: '2' })
+      const rest = await readPasskeys(ada, { limit: '2', cursor: first.nextCursor })
       expect([...first.passkeys, ...rest.passkeys]).toEqual(whole.passkeys)
       expect(rest.nextCursor).toBeNull()
     })
@@ -45,21 +45,21 @@ onBothEngines('a person’s passkeys', (database) => {
       'rejects %j',
       async (page) => {
         const ada = await newPerson(database())
-        await expect(passkeysOf(ada, page)).rejects.toMatchObject({ code: 'invalid_request' })
+        await expect(readPasskeys(ada, page)).rejects.toMatchObject({ code: 'invalid_request' })
       },
     )
   })
 
   describe('removing', () => {
     const remove = (as: Principal, id: string, through = services) =>
-      run(removePasskey, callOf(through, as), { id })
+      run(removePasskey, buildCall(through, as), { id })
 
     it('removes a passkey, but never the last credential', async () => {
       const ada = await newPerson(database())
       await register(ada)
-      const [first] = (await passkeysOf(ada)).passkeys.map(({ id }) => id)
+      const [first] = (await readPasskeys(ada)).passkeys.map(({ id }) => id)
       await register(ada, newAuthenticator(origin))
-      const [second] = (await passkeysOf(ada)).passkeys.map(({ id }) => id).filter((id) => id !== first)
+      const [second] = (await readPasskeys(ada)).passkeys.map(({ id }) => id).filter((id) => id !== first)
       expect((await remove(ada, first ?? '')).body).toEqual({ removed: true })
       await expect(login()).rejects.toMatchObject(signInRejected)
       await expect(remove(ada, second ?? '')).rejects.toMatchObject({ code: 'conflict' })
@@ -79,7 +79,7 @@ onBothEngines('a person’s passkeys', (database) => {
     it('finds no passkey of another account', async () => {
       const [ada, eve] = [await newPerson(database()), await newPerson(database())]
       await register(eve)
-      const [theirs] = (await passkeysOf(eve)).passkeys
+      const [theirs] = (await readPasskeys(eve)).passkeys
       for (const id of [theirs?.id ?? '', 'pk_nothing'])
         await expect(remove(ada, id)).rejects.toMatchObject({ code: 'not_found' })
     })
@@ -88,7 +88,7 @@ onBothEngines('a person’s passkeys', (database) => {
       const ada = await newPerson(database())
       await register(ada)
       await register(ada, newAuthenticator(origin))
-      const { passkeys } = await passkeysOf(ada)
+      const { passkeys } = await readPasskeys(ada)
       const removals = await Promise.allSettled(passkeys.map(({ id }) => remove(ada, id)))
       expect(removals.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
       expect(await countPasskeys(database(), ada.account.id)).toBe(1)

@@ -15,9 +15,9 @@ import get from '../../../tools/wallets/transfers/get.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
 import { walletScene } from '../wallets/scene.ts'
-import { mirrored, signAuthorization, signPermit } from './signed-payments.ts'
+import { mirror, signAuthorization, signPermit } from './signed-payments.ts'
 
-const rejectedFor = (reason: string) => ({ code: 'authorization_rejected', members: { reason } })
+const expectRejection = (reason: string) => ({ code: 'authorization_rejected', members: { reason } })
 const newKey = () => privateKeyToAccount(generatePrivateKey())
 const seconds = (count: number) => () => new Date(noon.getTime() + count * 1000)
 
@@ -44,7 +44,7 @@ onBothEngines('payments that a token rejects', (database) => {
   })
   const relays = () =>
     database().kysely.selectFrom('relay').select(['id', 'state', 'decision_id']).orderBy('id').execute()
-  const reserved = () =>
+  const readReserved = () =>
     database().kysely.selectFrom('reservation').selectAll().where('status', '=', 'reserved').execute()
 
   /** Submits an authorization to the chain without the gateway. */
@@ -70,7 +70,7 @@ onBothEngines('payments that a token rejects', (database) => {
     )
 
   it.each([
-    ['a mirrored signature', mirrored],
+    ['a mirrored signature', mirror],
     ['another v', (signature: Hex): Hex => `0x${signature.slice(2, 130)}1d`],
     ['a byte more', (signature: Hex): Hex => `0x${signature.slice(2, 130)}00${signature.slice(130)}`],
   ])('rejects %s before anything is reserved, and accepts the genuine one afterwards', async (_, change) => {
@@ -81,11 +81,11 @@ onBothEngines('payments that a token rejects', (database) => {
     const isSigned = async () => true
     for (const chain of [services.chain, withSigner({ verifyTypedData: isSigned })])
       await expect(relay({ authorization: forged }, { chain })).rejects.toMatchObject(
-        rejectedFor('signature'),
+        expectRejection('signature'),
       )
     const forgedPermit = { ...permit, signature: change(permit.signature) }
     await expect(relay({ permit: forgedPermit, to: newKey().address })).rejects.toMatchObject(
-      rejectedFor('signature'),
+      expectRejection('signature'),
     )
     expect(await relays()).toEqual(before)
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
@@ -110,7 +110,7 @@ onBothEngines('payments that a token rejects', (database) => {
       }
       await expect(
         relay({ authorization: await authorize() }, { chain: withSigner({ readContract }) }),
-      ).rejects.toMatchObject({ ...rejectedFor(reason), message: expect.stringContaining(words) })
+      ).rejects.toMatchObject({ ...expectRejection(reason), message: expect.stringContaining(words) })
     }
     expect(await relays()).toEqual(before)
   })
@@ -122,9 +122,10 @@ onBothEngines('payments that a token rejects', (database) => {
     }
     const chain = withSigner({ writeContract })
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
-    for (const attempt of [call, call]) await expect(attempt()).rejects.toMatchObject(rejectedFor('refused'))
+    for (const attempt of [call, call])
+      await expect(attempt()).rejects.toMatchObject(expectRejection('refused'))
     expect((await relays()).filter(({ state }) => state === 'failed')).toHaveLength(1)
-    expect(await reserved()).toEqual([])
+    expect(await readReserved()).toEqual([])
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
   })
 
@@ -135,8 +136,9 @@ onBothEngines('payments that a token rejects', (database) => {
       waitForTransactionReceipt: async () => ({ status: 'reverted' }),
     })
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
-    for (const attempt of [call, call]) await expect(attempt()).rejects.toMatchObject(rejectedFor('refused'))
-    expect(await reserved()).toEqual([])
+    for (const attempt of [call, call])
+      await expect(attempt()).rejects.toMatchObject(expectRejection('refused'))
+    expect(await readReserved()).toEqual([])
   })
 
   it.each([
@@ -151,8 +153,8 @@ onBothEngines('payments that a token rejects', (database) => {
     )
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
     for (const attempt of [call, call])
-      await expect(attempt()).rejects.toMatchObject(rejectedFor('nonce_used'))
-    expect(await reserved()).toEqual([])
+      await expect(attempt()).rejects.toMatchObject(expectRejection('nonce_used'))
+    expect(await readReserved()).toEqual([])
   })
 
   it('fails a relay whose nonce the payer used in a transaction of their own', async () => {
@@ -168,8 +170,8 @@ onBothEngines('payments that a token rejects', (database) => {
     })
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
     for (const attempt of [call, call])
-      await expect(attempt()).rejects.toMatchObject(rejectedFor('nonce_used'))
-    expect(await reserved()).toEqual([])
+      await expect(attempt()).rejects.toMatchObject(expectRejection('nonce_used'))
+    expect(await readReserved()).toEqual([])
   })
 
   it('fails a permit whose money has left after the permit was submitted', async () => {
@@ -187,8 +189,8 @@ onBothEngines('payments that a token rejects', (database) => {
     )
     const call = () =>
       relay({ permit, to: newKey().address }, { idempotencyKey: permit.signature.slice(0, 200), chain })
-    await expect(call()).rejects.toMatchObject(rejectedFor('balance'))
-    expect(await reserved()).toEqual([])
+    await expect(call()).rejects.toMatchObject(expectRejection('balance'))
+    expect(await readReserved()).toEqual([])
   })
 
   it('returns the same error again to the loser of a race', async () => {
@@ -200,9 +202,9 @@ onBothEngines('payments that a token rejects', (database) => {
     for (const ends of [first, again]) {
       expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
       for (const end of ends)
-        if (end.status === 'rejected') expect(end.reason).toMatchObject(rejectedFor('nonce_used'))
+        if (end.status === 'rejected') expect(end.reason).toMatchObject(expectRejection('nonce_used'))
     }
-    expect(await reserved()).toEqual([])
+    expect(await readReserved()).toEqual([])
   })
 
   it('reports a decision without a relay as never sent', async () => {
@@ -243,7 +245,7 @@ onBothEngines('payments that a token rejects', (database) => {
     const owner = await scene.newOwner()
     const accountId = owner.account.id
     const address = lowerCase((await findWallet(database(), accountId)) ?? '0x')
-    const before = await scene.booksOf(accountId)
+    const before = await scene.readBooks(accountId)
     const authorization = await authorize({ to: address })
     const dead = withSigner({
       writeContract: async () => Promise.reject(new Error('there is no connection')),
@@ -256,13 +258,13 @@ onBothEngines('payments that a token rejects', (database) => {
     await watch(running)
     await carryAlone(await authorize({ to: address, value: 9n }))
     await watch(running)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     const reconcile = async (after: number) => {
       await watch(running)
       await reconcileWallet({ ...services, clock: seconds(after) }, { accountId, address })
     }
     for (const after of [1, 10, 31, 40]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     // Once its transaction may have paid, credits wait until it is final: then it is booked once.
     const lossy = withSigner({
       writeContract: async (call) => {
@@ -274,9 +276,9 @@ onBothEngines('payments that a token rejects', (database) => {
       settleRelays({ ...services, chain, clock: seconds(after) }, new AbortController().signal)
     await settle(lossy, 50)
     for (const after of [55, 65]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 9n })
     await settle(services.chain, 80)
     for (const after of [90, 100]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 5_000_009n })
+    expect(await scene.readBooks(accountId)).toEqual({ ...before, available: before.available + 5_000_009n })
   })
 })

@@ -18,7 +18,7 @@ import { walletScene } from '../wallets/scene.ts'
 import { signAuthorization, signPermit } from './signed-payments.ts'
 
 const seconds = BigInt(noon.getTime() / 1000)
-const rejectedFor = (reason: string) => ({ code: 'authorization_rejected', members: { reason } })
+const expectRejection = (reason: string) => ({ code: 'authorization_rejected', members: { reason } })
 const newKey = () => privateKeyToAccount(generatePrivateKey())
 
 onBothEngines('a gasless transfer', (database) => {
@@ -41,8 +41,8 @@ onBothEngines('a gasless transfer', (database) => {
     signAuthorization(services.chain, payer, { to, value: 5_000_000n, ...changes })
   const permit = (changes: Parameters<typeof signPermit>[2] = {}) =>
     signPermit(services.chain, payer, { value: 3_000_000n, ...changes })
-  const received = (address = to) => services.chain.readBalance('USDC', address)
-  const usedOf = async (as: Principal) => {
+  const readReceived = (address = to) => services.chain.readBalance('USDC', address)
+  const readUsed = async (as: Principal) => {
     const keyId = as.kind === 'key' ? as.key.id : ''
     const row = await database()
       .kysely.selectFrom('budget_usage')
@@ -53,7 +53,7 @@ onBothEngines('a gasless transfer', (database) => {
   }
   describe('by EIP-3009', () => {
     it('is submitted to the chain, counts under the policy, holds nothing, and is repeated identically', async () => {
-      const [before, used] = [await received(), await usedOf(agent)]
+      const [before, used] = [await readReceived(), await readUsed(agent)]
       const authorization = await authorize()
       const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce })
       const first = await call()
@@ -68,15 +68,15 @@ onBothEngines('a gasless transfer', (database) => {
         transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       })
       expect(await call()).toEqual(first)
-      expect(await received()).toBe(before + 5_000_000n)
-      expect(await usedOf(agent)).toBe(used + 5_000_000n)
+      expect(await readReceived()).toBe(before + 5_000_000n)
+      expect(await readUsed(agent)).toBe(used + 5_000_000n)
       const facts = await database()
         .kysely.selectFrom('decision')
         .select('facts')
         .where('id', '=', String(first.decisionId))
         .executeTakeFirst()
       expect(JSON.stringify(facts)).not.toContain(authorization.signature)
-      await expect(relay({ authorization })).rejects.toMatchObject(rejectedFor('nonce_used'))
+      await expect(relay({ authorization })).rejects.toMatchObject(expectRejection('nonce_used'))
     })
 
     it('is listed among the transfers of its account, in their order and by their filters', async () => {
@@ -116,30 +116,30 @@ onBothEngines('a gasless transfer', (database) => {
       ['balance', async () => authorize({ value: 10_000_000_000n })],
     ])('is rejected for its %s before any gas is spent', async (reason, make) => {
       const owner = await scene.newOwner()
-      const [block, used] = [await services.chain.blockNumber(), await usedOf(agent)]
+      const [block, used] = [await services.chain.blockNumber(), await readUsed(agent)]
       for (const as of [agent, owner])
         await expect(relay({ authorization: await make() }, {}, as)).rejects.toMatchObject(
-          rejectedFor(reason),
+          expectRejection(reason),
         )
-      expect([await services.chain.blockNumber(), await usedOf(agent)]).toEqual([block, used])
+      expect([await services.chain.blockNumber(), await readUsed(agent)]).toEqual([block, used])
     })
 
     it('is submitted once under concurrent calls', async () => {
-      const before = await received()
+      const before = await readReceived()
       const authorization = await authorize()
       const owner = await scene.newOwner()
       const calls = [agent, agent, owner].map((as) => relay({ authorization }, {}, as))
       const ends = await Promise.allSettled(calls)
       expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-      expect(await received()).toBe(before + 5_000_000n)
+      expect(await readReceived()).toBe(before + 5_000_000n)
     })
 
     it('credits the gateway wallet that it pays', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       await relay({ authorization: await authorize({ to: wallet }) })
-      expect(await scene.booksOf(owner.account.id)).toEqual({
+      expect(await scene.readBooks(owner.account.id)).toEqual({
         available: before.available + 5_000_000n,
         held: 0n,
       })
@@ -149,7 +149,7 @@ onBothEngines('a gasless transfer', (database) => {
     it('is finished by the job when the chain’s answer was lost, and never paid twice', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       const authorization = await authorize({ to: wallet })
       const lossy: Chain = {
         ...services.chain,
@@ -165,10 +165,10 @@ onBothEngines('a gasless transfer', (database) => {
         relay({ authorization }, { idempotencyKey: authorization.nonce, ...changes })
       await expect(repeat({ chain: lossy })).rejects.toMatchObject({ code: 'settlement_pending' })
       await expect(repeat()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
-      expect(await scene.booksOf(owner.account.id)).toEqual(before)
+      expect(await scene.readBooks(owner.account.id)).toEqual(before)
       await settleAfter(20)
       expect(await repeat()).toMatchObject({ status: 'confirmed' })
-      expect(await scene.booksOf(owner.account.id)).toEqual({
+      expect(await scene.readBooks(owner.account.id)).toEqual({
         available: before.available + 5_000_000n,
         held: 0n,
       })
@@ -177,7 +177,7 @@ onBothEngines('a gasless transfer', (database) => {
     it('credits nothing when its payer canceled it meanwhile', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
-      const before = await scene.booksOf(owner.account.id)
+      const before = await scene.readBooks(owner.account.id)
       const authorization = await authorize({ to: wallet })
       const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
       const chain: Chain = {
@@ -190,21 +190,21 @@ onBothEngines('a gasless transfer', (database) => {
       const clock = () => new Date(noon.getTime() + 20_000)
       const canceled: Chain = { ...chain, authorizationState: async () => ({ status: 'canceled' }) }
       await settleRelays({ ...services, chain: canceled, clock }, new AbortController().signal)
-      await expect(repeat()).rejects.toMatchObject(rejectedFor('nonce_used'))
-      expect(await scene.booksOf(owner.account.id)).toEqual(before)
+      await expect(repeat()).rejects.toMatchObject(expectRejection('nonce_used'))
+      expect(await scene.readBooks(owner.account.id)).toEqual(before)
     })
 
     it('is sent by the job when the chain never received it, and abandoned after its expiry', async () => {
       const [one, other] = [await authorize(), await authorize()]
       const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
       const chain: Chain = { ...services.chain, signer: { ...services.chain.signer, writeContract: dead } }
-      const used = await usedOf(agent)
+      const used = await readUsed(agent)
       const pending = { code: 'settlement_pending' }
       for (const authorization of [one, other])
         await expect(
           relay({ authorization }, { idempotencyKey: authorization.nonce, chain }),
         ).rejects.toMatchObject(pending)
-      const before = await received()
+      const before = await readReceived()
       await database()
         .kysely.updateTable('relay')
         .set({ created_at: new Date(0) })
@@ -212,7 +212,7 @@ onBothEngines('a gasless transfer', (database) => {
         .execute()
       await settleAfter(20)
       await settleAfter(40)
-      expect(await received()).toBe(before + 5_000_000n)
+      expect(await readReceived()).toBe(before + 5_000_000n)
       const repeat = ({ nonce, ...rest }: typeof one) =>
         relay({ authorization: { nonce, ...rest } }, { idempotencyKey: nonce })
       expect(await repeat(one)).toMatchObject({ status: 'confirmed' })
@@ -220,21 +220,21 @@ onBothEngines('a gasless transfer', (database) => {
         code: 'provider_unavailable',
         members: { isFinal: true },
       })
-      expect(await usedOf(agent)).toBe(used + 5_000_000n)
+      expect(await readUsed(agent)).toBe(used + 5_000_000n)
       expect(await relay({ authorization: other })).toMatchObject({ status: 'confirmed' })
     })
   })
 
   describe('by EIP-2612', () => {
     it('transfers the sponsor’s allowance, and is repeated identically', async () => {
-      const before = await received()
+      const before = await readReceived()
       const signed = await permit()
       const call = () => relay({ permit: signed, to }, { idempotencyKey: signed.signature })
       const first = await call()
       expect(first).toMatchObject({ status: 'confirmed', amount: '3', from: payer.address, to })
       expect(await call()).toEqual(first)
-      expect(await received()).toBe(before + 3_000_000n)
-      await expect(relay({ permit: signed, to })).rejects.toMatchObject(rejectedFor('nonce_used'))
+      expect(await readReceived()).toBe(before + 3_000_000n)
+      await expect(relay({ permit: signed, to })).rejects.toMatchObject(expectRejection('nonce_used'))
     })
 
     it('accepts v, r and s in place of the signature', async () => {
@@ -258,12 +258,12 @@ onBothEngines('a gasless transfer', (database) => {
       ['balance', async () => permit({ value: 10_000_000_000n })],
     ])('is rejected for its %s before any gas is spent', async (reason, make) => {
       const block = await services.chain.blockNumber()
-      await expect(relay({ permit: await make(), to })).rejects.toMatchObject(rejectedFor(reason))
+      await expect(relay({ permit: await make(), to })).rejects.toMatchObject(expectRejection(reason))
       expect(await services.chain.blockNumber()).toBe(block)
     })
 
     it('is resumed between its two transactions', async () => {
-      const before = await received()
+      const before = await readReceived()
       const signed = await permit()
       const { signer } = services.chain
       let sent = 0
@@ -281,13 +281,13 @@ onBothEngines('a gasless transfer', (database) => {
       const call = (changes: Partial<Context> = {}) =>
         relay({ permit: signed, to }, { idempotencyKey: signed.signature, ...changes })
       await expect(call({ chain })).rejects.toMatchObject({ code: 'settlement_pending' })
-      expect(await received()).toBe(before)
+      expect(await readReceived()).toBe(before)
       const another = await permit()
-      await expect(relay({ permit: another, to })).rejects.toMatchObject(rejectedFor('nonce_used'))
+      await expect(relay({ permit: another, to })).rejects.toMatchObject(expectRejection('nonce_used'))
       await settleAfter(20)
       await settleAfter(40)
       expect(await call()).toMatchObject({ status: 'confirmed' })
-      expect(await received()).toBe(before + 3_000_000n)
+      expect(await readReceived()).toBe(before + 3_000_000n)
     })
   })
 
@@ -330,7 +330,7 @@ onBothEngines('a gasless transfer', (database) => {
   })
 
   it('releases a reservation that never got its row', async () => {
-    const used = await usedOf(agent)
+    const used = await readUsed(agent)
     const broken = new Error('the process ended')
     const chain = new Proxy(services.chain, {
       get: (target, name) => {
@@ -339,9 +339,9 @@ onBothEngines('a gasless transfer', (database) => {
       },
     })
     await expect(relay({ authorization: await authorize() }, { chain })).rejects.toBe(broken)
-    expect(await usedOf(agent)).toBe(used + 5_000_000n)
+    expect(await readUsed(agent)).toBe(used + 5_000_000n)
     await releaseUnwrittenTransfers(services, new Date(noon.getTime() + 60_000))
-    expect(await usedOf(agent)).toBe(used)
+    expect(await readUsed(agent)).toBe(used)
   })
 
   async function settleAfter(later: number): Promise<void> {

@@ -17,7 +17,7 @@ interface OtherDomain {
 
 type SignedChain = Pick<Chain, 'id' | 'tokens' | 'signer'>
 
-const domainOf = (chain: SignedChain, other: OtherDomain) => ({
+const buildDomain = (chain: SignedChain, other: OtherDomain) => ({
   name: 'USDC',
   version: '2',
   chainId: chain.id,
@@ -36,7 +36,7 @@ export async function signAuthorization(
   const message = { from: payer.address, to, value, validAfter, validBefore, nonce }
   const primaryType = 'TransferWithAuthorization'
   const signature = await payer.signTypedData({
-    domain: domainOf(chain, domain),
+    domain: buildDomain(chain, domain),
     types,
     primaryType,
     message,
@@ -63,7 +63,7 @@ export async function signPermit(
   const nonce = BigInt(String(await chain.signer.readContract(nonces)))
   const message = { owner: payer.address, spender, value, nonce, deadline }
   const signature = await payer.signTypedData({
-    domain: domainOf(chain, domain),
+    domain: buildDomain(chain, domain),
     types,
     primaryType: 'Permit',
     message,
@@ -74,7 +74,7 @@ export async function signPermit(
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
 /** The malleable twin of a signature, which tokens reject: `s` in the upper half of the curve's order. */
-export function mirrored(signature: Hex): Hex {
+export function mirror(signature: Hex): Hex {
   const s = ORDER - BigInt(`0x${signature.slice(66, 130)}`)
   const v = signature.endsWith('1b') ? '1c' : '1b'
   return `0x${signature.slice(2, 66)}${s.toString(16).padStart(64, '0')}${v}`

@@ -28,7 +28,7 @@ onBothEngines('an allowance', (database) => {
     const intent = await setAllowance(as, input)
     return scene.call(set, as, { intentId: intent.intentId, signature: await sign(intent) })
   }
-  const idOf = (principal: Principal) => (principal.kind === 'key' ? principal.key.id : '')
+  const readId = (principal: Principal) => (principal.kind === 'key' ? principal.key.id : '')
 
   describe.each([
     ['passkey', async () => scene.newPasskeyOwner()],
@@ -43,7 +43,7 @@ onBothEngines('an allowance', (database) => {
     it('defaults to the key’s daily budget, is enforced on chain, and is listed', async () => {
       const { owner, sign } = await make()
       const { principal, sign: signAsAgent } = await scene.addAgent(owner)
-      const agentId = idOf(principal)
+      const agentId = readId(principal)
       const starter = { agentId, dailyMax: '1000', spent: '0', isOwn: false }
       expect(await scene.call(list, owner, {})).toEqual({ allowances: [cards, starter], nextCursor: null })
       expect(await allow(owner, sign, { agentId })).toEqual({
@@ -54,7 +54,7 @@ onBothEngines('an allowance', (database) => {
       })
       expect(await allow(owner, sign, { agentId, dailyMax: '3' })).toMatchObject({ dailyMax: '3' })
       const pay = async (amount: string) => {
-        const intent = await scene.intentOf(principal, { destination: payee, amount })
+        const intent = await scene.requestIntent(principal, { destination: payee, amount })
         const signature = await signAsAgent(intent)
         return scene.call(transfer, principal, { destination: payee, amount, signature })
       }
@@ -68,7 +68,7 @@ onBothEngines('an allowance', (database) => {
 
     it('is not set by a changed, expired or foreign intent, nor by another signer', async () => {
       const { owner, sign } = await make()
-      const agentId = idOf((await scene.addAgent(owner)).principal)
+      const agentId = readId((await scene.addAgent(owner)).principal)
       const other = await scene.addPasskey(owner)
       const eve = await scene.newPasskeyOwner()
       const [one, two] = [
@@ -84,7 +84,7 @@ onBothEngines('an allowance', (database) => {
       await expect(scene.call(set, owner, { intentId, signature }, { now: late })).rejects.toMatchObject(
         rejected,
       )
-      const payment = await scene.intentOf(owner, { destination: payee, amount: '1' })
+      const payment = await scene.requestIntent(owner, { destination: payee, amount: '1' })
       await expect(
         scene.call(set, owner, { intentId: payment.intentId, signature: await sign(payment) }),
       ).rejects.toMatchObject(rejected)
@@ -94,7 +94,7 @@ onBothEngines('an allowance', (database) => {
 
   it('is resubmitted when the chain did not answer, and set once', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
-    const agentId = idOf((await scene.addAgent(owner)).principal)
+    const agentId = readId((await scene.addAgent(owner)).principal)
     const intent = await setAllowance(owner, { agentId, dailyMax: '7' })
     const input = { intentId: intent.intentId, signature: await sign(intent) }
     const lossy: Chain = {
@@ -114,7 +114,7 @@ onBothEngines('an allowance', (database) => {
 
   it('does not apply to a wallet that the gateway signs for', async () => {
     const owner = await scene.newOwner()
-    const agentId = idOf((await scene.addAgent(owner)).principal)
+    const agentId = readId((await scene.addAgent(owner)).principal)
     await expect(setAllowance(owner, { agentId })).rejects.toMatchObject({ code: 'conflict' })
     await expect(scene.call(set, owner, { intentId: 'int_x', signature: 'x' })).rejects.toMatchObject({
       code: 'conflict',
@@ -124,7 +124,7 @@ onBothEngines('an allowance', (database) => {
 
   it('can be set for cards too, by amount, down to zero, and is listed page by page', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
-    const agentId = idOf((await scene.addAgent(owner)).principal)
+    const agentId = readId((await scene.addAgent(owner)).principal)
     await expect(setAllowance(owner, { agentId: 'cards' })).rejects.toMatchObject({ code: 'invalid_request' })
     for (const dailyMax of ['0', '12.5'])
       expect(await allow(owner, sign, { agentId: 'cards', dailyMax })).toEqual({ ...cards, dailyMax })
@@ -147,7 +147,7 @@ onBothEngines('an allowance', (database) => {
 
   it('accepts only one’s own keys', async () => {
     const [{ owner }, eve] = [await scene.newPasskeyOwner(), await scene.newPasskeyOwner()]
-    const agentId = idOf((await scene.addAgent(eve.owner)).principal)
+    const agentId = readId((await scene.addAgent(eve.owner)).principal)
     await expect(setAllowance(owner, { agentId, dailyMax: '1' })).rejects.toMatchObject({ code: 'not_found' })
   })
 })

@@ -3,7 +3,7 @@ import { run } from '../../../src/kernel/run.ts'
 import { bookDeposit, openWallet } from '../../../src/rails/wallets/open-wallet.ts'
 import get from '../../../tools/wallets/get.ts'
 import { onBothEngines } from '../../engines.ts'
-import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
 
 onBothEngines('reading the wallet', (database) => {
   it('shows money on a chain that the deployment has left, or that does not answer', async () => {
@@ -16,7 +16,7 @@ onBothEngines('reading the wallet', (database) => {
       { ...services, chain },
       { accountId, funds: [{ asset: 'USDC', units: 7_000_000n }], reference: accountId, at: noon },
     )
-    const { body } = await run(get, callOf(services, person, {}), {})
+    const { body } = await run(get, buildCall(services, person, {}), {})
     expect(body.balances).toContainEqual(
       expect.objectContaining({ token: 'USDC', chain: 'arbitrum-sepolia', amount: '7', held: '0' }),
     )

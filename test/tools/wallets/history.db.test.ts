@@ -24,7 +24,7 @@ onBothEngines('the history of transfers', (database) => {
     await pay({ amount: '1' }, { ...at(0) })
     await pay({ amount: '2', token: 'EURC' }, { ...at(1) })
     await pay({ amount: '3', destination: other }, { ...at(2) })
-    const chain = { ...services.chain, executionOf: async () => ({ status: 'pending' as const }) }
+    const chain = { ...services.chain, awaitExecution: async () => ({ status: 'pending' as const }) }
     await pay({ amount: '4' }, { ...at(3), chain })
     const refusing = {
       ...services.chain,
@@ -34,12 +34,12 @@ onBothEngines('the history of transfers', (database) => {
   })
   const pay = (input: object, changes: Partial<Context>) =>
     scene.call(transfer, owner, { destination: payee, signature: 'x', ...input }, changes)
-  const listed = async (input: object = {}, as = owner) =>
+  const listTransfers = async (input: object = {}, as = owner) =>
     transferPage.parse(await scene.call(list, as, input))
-  const amounts = async (input: object) => (await listed(input)).transfers.map(({ amount }) => amount)
+  const amounts = async (input: object) => (await listTransfers(input)).transfers.map(({ amount }) => amount)
 
   it('shows the status of each, newest first, in pages', async () => {
-    const { transfers } = await listed()
+    const { transfers } = await listTransfers()
     expect(transfers.map(({ amount, state }) => `${amount} ${state}`)).toEqual([
       '5 failed',
       '4 settlement_pending',
@@ -48,8 +48,8 @@ onBothEngines('the history of transfers', (database) => {
       '1 confirmed',
     ])
     expect(transfers[0]).toMatchObject({ failure: 'paused', transactionHash: null, authorization: 'sandbox' })
-    const first = await listed({ limit: '2' })
-    const rest = await listed({ limit: '3', cursor: first.nextCursor })
+    const first = await listTransfers({ limit: '2' })
+    const rest = await listTransfers({ limit: '3', cursor: first.nextCursor })
     expect([...first.transfers, ...rest.transfers]).toEqual(transfers)
     expect(rest.nextCursor).toBeNull()
   })
@@ -65,10 +65,10 @@ onBothEngines('the history of transfers', (database) => {
   })
 
   it('reads one, but none of another account', async () => {
-    const [{ transferId: id } = { transferId: '' }] = (await listed()).transfers
+    const [{ transferId: id } = { transferId: '' }] = (await listTransfers()).transfers
     expect(await scene.call(get, owner, { id })).toMatchObject({ transferId: id, state: 'failed' })
     const eve = await scene.newOwner()
-    expect(await listed({}, eve)).toEqual({ transfers: [], nextCursor: null })
+    expect(await listTransfers({}, eve)).toEqual({ transfers: [], nextCursor: null })
     await expect(scene.call(get, eve, { id })).rejects.toMatchObject({ code: 'not_found' })
     const { principal } = await scene.addAgent(owner)
     expect(await scene.call(get, principal, { id })).toMatchObject({ transferId: id })

@@ -15,7 +15,7 @@ import createDeveloperKey from '../../../tools/developer/keys/create.ts'
 import registerSigner from '../../../tools/wallets/signers/create.ts'
 import intentTool from '../../../tools/wallets/transfer-intent.ts'
 import { type Agent, newAgent } from '../../journeys/agent.ts'
-import { callOf, newPerson, noon, origin } from '../../kernel/scene.ts'
+import { buildCall, newPerson, noon, origin } from '../../kernel/scene.ts'
 import { type Authenticator, newAuthenticator } from '../../people/identity/authenticator.ts'
 import { passkeyScene } from '../../people/identity/passkey-scene.ts'
 
@@ -47,7 +47,7 @@ export type Intent = z.output<typeof intentAnswer>
 export type Sign = (intent: Intent) => Promise<string>
 
 /** A device's assertion over an intent. @param challenge overrides the intent's. */
-export function assertionOf(device: Authenticator, challenge: string): string {
+export function signAssertion(device: Authenticator, challenge: string): string {
   const credential = device.get({ challenge, rpId: 'bursar.example', userVerification: 'required' })
   return Buffer.from(JSON.stringify(credential)).toString('base64url')
 }
@@ -56,7 +56,7 @@ export function assertionOf(device: Authenticator, challenge: string): string {
 export function walletScene(services: Services) {
   const { database } = services
   const call = async (tool: Tool, as: Principal, input: unknown, changes: Partial<Context> = {}) =>
-    (await run(tool, callOf(services, as, changes), input)).body
+    (await run(tool, buildCall(services, as, changes), input)).body
 
   /** An account with the demo funds, and without a signer. */
   const newOwner = async () => {
@@ -70,7 +70,7 @@ export function walletScene(services: Services) {
     const scene = passkeyScene(services)
     const owner = await scene.asPerson((await scene.register()).sessionToken)
     await fund(owner.account.id)
-    const sign: Sign = async ({ challenge }) => assertionOf(scene.device, challenge)
+    const sign: Sign = async ({ challenge }) => signAssertion(scene.device, challenge)
     return { owner, sign, device: scene.device }
   }
   const fund = async (accountId: string) => {
@@ -84,7 +84,7 @@ export function walletScene(services: Services) {
     const { challengeId, publicKey } = await call(webauthn, as, { action: 'register' })
     const credential = device.create(publicKey)
     await call(webauthn, as, { action: 'register', challengeId, credential })
-    return { device, sign: async ({ challenge }) => assertionOf(device, challenge) }
+    return { device, sign: async ({ challenge }) => signAssertion(device, challenge) }
   }
   const addEoa = async (as: Principal): Promise<{ address: `0x${string}`; sign: Sign }> => {
     const account = privateKeyToAccount(generatePrivateKey())
@@ -113,13 +113,23 @@ export function walletScene(services: Services) {
     if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key', ...found }
   }
-  const intentOf = async (as: Principal, transfer: object, changes: Partial<Context> = {}) =>
+  const requestIntent = async (as: Principal, transfer: object, changes: Partial<Context> = {}) =>
     intentAnswer.parse(await call(intentTool, as, transfer, changes))
-  const booksOf = async (accountId: string) => {
+  const readBooks = async (accountId: string) => {
     const row = (await balances(database, accountId)).find(({ asset }) => asset === 'USDC')
     return { available: row?.available ?? 0n, held: row?.held ?? 0n }
   }
-  return { call, newOwner, newPasskeyOwner, addPasskey, addEoa, addAgent, addDeveloperKey, intentOf, booksOf }
+  return {
+    call,
+    newOwner,
+    newPasskeyOwner,
+    addPasskey,
+    addEoa,
+    addAgent,
+    addDeveloperKey,
+    requestIntent,
+    readBooks,
+  }
 }
 
 function signBy(agent: Agent): Sign {

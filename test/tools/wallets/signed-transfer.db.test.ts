@@ -11,9 +11,9 @@ import decide from '../../../tools/approvals/decide.ts'
 import { tools } from '../../../tools/index.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
-import { keyOf, noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { buildKeyPrincipal, noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { newAuthenticator } from '../../people/identity/authenticator.ts'
-import { assertionOf, type Intent, payee, type Sign, walletScene } from './scene.ts'
+import { type Intent, payee, type Sign, signAssertion, walletScene } from './scene.ts'
 
 const rejected = { code: 'signature_rejected' }
 const one = { destination: payee, amount: '1' }
@@ -33,8 +33,8 @@ onBothEngines('a signed transfer', (database) => {
     if (!('account' in as)) throw new Error('no session')
     return as.account
   }
-  const accountOf = (as: Principal) => accountIn(as).id
-  const keyIdOf = (as: Principal) => (as.kind === 'key' ? as.key.id : null)
+  const findAccountId = (as: Principal) => accountIn(as).id
+  const findKeyId = (as: Principal) => (as.kind === 'key' ? as.key.id : null)
 
   it('gets limited sponsored gas per day if gas has a price, and is then delayed', async () => {
     const owner = await scene.newOwner()
@@ -60,12 +60,12 @@ onBothEngines('a signed transfer', (database) => {
       dailyBudget: { max: '5000' },
       categories: { allow: ['transfer'] },
     }
-    const key = keyOf(accountIn(owner), {
+    const key = buildKeyPrincipal(accountIn(owner), {
       kind: 'grant',
       scopes: ['wallets:transfer'],
       policy: { currency: 'USD', ...policy },
     })
-    await insertKey(database(), accountOf(owner), { ...key.key, secretHash: null })
+    await insertKey(database(), findAccountId(owner), { ...key.key, secretHash: null })
     const sent = await pay(key, { signature: 'sandbox', amount: '900' })
     expect(sent).toMatchObject({ status: 'confirmed', authorization: 'agent' })
     await expect(pay(key, { signature: 'sandbox', amount: '90', token: 'EURC' })).rejects.toMatchObject({
@@ -80,7 +80,7 @@ onBothEngines('a signed transfer', (database) => {
   it('returns the same error permanently for the second use of an intent', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner)
-    const intent = await scene.intentOf(principal, one)
+    const intent = await scene.requestIntent(principal, one)
     const signature = await sign(intent)
     const send = (idempotencyKey: string) =>
       pay(principal, { intentId: intent.intentId, signature }, { idempotencyKey }).then(
@@ -102,7 +102,7 @@ onBothEngines('a signed transfer', (database) => {
     })
     const spend = async (token: string, amount: string, idempotencyKey: string) => {
       const input = { ...one, token, amount }
-      const intent = await scene.intentOf(principal, input)
+      const intent = await scene.requestIntent(principal, input)
       const signed = { ...input, intentId: intent.intentId, signature: await sign(intent) }
       const again = () => pay(principal, signed, { idempotencyKey })
       return { again, told: again() }
@@ -156,18 +156,18 @@ onBothEngines('a signed transfer', (database) => {
     beforeAll(async () => {
       ;({ as, sign, authorization } = await make())
     })
-    const signed = async (changes: object = {}, at = noon): Promise<[Intent, string]> => {
-      const intent = await scene.intentOf(as, { ...one, ...changes }, { now: at })
+    const signIntent = async (changes: object = {}, at = noon): Promise<[Intent, string]> => {
+      const intent = await scene.requestIntent(as, { ...one, ...changes }, { now: at })
       return [intent, await sign(intent)]
     }
     const state = async () => ({
-      books: await scene.booksOf(accountOf(as)),
+      books: await scene.readBooks(findAccountId(as)),
       block: await services.chain.blockNumber(),
     })
 
     it('moves the money once, and a repeated call returns the same answer', async () => {
-      const before = await scene.booksOf(accountOf(as))
-      const [{ intentId }, signature] = await signed()
+      const before = await scene.readBooks(findAccountId(as))
+      const [{ intentId }, signature] = await signIntent()
       const call = () => pay(as, { intentId, signature }, { idempotencyKey: intentId })
       const first = await call()
       expect(first).toMatchObject({ status: 'confirmed', authorization })
@@ -180,7 +180,7 @@ onBothEngines('a signed transfer', (database) => {
           { idempotencyKey: intentId, now: inMinutes(30) },
         ),
       ).toEqual(first)
-      expect(await scene.booksOf(accountOf(as))).toEqual({
+      expect(await scene.readBooks(findAccountId(as))).toEqual({
         available: before.available - 1_000_000n,
         held: 0n,
       })
@@ -193,13 +193,13 @@ onBothEngines('a signed transfer', (database) => {
     })
 
     it('uses the newest open intent by default', async () => {
-      const [, signature] = await signed({ amount: '2' })
+      const [, signature] = await signIntent({ amount: '2' })
       expect(await pay(as, { amount: '2', signature })).toMatchObject({ status: 'confirmed', authorization })
     })
 
     it('is rejected with any member changed, and nothing is reserved or sent', async () => {
-      const [{ intentId }, signature] = await signed()
-      const [, other] = await signed({ amount: '3' })
+      const [{ intentId }, signature] = await signIntent()
+      const [, other] = await signIntent({ amount: '3' })
       const before = await state()
       const attempts = [
         { intentId, signature, amount: '1.000001' },
@@ -222,8 +222,8 @@ onBothEngines('a signed transfer', (database) => {
     })
 
     it('is resumed by the job, with the same signature, when the chain did not answer', async () => {
-      const before = await scene.booksOf(accountOf(as))
-      const [{ intentId }, signature] = await signed()
+      const before = await scene.readBooks(findAccountId(as))
+      const [{ intentId }, signature] = await signIntent()
       const dead: Chain = {
         ...services.chain,
         submit: () => Promise.reject(new Error('there is no connection')),
@@ -233,21 +233,21 @@ onBothEngines('a signed transfer', (database) => {
       await expect(call({ chain: dead })).rejects.toMatchObject({ code: 'settlement_pending' })
       await settlePending({ ...services, clock: () => inMinutes(1) }, new AbortController().signal)
       expect(await call()).toMatchObject({ status: 'confirmed', authorization })
-      expect(await scene.booksOf(accountOf(as))).toEqual({
+      expect(await scene.readBooks(findAccountId(as))).toEqual({
         available: before.available - 1_000_000n,
         held: 0n,
       })
     })
 
     it('is used by one of two concurrent calls, and the other’s hold is released', async () => {
-      const before = await scene.booksOf(accountOf(as))
-      const [{ intentId }, signature] = await signed()
+      const before = await scene.readBooks(findAccountId(as))
+      const [{ intentId }, signature] = await signIntent()
       const calls = ['a', 'b'].map((key) =>
         pay(as, { intentId, signature }, { idempotencyKey: `${intentId} ${key}` }),
       )
       const ends = (await Promise.allSettled(calls)).map(({ status }) => status)
       expect(ends.sort()).toEqual(['fulfilled', 'rejected'])
-      expect(await scene.booksOf(accountOf(as))).toEqual({
+      expect(await scene.readBooks(findAccountId(as))).toEqual({
         available: before.available - 1_000_000n,
         held: 0n,
       })
@@ -262,13 +262,13 @@ onBothEngines('a signed transfer', (database) => {
       await scene.addAgent(eve.owner),
       await scene.addAgent(owner),
     ]
-    const intent = await scene.intentOf(owner, one)
+    const intent = await scene.requestIntent(owner, one)
     const foreignDevice = newAuthenticator(origin)
     for (const sign of [eve.sign, eoa.sign, agent.sign, ownAgent.sign])
       await expect(
         pay(owner, { intentId: intent.intentId, signature: await sign(intent) }),
       ).rejects.toMatchObject(rejected)
-    expect(() => assertionOf(foreignDevice, intent.challenge)).toThrow()
+    expect(() => signAssertion(foreignDevice, intent.challenge)).toThrow()
     // An intent is bound to its caller: neither the owner's agent nor another account can use it.
     for (const as of [ownAgent.principal, eve.owner])
       await expect(
@@ -289,19 +289,19 @@ onBothEngines('a signed transfer', (database) => {
       expect(sent).toMatchObject({ status: 'confirmed', authorization: 'agent' })
       expect(await call()).toEqual(sent)
       expect(await pay(key, { amount: '450', token: 'EURC' })).toMatchObject({ status: 'confirmed' })
-      const before = await scene.booksOf(accountOf(owner))
+      const before = await scene.readBooks(findAccountId(owner))
       await expect(pay(key, { amount: '37.51' })).rejects.toMatchObject({
         ...rejected,
         message: expect.stringContaining('on-chain allowance of 1000 USD a day'),
       })
-      expect(await scene.booksOf(accountOf(owner))).toEqual(before)
+      expect(await scene.readBooks(findAccountId(owner))).toEqual(before)
       const row = await database()
         .kysely.selectFrom('decision')
         .select('facts')
         .where('id', '=', String(sent.decisionId))
         .executeTakeFirstOrThrow()
       expect(row.facts).toMatchObject({
-        found: { authorized: { signer: 'agent', by: 'allowance', signerId: keyIdOf(key), intentId: null } },
+        found: { authorized: { signer: 'agent', by: 'allowance', signerId: findKeyId(key), intentId: null } },
       })
       // A signature that is sent is checked, and the owner's session still signs.
       await expect(pay(key, { signature: 'sandbox' })).rejects.toMatchObject({
@@ -333,7 +333,7 @@ onBothEngines('a signed transfer', (database) => {
   it('needs an intent by name to be signed, by a key too', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner)
-    const intent = await scene.intentOf(principal, one)
+    const intent = await scene.requestIntent(principal, one)
     const { intentId } = intent
     await expect(pay(principal, { intentId })).rejects.toMatchObject(rejected)
     expect(await pay(principal, { intentId, signature: await sign(intent) })).toMatchObject({
@@ -347,7 +347,7 @@ onBothEngines('a signed transfer', (database) => {
     await expect(pay(owner, {})).rejects.toMatchObject({ code: 'invalid_request' })
     const { principal } = await scene.addAgent(owner)
     expect(await pay(principal, {})).toMatchObject({ authorization: 'agent' })
-    const intent = await scene.intentOf(owner, one)
+    const intent = await scene.requestIntent(owner, one)
     await expect(
       pay(owner, { intentId: intent.intentId, amount: '2', signature: 'x' }),
     ).rejects.toMatchObject(rejected)
@@ -360,7 +360,7 @@ onBothEngines('a signed transfer', (database) => {
   it('runs when it is approved, after any delay', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner, { approval: { above: '10', ttlSec: 3600 } })
-    const intent = await scene.intentOf(principal, { ...one, amount: '20' })
+    const intent = await scene.requestIntent(principal, { ...one, amount: '20' })
     const input = { amount: '20', intentId: intent.intentId, signature: await sign(intent) }
     const payAt = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
     const refusal = await payAt(noon).catch((error: unknown) => error)
@@ -377,7 +377,7 @@ onBothEngines('a signed transfer', (database) => {
     const now = inMinutes(21)
     await scene.call(decide, owner, { id: approvalId, decision: 'approve' }, { now }).catch(() => undefined)
     const approval = await findApproval(database(), {
-      accountId: accountOf(owner),
+      accountId: findAccountId(owner),
       keyId: null,
       id: approvalId,
       now,
@@ -392,27 +392,27 @@ onBothEngines('a signed transfer', (database) => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner)
     const send = async (amount: string, token = 'USDC') => {
-      const intent = await scene.intentOf(principal, { ...one, amount, token })
+      const intent = await scene.requestIntent(principal, { ...one, amount, token })
       return pay(principal, { amount, token, intentId: intent.intentId, signature: await sign(intent) })
     }
     // A euro counts as 1.25 USD on chain, of 1,000 a day.
     await send('400', 'EURC')
     await send('400')
-    const before = await scene.booksOf(accountOf(owner))
+    const before = await scene.readBooks(findAccountId(owner))
     await expect(send('100.000001')).rejects.toMatchObject({ ...rejected, members: { isFinal: true } })
-    expect(await scene.booksOf(accountOf(owner))).toEqual(before)
+    expect(await scene.readBooks(findAccountId(owner))).toEqual(before)
   })
 
   it('gives the wallet to the first signer, and requires the new owner’s signature from then on', async () => {
     const owner = await scene.newOwner()
-    const ownerOf = async () => (await findOwnedWallet(database(), owner.account.id))?.owner
+    const readOwner = async () => (await findOwnedWallet(database(), owner.account.id))?.owner
     await pay(owner, { signature: 'x' })
     const { address, sign } = await scene.addEoa(owner)
-    expect(await ownerOf()).toEqual({ kind: 'eoa', address })
+    expect(await readOwner()).toEqual({ kind: 'eoa', address })
     await scene.addPasskey(owner)
-    expect(await ownerOf()).toEqual({ kind: 'eoa', address })
+    expect(await readOwner()).toEqual({ kind: 'eoa', address })
     await expect(pay(owner, { signature: 'x' })).rejects.toMatchObject(rejected)
-    const intent = await scene.intentOf(owner, one)
+    const intent = await scene.requestIntent(owner, one)
     expect(await pay(owner, { signature: await sign(intent) })).toMatchObject({ authorization: 'eoa' })
   })
 })

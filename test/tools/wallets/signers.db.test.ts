@@ -26,7 +26,8 @@ onBothEngines('signers', (database) => {
   })
   const register = (as: Principal, input: object, changes: Partial<Context> = {}) =>
     scene.call(create, as, input, changes)
-  const listed = async (as: Principal, input: object = {}) => page.parse(await scene.call(list, as, input))
+  const listSigners = async (as: Principal, input: object = {}) =>
+    page.parse(await scene.call(list, as, input))
 
   it('are listed, each kind, newest first and in pages', async () => {
     const { owner } = await scene.newPasskeyOwner()
@@ -34,13 +35,13 @@ onBothEngines('signers', (database) => {
     await scene.addAgent(owner)
     await scene.addPasskey(owner)
     await scene.addDeveloperKey(owner)
-    const { signers } = await listed(owner)
+    const { signers } = await listSigners(owner)
     expect(signers.map(({ type }) => type).sort()).toEqual(['agent', 'eoa', 'passkey', 'passkey'])
     expect(signers.find(({ type }) => type === 'eoa')?.address).toBe(address)
     const seen = []
     let cursor: string | null = null
     do {
-      const { signers: some, nextCursor } = await listed(owner, {
+      const { signers: some, nextCursor } = await listSigners(owner, {
         limit: 1,
         ...(cursor === null ? {} : { cursor }),
       })
@@ -65,7 +66,7 @@ onBothEngines('signers', (database) => {
     await expect(register(owner, { address: other.address, signature })).rejects.toMatchObject(rejected)
     await expect(register(eve, { address, signature })).rejects.toMatchObject(rejected)
     await expect(register(owner, { address, signature }, { now: later(10) })).rejects.toMatchObject(rejected)
-    expect((await listed(owner)).signers).toEqual([])
+    expect((await listSigners(owner)).signers).toEqual([])
     const { signer } = await register(owner, { address, signature }, { now: later(9) })
     expect(signer).toMatchObject({ id: expect.stringMatching(/^sgn_/), type: 'eoa', address })
     await expect(register(owner, { address, signature })).rejects.toMatchObject({ code: 'conflict' })
@@ -81,7 +82,7 @@ onBothEngines('signers', (database) => {
   it('cannot be removed while they own the wallet on chain', async () => {
     const { owner } = await scene.newPasskeyOwner()
     await scene.addPasskey(owner)
-    const [second, first] = (await listed(owner)).signers
+    const [second, first] = (await listSigners(owner)).signers
       .map(({ id }) => id)
       .sort((one, two) => (one < two ? 1 : -1))
     const remove = (id: string | undefined) => scene.call(removePasskey, owner, { id })

@@ -32,7 +32,7 @@ import {
 const POLL_MS = 50
 /** A failed pull of what was approved is tried again after this long. */
 const PAUSE_MS = 60_000
-/** What a purchase does not hold stays this long after a pull, because the purchase that waited for it takes it. */
+/** Money that no purchase holds stays this long after a pull, because the purchase that waited for it takes it. */
 const STAYS_MS = 20_000
 const BATCH = 50
 
@@ -47,7 +47,7 @@ export interface EscrowParts extends TransferDependencies {
 }
 
 /**
- * Pulls money for a purchase and waits for it. What arrives later is given back.
+ * Pulls money for a purchase and waits for it. Money that arrives later is given back.
  * @returns whether all of it has arrived within `withinMs`.
  */
 export async function pullForPurchase(
@@ -351,7 +351,7 @@ export async function readEscrow(
 }
 
 /**
- * Requires that the gateway has promised nothing of an account's wallet before the wallet changes hands. What its cards
+ * Requires that the gateway has promised nothing of an account's wallet before the wallet changes hands. Money that its cards
  * hold is pulled to the escrow first. Call it before anything else is written.
  * @throws Failure `wallet_busy`.
  */

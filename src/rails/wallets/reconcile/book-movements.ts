@@ -70,7 +70,7 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to) || places.has(to))) continue
     const booked = await findBooked(parts, { transaction, transfer, wallets })
     const place = places.get(to)
-    // What a gateway operation pays to a purse or an escrow leaves the books there, unless it was made to fund it.
+    // A payment of a gateway operation to a purse or an escrow leaves the books there, unless it was made to fund it.
     const isArriving = booked === null || (place !== undefined && !(await isFunding(database, booked, place)))
     const isLeaving = booked === null && wallets.has(from)
     if (isArriving || isLeaving)

@@ -40,7 +40,7 @@ const statement: Statement = {
 }
 
 /**
- * Reads a wallet's available plus held units of a token. What was read before the chain belongs to what the chain said
+ * Reads a wallet's available plus held units of a token. A balance read before the chain matches the chain's answer
  * for as long as `bookings` is the same under {@link lockDebts}.
  */
 export async function readBookedUnits(

@@ -1,6 +1,6 @@
 /**
- * Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers and relays. What those pay to a
- * purse or an escrow has left the books, and is booked there by its log, unless it was made to fund it.
+ * Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers and relays. Their payments to a
+ * purse or an escrow have left the books, and are booked there by their logs, unless they were made to fund it.
  */
 import { type Chain, type FoundTransfer, type Hex, tokenAddress } from '../../../providers/chain/port.ts'
 import type { Connection, Statement } from '../../../storage/database.ts'

@@ -80,7 +80,7 @@ export async function transferOwnership(
   if (verdict === 'busy') throw walletBusy({ isCommitted: false })
 }
 
-/** Whether the gateway owns an account's wallet and has promised money in it that it has not moved yet. */
+/** True if the gateway owns an account's wallet and has promised money in it that it has not moved yet. */
 export async function isWalletBusy(database: Connection, accountId: string): Promise<boolean> {
   const rows = await database.call<{ busy: boolean }>(
     {

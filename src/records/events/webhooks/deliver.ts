@@ -21,7 +21,7 @@ const CLAIM_MS = 15_000
 /** Failures in a row after which only one delivery is tried, after pauses that double. */
 const MANY_FAILURES = 10
 const FIRST_PAUSE_MS = 5_000
-const LONGEST_PAUSE_MS = 6 * 60 * 60 * 1000
+const MAX_PAUSE_MS = 6 * 60 * 60 * 1000
 /** From then on a failed attempt is the last, and an endpoint that only failed is disabled. */
 const GIVES_UP_MS = 48 * 60 * 60 * 1000
 
@@ -128,7 +128,7 @@ export async function deliverTo(
 
 /** @param earlier failures before. */
 function pauseMs(earlier: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(earlier, 20), LONGEST_PAUSE_MS)
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(earlier, 20), MAX_PAUSE_MS)
 }
 
 async function attemptDelivery(

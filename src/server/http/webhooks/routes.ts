@@ -1,7 +1,7 @@
 /**
- * Provider webhooks, authenticated by signature and exempt from rate limits. What bears no signature, or a wrong one, counts like any
- * other request of its address: the one before it is read, the other once its signature was checked. A webhook is processed before the
- * response, because a 2xx response confirms delivery to the provider.
+ * Provider webhooks, authenticated by signature and exempt from rate limits. A request without a signature, or with a wrong one,
+ * counts like any other of its address: the former before it is read, the latter once its signature was checked. A webhook
+ * is processed before the response, because a 2xx response confirms delivery to the provider.
  */
 import type { Hono } from 'hono'
 import { Failure } from '../../../core/failures/failure.ts'

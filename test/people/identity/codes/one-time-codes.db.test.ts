@@ -10,13 +10,13 @@ import type { Database } from '../../../../src/storage/database.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { newPerson, noon } from '../../../kernel/scene.ts'
 import {
+  buildLimits,
   codeScene,
+  countFailures,
   differentCode,
   dumpRows,
-  failuresOf,
   generous,
   inSeconds,
-  limitsOf,
   newMailbox,
 } from '../code-scene.ts'
 
@@ -185,12 +185,12 @@ onBothEngines('a one-time code', (database) => {
         await expect(verify({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     }
     expect((await findAccount(database(), id))?.status).toBe('active')
-    expect(await failuresOf(database(), id)).toBe(0)
+    expect(await countFailures(database(), id)).toBe(0)
     await expect(verify(await start(mailbox))).resolves.toMatchObject({ account: { id } })
   })
 
   it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
-    const { start, verify, person, sent } = await codeScene(database(), { rateLimits: limitsOf() })
+    const { start, verify, person, sent } = await codeScene(database(), { rateLimits: buildLimits() })
     const [known, unknown] = [newMailbox(), newMailbox()]
     await person(known)
     const answersFor = async (mailbox: string) => {
@@ -362,7 +362,7 @@ onBothEngines('a destination', (database) => {
 
 onBothEngines('asking for a code', (database) => {
   it('is rejected within 60 s, with the seconds to wait, and not after', async () => {
-    const { start } = await codeScene(database(), { rateLimits: limitsOf() })
+    const { start } = await codeScene(database(), { rateLimits: buildLimits() })
     const mailbox = newMailbox()
     expect((await start(mailbox)).answer.resendAfter).toBe(60)
     for (const seconds of [30, 40, 59])
@@ -374,7 +374,7 @@ onBothEngines('asking for a code', (database) => {
   })
 
   it('is rejected for the sixth code in an hour, from whatever address, but not while a code is open', async () => {
-    const { start } = await codeScene(database(), { rateLimits: limitsOf() })
+    const { start } = await codeScene(database(), { rateLimits: buildLimits() })
     const mailbox = newMailbox()
     const at = (minute: number) => inSeconds(minute * 60)
     for (const minute of [0, 3, 11, 22, 33, 44, 47])
@@ -389,7 +389,7 @@ onBothEngines('asking for a code', (database) => {
   })
 
   it('is capped per country and in total', async () => {
-    const rateLimits = limitsOf({
+    const rateLimits = buildLimits({
       otp_country: { count: 2, seconds: 86_400 },
       otp_total: { count: 4, seconds: 86_400 },
     })
@@ -404,7 +404,7 @@ onBothEngines('asking for a code', (database) => {
   })
 
   it('cannot keep a cap exhausted past its UTC day by repeated attempts', async () => {
-    const rateLimits = limitsOf({
+    const rateLimits = buildLimits({
       otp_country: { count: 1, seconds: 86_400 },
       otp_total: { count: 2, seconds: 86_400 },
       otp_resend: { count: 1000, seconds: 60 },

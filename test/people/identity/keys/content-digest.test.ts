@@ -42,7 +42,7 @@ describe('Content-Digest', () => {
     expect(fitsDigest(`${sha256}, ${published.sha256}`, body)).toBe(false)
   })
 
-  it('of an empty body is that of no bytes', () => {
+  it('the digest of an empty body is that of no bytes', () => {
     expect(contentDigest(new Uint8Array())).toBe('sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:')
   })
 

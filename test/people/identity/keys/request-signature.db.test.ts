@@ -28,7 +28,7 @@ const targets = [
 const body = Buffer.from('{"amount":"1"}')
 const inSeconds = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 
-const rawOf = (
+const buildRaw = (
   headers: Readonly<Record<string, string>>,
   {
     method = 'GET',
@@ -124,19 +124,22 @@ onBothEngines('a signed request', (database) => {
   const signPost = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     sign({ method: 'POST', body: body.toString(), ...request }, parameters)
 
-  it.each(targets)('by an independent library is accepted: GET and POST %s', async (target) => {
-    const url = `${origin}${target}`
-    expect(await authenticate(rawOf(await sign({ url }), { target }))).toMatchObject({
-      kind: 'key',
-      account: { id: person.account.id },
-      key: { thumbprint: agent.keyId, kind: 'agent' },
-    })
-    expect(
-      await authenticate(rawOf(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
-    ).toMatchObject({ kind: 'key' })
-  })
+  it.each(targets)(
+    'a request signed by an independent library is accepted: GET and POST %s',
+    async (target) => {
+      const url = `${origin}${target}`
+      expect(await authenticate(buildRaw(await sign({ url }), { target }))).toMatchObject({
+        kind: 'key',
+        account: { id: person.account.id },
+        key: { thumbprint: agent.keyId, kind: 'agent' },
+      })
+      expect(
+        await authenticate(buildRaw(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
+      ).toMatchObject({ kind: 'key' })
+    },
+  )
 
-  it.each(targets)('by our client is accepted: %s', async (target) => {
+  it.each(targets)('a request signed by our client is accepted: %s', async (target) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const keyId = computeThumbprint(privateKey.export({ format: 'jwk' }).x ?? '')
     await register(privateKey.export({ format: 'jwk' }).x ?? '')
@@ -144,14 +147,14 @@ onBothEngines('a signed request', (database) => {
       { keyId, privateKey },
       { origin, method: 'PUT', target, body, at: noon },
     )
-    expect(await authenticate(rawOf(headers, { method: 'PUT', target, body }))).toMatchObject({
+    expect(await authenticate(buildRaw(headers, { method: 'PUT', target, body }))).toMatchObject({
       key: { thumbprint: keyId },
     })
   })
 
   it('is accepted without alg, and with additional covered components', async () => {
     const headers = { ...(await signPost()), 'user-agent': 'curl/8' }
-    expect(await authenticate(rawOf(headers, post))).toMatchObject({ kind: 'key' })
+    expect(await authenticate(buildRaw(headers, post))).toMatchObject({ kind: 'key' })
   })
 
   it('is not valid for another target, however similar', async () => {
@@ -169,7 +172,9 @@ onBothEngines('a signed request', (database) => {
       ['/api/wallets', '/api/wallets#x'],
     ] as const)
       await expect(
-        sign({ url: `${origin}${signed}` }).then((headers) => authenticate(rawOf(headers, { target: sent }))),
+        sign({ url: `${origin}${signed}` }).then((headers) =>
+          authenticate(buildRaw(headers, { target: sent })),
+        ),
         `${signed} → ${sent}`,
       ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
@@ -181,40 +186,40 @@ onBothEngines('a signed request', (database) => {
       'https://bursar.example.evil.example',
     ])
       await expect(
-        authenticate(rawOf(await sign({ url: `${elsewhere}/api/wallets` }))),
+        authenticate(buildRaw(await sign({ url: `${elsewhere}/api/wallets` }))),
       ).rejects.toMatchObject({
         code: 'signature_invalid',
       })
     const spoofed = { ...(await sign({ url: 'https://evil.example/api/wallets' })), host: 'evil.example' }
-    await expect(authenticate(rawOf(spoofed))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(buildRaw(spoofed))).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
   it.each(['@method', '@authority', '@path', '@query', 'content-digest', 'idempotency-key'])(
     'is rejected without coverage of %s',
     async (name) => {
       const headers = await signPost({ idempotencyKey: 'once', uncovered: [name] })
-      await expect(authenticate(rawOf(headers, post))).rejects.toMatchObject({ code: 'signature_invalid' })
+      await expect(authenticate(buildRaw(headers, post))).rejects.toMatchObject({ code: 'signature_invalid' })
     },
   )
 
   it('is rejected with a body or an idempotency key added later', async () => {
-    await expect(authenticate(rawOf(await sign({ method: 'POST' }), post))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(await sign({ method: 'POST' }), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
     const later = { ...(await signPost()), 'idempotency-key': 'another' }
-    await expect(authenticate(rawOf(later, post))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(buildRaw(later, post))).rejects.toMatchObject({ code: 'signature_invalid' })
     const digested = { ...(await sign()), 'content-digest': contentDigest(new Uint8Array()) }
-    await expect(authenticate(rawOf(digested))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(buildRaw(digested))).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
   it('is rejected with a body that does not match its digest', async () => {
     await expect(
-      authenticate(rawOf(await signPost(), { ...post, body: Buffer.from('{"amount":"9"}') })),
+      authenticate(buildRaw(await signPost(), { ...post, body: Buffer.from('{"amount":"9"}') })),
     ).rejects.toMatchObject({
       code: 'digest_mismatch',
     })
     await expect(
-      authenticate(rawOf({ ...(await signPost()), 'content-digest': 'sha-256=:AAAA:' }, post)),
+      authenticate(buildRaw({ ...(await signPost()), 'content-digest': 'sha-256=:AAAA:' }, post)),
     ).rejects.toMatchObject({
       code: 'digest_mismatch',
     })
@@ -230,14 +235,14 @@ onBothEngines('a signed request', (database) => {
     ['another algorithm', { alg: 'hmac-sha256' }],
     ['an unknown algorithm', { alg: 'none' }],
   ])('is rejected with %s', async (_name, parameters) => {
-    await expect(authenticate(rawOf(await signPost({}, parameters), post))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(await signPost({}, parameters), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
   })
 
   it('expires to the second, with 30 s of skew either way', async () => {
     const at = async (created: number, expires: number) =>
-      authenticate(rawOf(await sign({}, { created: inSeconds(created), expires: inSeconds(expires) })))
+      authenticate(buildRaw(await sign({}, { created: inSeconds(created), expires: inSeconds(expires) })))
     await expect(at(30, 60)).resolves.toMatchObject({ kind: 'key' })
     await expect(at(31, 60)).rejects.toMatchObject({ code: 'signature_expired' })
     await expect(at(-100, -30)).resolves.toMatchObject({ kind: 'key' })
@@ -247,8 +252,8 @@ onBothEngines('a signed request', (database) => {
 
   it('is rejected after any change', async () => {
     const headers = await signPost()
-    const changed = (name: string, change: (value: string) => string) =>
-      authenticate(rawOf({ ...headers, [name]: change(headers[name] ?? '') }, post))
+    const changeHeader = (name: string, change: (value: string) => string) =>
+      authenticate(buildRaw({ ...headers, [name]: change(headers[name] ?? '') }, post))
     const tampered: [name: string, change: (value: string) => string][] = [
       [
         'signature',
@@ -273,23 +278,23 @@ onBothEngines('a signed request', (database) => {
       ['signature-input', () => '\u00e9'],
     ]
     for (const [name, change] of tampered)
-      await expect(changed(name, change), `${name}: ${change('x')}`).rejects.toMatchObject({
+      await expect(changeHeader(name, change), `${name}: ${change('x')}`).rejects.toMatchObject({
         code: 'signature_invalid',
       })
-    await expect(authenticate(rawOf(headers, post))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(buildRaw(headers, post))).resolves.toMatchObject({ kind: 'key' })
   })
 
   it('is rejected with half of its headers, or with two signatures', async () => {
     const { signature = '', 'signature-input': input = '', ...rest } = await signPost()
-    await expect(authenticate(rawOf({ ...rest, signature }, post))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw({ ...rest, signature }, post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
-    await expect(authenticate(rawOf({ ...rest, 'signature-input': input }, post))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw({ ...rest, 'signature-input': input }, post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
     const two = (text: string) => `${text}, ${text.replace(/^\w+/, 'second')}`
     await expect(
-      authenticate(rawOf({ ...rest, signature: two(signature), 'signature-input': two(input) }, post)),
+      authenticate(buildRaw({ ...rest, signature: two(signature), 'signature-input': two(input) }, post)),
     ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
@@ -300,20 +305,20 @@ onBothEngines('a signed request', (database) => {
       url: `${origin}/api/wallets`,
       parameters: { created: noon, expires: inSeconds(60) },
     })
-    await expect(authenticate(rawOf(headers))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(buildRaw(headers))).rejects.toMatchObject({ code: 'unknown_key' })
     await database()
       .kysely.updateTable('access_key')
       .set({ status: 'revoked' })
       .where('thumbprint', '=', agent.keyId)
       .execute()
-    await expect(authenticate(rawOf(await sign()))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(buildRaw(await sign()))).rejects.toMatchObject({ code: 'unknown_key' })
   })
 
   it('is rejected for a key from the moment of its expiry', async () => {
     agent = await newAgent()
     await register(agent.jwk.x, inSeconds(1))
-    await expect(authenticate(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
-    await expect(authenticate(rawOf(await sign()), inSeconds(1))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(await sign()))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(buildRaw(await sign()), inSeconds(1))).rejects.toMatchObject({
       code: 'unknown_key',
     })
   })
@@ -322,15 +327,15 @@ onBothEngines('a signed request', (database) => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')
-    await expect(authenticate(rawOf(await sign()))).rejects.toMatchObject({ code: 'account_locked' })
+    await expect(authenticate(buildRaw(await sign()))).rejects.toMatchObject({ code: 'account_locked' })
     await lock('active')
-    await expect(authenticate(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(buildRaw(await sign()))).resolves.toMatchObject({ kind: 'key' })
   })
 
   it('is accepted once under concurrent submissions', async () => {
     const headers = await signPost()
     const attempts = await Promise.allSettled(
-      Array.from({ length: 10 }, () => authenticate(rawOf(headers, post))),
+      Array.from({ length: 10 }, () => authenticate(buildRaw(headers, post))),
     )
     expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const outcome of attempts.filter(({ status }) => status === 'rejected'))
@@ -339,32 +344,32 @@ onBothEngines('a signed request', (database) => {
 
   it('spends no nonce when it is rejected', async () => {
     const nonce = 'a nonce of sixteen'
-    await expect(authenticate(rawOf(await sign({}, { nonce, tag: 'other' })))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(await sign({}, { nonce, tag: 'other' })))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
-    await expect(authenticate(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
-    await expect(authenticate(rawOf(await sign({}, { nonce })))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(buildRaw(await sign({}, { nonce })))).rejects.toMatchObject({
       code: 'signature_replayed',
     })
   })
 
   it('has a nonce of its own key: another key may use the same one', async () => {
     const nonce = 'a nonce that two keys use'
-    await authenticate(rawOf(await sign({}, { nonce })))
+    await authenticate(buildRaw(await sign({}, { nonce })))
     agent = await newAgent()
     await register(agent.jwk.x)
-    await expect(authenticate(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(buildRaw(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
   })
 
   it('has its nonce stored for as long as it could be replayed', async () => {
     const headers = await sign({}, { expires: inSeconds(60) })
-    await authenticate(rawOf(headers))
+    await authenticate(buildRaw(headers))
     await sweepNonces(database(), inSeconds(90))
-    await expect(authenticate(rawOf(headers), inSeconds(90))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(headers), inSeconds(90))).rejects.toMatchObject({
       code: 'signature_replayed',
     })
     expect(await sweepNonces(database(), inSeconds(661))).toBeGreaterThan(0n)
-    await expect(authenticate(rawOf(headers), inSeconds(92))).rejects.toMatchObject({
+    await expect(authenticate(buildRaw(headers), inSeconds(92))).rejects.toMatchObject({
       code: 'signature_expired',
     })
   })

@@ -12,7 +12,7 @@ import type {
 } from '../../../../src/providers/identity-provider/port.ts'
 import identityProvider from '../../../../tools/auth/identity-provider.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { callOf, noon, origin, servicesOn } from '../../../kernel/scene.ts'
+import { buildCall, noon, origin, servicesOn } from '../../../kernel/scene.ts'
 
 const started = z.strictObject({ authorizationUrl: z.string(), state: z.string() })
 const session = z.strictObject({
@@ -64,7 +64,7 @@ onBothEngines('federation', (database) => {
   })
 
   const call = async (input: Record<string, unknown>) =>
-    (await run(identityProvider, callOf(services, { kind: 'public' }, { now }), input)).body
+    (await run(identityProvider, buildCall(services, { kind: 'public' }, { now }), input)).body
   const begin = async (provider = 'google') => started.parse(await call({ provider }))
   const finish = async (state: string, provider = 'google') =>
     session.parse(await call({ provider, code: 'a code', state }))
@@ -108,7 +108,7 @@ onBothEngines('federation', (database) => {
         ]),
       }
       await expect(
-        run(identityProvider, callOf(broken, { kind: 'public' }), { provider: 'google' }),
+        run(identityProvider, buildCall(broken, { kind: 'public' }), { provider: 'google' }),
       ).rejects.toMatchObject(refusal('provider_unavailable'))
       expect(await database().kysely.selectFrom('challenge').select('id').execute()).toHaveLength(
         before.length,

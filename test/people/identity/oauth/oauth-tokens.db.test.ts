@@ -10,7 +10,7 @@ import {
 } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../../src/people/identity/store.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { keyOf, newPerson, noon, origin } from '../../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, origin } from '../../../kernel/scene.ts'
 
 const dataKey = Buffer.from('a data key of thirty-two letters')
 const minutesLater = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
@@ -26,14 +26,18 @@ onBothEngines('an access token', (database) => {
     accountId = account.id
     keyId = newId('key', noon)
     await insertKey(database(), accountId, {
-      ...keyOf(account, { id: keyId, kind: 'grant', name: 'Client', scopes: ['wallets:read', 'cards:read'] })
-        .key,
+      ...buildKeyPrincipal(account, {
+        id: keyId,
+        kind: 'grant',
+        name: 'Client',
+        scopes: ['wallets:read', 'cards:read'],
+      }).key,
       secretHash: null,
     })
   })
 
   /** A token signed as the authorization server does, with overridden members. */
-  const signed = ({
+  const signToken = ({
     claims = {},
     header = {},
     key = ownKey,
@@ -56,34 +60,34 @@ onBothEngines('an access token', (database) => {
       .sign(key)
   const authenticate = (token: string, at = noon) =>
     authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
-  const refused = (token: string, at = noon) =>
+  const expectRefusal = (token: string, at = noon) =>
     expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
 
   it('acts for its grant, with the intersection of their scopes, until it expires', async () => {
-    const token = await signed({})
+    const token = await signToken({})
     for (const at of [noon, minutesLater(9)])
       expect(await authenticate(token, at)).toMatchObject({
         kind: 'key',
         account: { id: accountId },
         key: { id: keyId, scopes: ['wallets:read'] },
       })
-    await refused(token, minutesLater(10))
+    await expectRefusal(token, minutesLater(10))
   })
 
   it('is rejected with another signer, whatever keys it embeds or names', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const jwk = publicKey.export({ format: 'jwk' })
     for (const header of [{}, { jwk }, { jku: 'https://evil.example/jwks' }, { kid: 'evil' }])
-      await refused(await signed({ key: privateKey, header }))
+      await expectRefusal(await signToken({ key: privateKey, header }))
   })
 
   it('is rejected with alg none, and with our public key as an HMAC secret', async () => {
-    const [, body = '', signature = ''] = (await signed({})).split('.')
+    const [, body = '', signature = ''] = (await signToken({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
-    for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await refused(token)
+    for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await expectRefusal(token)
     const { x } = await exportTokenJwk(dataKey)
     const secret = Buffer.from(String(x), 'base64url')
-    await refused(await signed({ key: secret, header: { alg: 'HS256' } }))
+    await expectRefusal(await signToken({ key: secret, header: { alg: 'HS256' } }))
   })
 
   it.each([
@@ -94,19 +98,19 @@ onBothEngines('an access token', (database) => {
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
     ['no client', { client_id: undefined }],
   ])('is rejected with %s', async (_name, claims) => {
-    await refused(await signed({ claims }))
+    await expectRefusal(await signToken({ claims }))
   })
 
   it.each(['JWT', 'id_token+jwt', 'bursar-session+jwt', undefined])(
     'is rejected with the type %s',
     async (typ) => {
-      await refused(await signed({ header: { typ } }))
+      await expectRefusal(await signToken({ header: { typ } }))
     },
   )
 
   it('is rejected if it names another account than its grant’s', async () => {
     const other = await newPerson(database())
-    await expect(authenticate(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
+    await expect(authenticate(await signToken({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
       code: 'unknown_key',
     })
   })

@@ -10,10 +10,10 @@ import { type Credential, newAuthenticator } from '../authenticator.ts'
 import {
   anonymousPrincipal,
   answer,
+  catchRefusal,
   inMinutes,
   type PasskeyScene,
   passkeyScene,
-  refusalOf,
   registrationRejected,
   signInRejected,
 } from '../passkey-scene.ts'
@@ -26,10 +26,10 @@ onBothEngines('signing in with a passkey', (database) => {
   let register: PasskeyScene['register']
   let login: PasskeyScene['login']
   let asPerson: PasskeyScene['asPerson']
-  let passkeysOf: PasskeyScene['passkeysOf']
+  let readPasskeys: PasskeyScene['readPasskeys']
   beforeEach(async () => {
     services = await servicesOn(database())
-    ;({ device, call, begin, register, login, asPerson, passkeysOf } = passkeyScene(services))
+    ;({ device, call, begin, register, login, asPerson, readPasskeys } = passkeyScene(services))
   })
 
   it('needs no name: the passkey identifies its account', async () => {
@@ -39,7 +39,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect(publicKey.allowCredentials ?? []).toEqual([])
     const later = await login(inMinutes(3))
     expect(later.account).toEqual(account)
-    const { passkeys } = await passkeysOf(await asPerson((await login()).sessionToken))
+    const { passkeys } = await readPasskeys(await asPerson((await login()).sessionToken))
     expect(passkeys).toMatchObject([{ lastUsedAt: noon.toISOString() }])
   })
 
@@ -57,7 +57,9 @@ onBothEngines('signing in with a passkey', (database) => {
     await register()
     const refusals: unknown[] = []
     const attempt = async (credential: Credential, now = noon, through = services) => {
-      const refused = await refusalOf(call({ action: 'login', credential }, anonymousPrincipal, now, through))
+      const refused = await catchRefusal(
+        call({ action: 'login', credential }, anonymousPrincipal, now, through),
+      )
       // Every failure spends the challenge.
       await expect(
         call({ action: 'login', credential }, anonymousPrincipal, noon, services),
@@ -173,7 +175,7 @@ onBothEngines('signing in with a passkey', (database) => {
         'credential.response.clientDataJSON',
       ],
     ] as const) {
-      const refused = await refusalOf(call({ action: 'register', credential }))
+      const refused = await catchRefusal(call({ action: 'register', credential }))
       expect(refused).toMatchObject({
         code: 'invalid_request',
         issues: expect.arrayContaining([expect.objectContaining({ path })]),

@@ -5,7 +5,7 @@ import { run } from '../../../../src/kernel/run.ts'
 import { countPasskeys } from '../../../../src/people/identity/passkeys/passkeys.ts'
 import getWallet from '../../../../tools/wallets/get.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { callOf, newPerson, noon, origin, servicesOn } from '../../../kernel/scene.ts'
+import { buildCall, newPerson, noon, origin, servicesOn } from '../../../kernel/scene.ts'
 import { newAuthenticator } from '../authenticator.ts'
 import {
   anonymousPrincipal,
@@ -35,7 +35,7 @@ onBothEngines('registering a passkey', (database) => {
     const { account, sessionToken } = await register()
     expect(account).toMatchObject({ displayName: 'Grace', guest: false, role: 'user' })
     const person = await asPerson(sessionToken)
-    const { body } = await run(getWallet, callOf(services, person), {})
+    const { body } = await run(getWallet, buildCall(services, person), {})
     expect(body).toMatchObject({ safeAddress: expect.stringMatching(/^0x/) })
     expect(await countPasskeys(database(), account.id)).toBe(1)
   })

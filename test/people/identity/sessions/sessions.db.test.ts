@@ -26,7 +26,7 @@ onBothEngines('a session', (database) => {
     const parts = { database: database(), newId, settings }
     token = (await openSession(parts, { accountId: person.account.id, method: 'guest', at: noon }))
       .sessionToken
-    sid = claimsOf(token).sid
+    sid = parseClaims(token).sid
   })
   const authenticate = (given: string, now = noon, through = settings) =>
     authenticateSession(
@@ -34,14 +34,14 @@ onBothEngines('a session', (database) => {
       { token: given, tokenHolder: 'client' },
       now,
     )
-  const claimsOf = (given: string): JWTPayload & { sid: string } =>
+  const parseClaims = (given: string): JWTPayload & { sid: string } =>
     JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString())
-  const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const refused = (given: string, now = noon) =>
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const expectRefusal = (given: string, now = noon) =>
     expect(authenticate(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
 
   /** A token signed with our secret, with overridden members. */
-  const forged = ({
+  const forge = ({
     claims = {},
     header = {},
     key = settings.sessionKey,
@@ -50,7 +50,7 @@ onBothEngines('a session', (database) => {
     header?: Record<string, string>
     key?: Uint8Array
   }) =>
-    new SignJWT({ ...claimsOf(token), ...claims })
+    new SignJWT({ ...parseClaims(token), ...claims })
       .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt', ...header })
       .sign(createSecretKey(key))
 
@@ -72,29 +72,29 @@ onBothEngines('a session', (database) => {
   })
 
   it('is accepted with irrelevant differences', async () => {
-    await expect(forged({}).then((given) => authenticate(given))).resolves.toMatchObject({
+    await expect(forge({}).then((given) => authenticate(given))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
   })
 
   it('is rejected with another signer', async () => {
-    await refused(await forged({ key: Buffer.from('another secret of the same length') }))
-    await refused(await forged({ key: Buffer.from('x') }))
+    await expectRefusal(await forge({ key: Buffer.from('another secret of the same length') }))
+    await expectRefusal(await forge({ key: Buffer.from('x') }))
     const { privateKey } = generateKeyPairSync('ed25519')
-    const signed = await new SignJWT(claimsOf(token))
+    const signed = await new SignJWT(parseClaims(token))
       .setProtectedHeader({ alg: 'EdDSA', typ: 'bursar-session+jwt' })
       .sign(privateKey)
-    await refused(signed)
+    await expectRefusal(signed)
   })
 
   it('is rejected with alg none, another algorithm or another typ', async () => {
     const [, payload = '', signature = ''] = token.split('.')
     for (const alg of ['none', 'None', 'NONE'])
       for (const end of ['', signature])
-        await refused(`${encoded({ alg, typ: 'bursar-session+jwt' })}.${payload}.${end}`)
-    await refused(await forged({ header: { alg: 'HS512' }, key: Buffer.alloc(64, settings.sessionKey) }))
-    await refused(await forged({ header: { typ: 'JWT' } }))
-    await refused(await forged({ header: { typ: '' } }))
+        await expectRefusal(`${encode({ alg, typ: 'bursar-session+jwt' })}.${payload}.${end}`)
+    await expectRefusal(await forge({ header: { alg: 'HS512' }, key: Buffer.alloc(64, settings.sessionKey) }))
+    await expectRefusal(await forge({ header: { typ: 'JWT' } }))
+    await expectRefusal(await forge({ header: { typ: '' } }))
   })
 
   it.each([
@@ -111,13 +111,13 @@ onBothEngines('a session', (database) => {
     ['another account', { sub: 'acct_00000000000000000000000000' }],
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
   ])('is rejected with %s', async (_name, claims) => {
-    await refused(await forged({ claims }))
+    await expectRefusal(await forge({ claims }))
   })
 
   it('is rejected if it was changed, truncated or is not a token', async () => {
     const [header = '', , signature = ''] = token.split('.')
     const other = await newPerson(database())
-    await refused(`${header}.${encoded({ ...claimsOf(token), sub: other.account.id })}.${signature}`)
+    await expectRefusal(`${header}.${encode({ ...parseClaims(token), sub: other.account.id })}.${signature}`)
     for (const given of [
       '',
       '.',
@@ -128,7 +128,7 @@ onBothEngines('a session', (database) => {
       token.replaceAll('.', ''),
       'é.é.é',
     ])
-      await refused(given)
+      await expectRefusal(given)
   })
 
   it('is invalid at another gateway, also where this one has just accepted it', async () => {
@@ -143,7 +143,7 @@ onBothEngines('a session', (database) => {
     await expect(authenticate(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
-    await refused(token, inMinutes(15))
+    await expectRefusal(token, inMinutes(15))
   })
 
   it('is renewed in the second half of its token’s life, and the new token is valid for another 15 minutes', async () => {
@@ -160,7 +160,7 @@ onBothEngines('a session', (database) => {
       current = (await authenticate(current, inMinutes(minutes))).renewed?.sessionToken ?? current
     const last = await authenticate(current, inMinutes(12 * 60 - 1))
     expect(last.renewed?.expiresAt).toEqual(inMinutes(12 * 60))
-    await refused(last.renewed?.sessionToken ?? '', inMinutes(12 * 60))
+    await expectRefusal(last.renewed?.sessionToken ?? '', inMinutes(12 * 60))
     const [kept] = await database()
       .kysely.selectFrom('session')
       .select('expires_at')
@@ -173,13 +173,13 @@ onBothEngines('a session', (database) => {
     const change = (set: { revoked_at: Date | null; expires_at: Date }) =>
       database().kysely.updateTable('session').set(set).where('id', '=', sid).execute()
     await change({ revoked_at: noon, expires_at: inMinutes(60) })
-    await refused(token)
+    await expectRefusal(token)
     await change({ revoked_at: null, expires_at: noon })
-    await refused(token)
+    await expectRefusal(token)
     await change({ revoked_at: null, expires_at: inMinutes(60) })
     await expect(authenticate(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
     await database().kysely.deleteFrom('session').where('id', '=', sid).execute()
-    await refused(token)
+    await expectRefusal(token)
   })
 
   it('gets 423 while the account is locked', async () => {

@@ -5,19 +5,19 @@ import type { Rates } from '../../../../src/providers/rates/port.ts'
 import { quoteFx } from '../../../../src/rails/selling/payments/fx-quote.ts'
 
 const now = new Date('2026-11-20T12:00:00.000Z')
-const ratesOf = (perEuro: Record<string, string>): Rates => ({
+const buildRates = (perEuro: Record<string, string>): Rates => ({
   latest: async () => ({
     source: 'test',
     asOf: new Date('2026-11-19T00:00:00Z'),
     perEuro: new Map(Object.entries({ EUR: '1', ...perEuro })),
   }),
 })
-const rates = ratesOf({ USD: '1.25', GBP: '0.8', JPY: '160.5', INR: '100', XAU: '0.0004' })
+const rates = buildRates({ USD: '1.25', GBP: '0.8', JPY: '160.5', INR: '100', XAU: '0.0004' })
 
 const quote = (from: string, to: string, amount: string, spreadBps = 0) =>
   quoteFx({ rates, spreadBps }, { from, to, amount }, now)
 
-const refusalOf = async (attempt: Promise<unknown>) => {
+const catchRefusal = async (attempt: Promise<unknown>) => {
   const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
@@ -66,15 +66,15 @@ describe('quoteFx', () => {
     ['USD', 'XAU'],
     ['toString', 'USD'],
   ])('rejects the unknown pair %s to %s, and lists the known currencies', async (from, to) => {
-    const { code, message, members } = await refusalOf(quote(from, to, '1'))
+    const { code, message, members } = await catchRefusal(quote(from, to, '1'))
     expect(code).toBe('pair_not_supported')
     expect(message).toContain(`${from} to ${to}`)
     expect(members.hint).toContain('EUR, EURC, GBP, INR, JPY, PYUSD, USD, USDC, USDT')
   })
 
   it('rejects a currency that the table lacks', async () => {
-    const attempt = quoteFx({ rates: ratesOf({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
-    expect(await refusalOf(attempt)).toMatchObject({ code: 'pair_not_supported' })
+    const attempt = quoteFx({ rates: buildRates({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
+    expect(await catchRefusal(attempt)).toMatchObject({ code: 'pair_not_supported' })
   })
 
   it.each([
@@ -83,7 +83,7 @@ describe('quoteFx', () => {
     ['USD', 'EUR', '1e3', 'not a plain decimal'],
     ['JPY', 'USD', '1', 'smallest unit of USD'],
   ])('rejects %s to %s of %s', async (from, to, amount, text) => {
-    const { code, message, members } = await refusalOf(quote(from, to, amount))
+    const { code, message, members } = await catchRefusal(quote(from, to, amount))
     expect(code).toBe('invalid_request')
     expect(message).toContain(text)
     expect(members.issues).toEqual([{ path: 'amount', message: expect.any(String) }])
@@ -92,7 +92,7 @@ describe('quoteFx', () => {
   it('propagates a lack of rates', async () => {
     const none: Rates = { latest: () => Promise.reject(new Failure('rates_unavailable', 'Too old.')) }
     const attempt = quoteFx({ rates: none }, { from: 'EUR', to: 'USD', amount: '1' }, now)
-    expect(await refusalOf(attempt)).toMatchObject({ code: 'rates_unavailable' })
+    expect(await catchRefusal(attempt)).toMatchObject({ code: 'rates_unavailable' })
   })
 
   it('never gains money on a round trip', async () => {

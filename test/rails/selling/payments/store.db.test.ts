@@ -52,7 +52,7 @@ onBothEngines('payments', (database) => {
     expect(await insertPayment(database(), payment, at)).toBe(true)
     return payment
   }
-  const metered = async (id: string) =>
+  const readMetered = async (id: string) =>
     (await database().kysely.selectFrom('metering').selectAll().where('payment_id', '=', id).execute()).length
 
   it('begin once per authorization, under concurrent attempts', async () => {
@@ -91,12 +91,12 @@ onBothEngines('payments', (database) => {
       transaction_hash: hash,
     })
     expect(JSON.stringify((await findPayment(database(), id))?.answer)).toBe(JSON.stringify(answer))
-    expect(await metered(id)).toBe(1)
+    expect(await readMetered(id)).toBe(1)
     expect(await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')).toBe(before + 10_000n)
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('that are settled are never deleted, failed, retried or left open', async () => {
+  it('payments that are settled are never deleted, failed, retried or left open', async () => {
     const { id } = await beginNew()
     await settlePayment(database(), { id, transaction: null, receipt: 'receipt', at })
     const settled = await findPayment(database(), id)
@@ -108,7 +108,7 @@ onBothEngines('payments', (database) => {
     expect(await findPayment(database(), id)).toEqual(settled)
   })
 
-  it('that may have been paid are never deleted, and are resent by one process alone', async () => {
+  it('payments that may have been paid are never deleted, and are resent by one process alone', async () => {
     const { id } = await beginNew()
     await recordTransaction(database(), id, hash)
     await markPending(database(), { id, transaction: null, at: after(3_000) })

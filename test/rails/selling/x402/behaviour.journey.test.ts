@@ -76,11 +76,11 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       spent: async () => funds - (await world.chain.readBalance('USDC', address)),
     }
   }
-  const codeOf = async (response: Response) => {
+  const readCode = async (response: Response) => {
     const body: unknown = await response.json()
     return { status: response.status, body }
   }
-  const pendingIdOf = (response: Response) =>
+  const findPendingId = (response: Response) =>
     /^\/api\/x402\/payments\/(pay_\w+)$/.exec(response.headers.get('location') ?? '')?.[1] ?? ''
   const paid = { status: 200, body: { quoteId: 'quote_1', payment: { amount: '0.01' } } }
   const round = () =>
@@ -88,19 +88,19 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       { database, chain: world.chain, clock, log: silentLog, settings: { dataKey } },
       new AbortController().signal,
     )
-  const booked = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
+  const readRevenue = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
 
   describe.each(generations)('of a %s client', (generation) => {
     it('are metered and booked once each', async () => {
       const [sold, books, income] = [
         await shop.sold(),
-        await booked(),
+        await readRevenue(),
         await world.chain.readBalance('USDC', payTo),
       ]
       const buyer = await newBuyer(generation)
-      expect(await codeOf(await buyer.buy())).toMatchObject(paid)
+      expect(await readCode(await buyer.buy())).toMatchObject(paid)
       expect(await shop.sold()).toBe(sold + 1)
-      expect(await booked()).toBe(books + PRICE)
+      expect(await readRevenue()).toBe(books + PRICE)
       expect(await world.chain.readBalance('USDC', payTo)).toBe(income + PRICE)
       expect(await balanceOfSystem(database, external('base-sepolia'), 'USDC')).toBe(-(books + PRICE))
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
@@ -111,7 +111,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       await buyer.sign()
       shop.deliver = async () => ({ quoteId: 'quote_1', made: performance.now() })
       const [sold, sent] = [await shop.sold(), world.sent()]
-      const answers = await Promise.all(Array.from({ length: 5 }, () => buyer.send().then(codeOf)))
+      const answers = await Promise.all(Array.from({ length: 5 }, () => buyer.send().then(readCode)))
       expect(answers[0]).toMatchObject(paid)
       for (const answer of answers) expect(answer).toEqual(answers[0])
       expect(world.sent()).toBe(sent + 1)
@@ -128,9 +128,9 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const senders = [shop.url, other.url, shop.url, other.url, shop.url]
       const late = await Promise.all(senders.map((url) => buyer.send(url)))
       expect(late.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503])
-      expect(new Set(late.map(pendingIdOf)).size).toBe(1)
+      expect(new Set(late.map(findPendingId)).size).toBe(1)
       await world.resume()
-      const answers = await Promise.all(senders.map((url) => buyer.send(url).then(codeOf)))
+      const answers = await Promise.all(senders.map((url) => buyer.send(url).then(readCode)))
       expect(answers[0]).toMatchObject(paid)
       for (const answer of answers) expect(answer).toEqual(answers[0])
       await expect.poll(() => world.sent()).toBe(sent + 1)
@@ -140,22 +140,22 @@ describe.each(worlds)('payments on %s', (_world, open) => {
 
     it('are answered identically when repeated, also after a restart and with other rates', async () => {
       const buyer = await newBuyer(generation)
-      const bought = await codeOf(await buyer.buy())
+      const bought = await readCode(await buyer.buy())
       expect(bought).toMatchObject(paid)
       await openAgain()
       shop.deliver = () => Promise.reject(new Failure('rates_unavailable', 'Too old.'))
-      expect(await codeOf(await buyer.send())).toEqual(bought)
+      expect(await readCode(await buyer.send())).toEqual(bought)
       expect(await buyer.spent()).toBe(PRICE)
     })
 
     it('pay for one request only, in any spelling', async () => {
       const buyer = await newBuyer(generation)
-      const bought = await codeOf(await buyer.buy())
+      const bought = await readCode(await buyer.buy())
       const requestUrl = new URL(shop.url)
       const at = (query: string) => buyer.send(`${requestUrl.origin}${path}?${query}`)
-      expect(await codeOf(await at('amount=100&to=EUR&from=USD'))).toEqual(bought)
+      expect(await readCode(await at('amount=100&to=EUR&from=USD'))).toEqual(bought)
       for (const query of ['from=USD&to=EUR&amount=101', 'from=USD&to=EUR&amount=100&amount=100', ''])
-        expect(await codeOf(await at(query))).toMatchObject({
+        expect(await readCode(await at(query))).toMatchObject({
           status: 409,
           body: { code: 'payment_reused' },
         })
@@ -165,25 +165,25 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     it('are accepted once per idempotency key, whichever is sent', async () => {
       const [one, two] = [await newBuyer(generation), await newBuyer(generation)]
       await Promise.all([one.sign(), two.sign()])
-      const named =
+      const nameFetch =
         (key: string): typeof fetch =>
         (url, init) =>
           fetch(url, { ...init, headers: { ...init?.headers, 'idempotency-key': key } })
       const [sold, key] = [await shop.sold(), `once-${generation}`]
       shop.deliver = async () => ({ quoteId: 'quote_1', made: performance.now() })
-      const sent = await Promise.all([one, two, one, two].map(({ send }) => send(shop.url, named(key))))
-      const answers = await Promise.all(sent.map(codeOf))
+      const sent = await Promise.all([one, two, one, two].map(({ send }) => send(shop.url, nameFetch(key))))
+      const answers = await Promise.all(sent.map(readCode))
       expect(answers[0]).toMatchObject(paid)
       for (const answer of answers) expect(answer).toEqual(answers[0])
-      expect(await codeOf(await named(key)(shop.url))).toEqual(answers[0])
+      expect(await readCode(await nameFetch(key)(shop.url))).toEqual(answers[0])
       expect(await shop.sold()).toBe(sold + 1)
       expect((await one.spent()) + (await two.spent())).toBe(PRICE)
-      const other = await two.send(`${shop.url}&more=1`, named(key))
-      expect(await codeOf(other)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
+      const other = await two.send(`${shop.url}&more=1`, nameFetch(key))
+      expect(await readCode(other)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
       // A payment accepted earlier is bound to the new key too, and no other payment is accepted under that key.
       const [taken, free] = (await one.spent()) === PRICE ? [one, two] : [two, one]
-      expect(await codeOf(await taken.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
-      expect(await codeOf(await free.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
+      expect(await readCode(await taken.send(shop.url, nameFetch(`${key}-2`)))).toEqual(answers[0])
+      expect(await readCode(await free.send(shop.url, nameFetch(`${key}-2`)))).toEqual(answers[0])
       expect(await free.spent()).toBe(0n)
     })
 
@@ -191,18 +191,18 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const [poor, buyer] = [await newBuyer(generation, 0n), await newBuyer(generation)]
       await Promise.all([poor.sign(), buyer.sign()])
       const key = { 'idempotency-key': `freed-${generation}` }
-      const named: typeof fetch = (url, init) =>
+      const nameFetch: typeof fetch = (url, init) =>
         fetch(url, { ...init, headers: { ...init?.headers, ...key } })
-      expect((await poor.send(shop.url, named)).status).toBe(402)
-      expect((await named(shop.url)).status).toBe(402)
+      expect((await poor.send(shop.url, nameFetch)).status).toBe(402)
+      expect((await nameFetch(shop.url)).status).toBe(402)
       await world.pause()
-      const late = await buyer.send(shop.url, named)
+      const late = await buyer.send(shop.url, nameFetch)
       expect(late.status).toBe(503)
       // Requests with another payment or with none are held until the outcome is known.
-      for (const again of [await poor.send(shop.url, named), await named(shop.url)])
-        expect([again.status, pendingIdOf(again)]).toEqual([503, pendingIdOf(late)])
+      for (const again of [await poor.send(shop.url, nameFetch), await nameFetch(shop.url)])
+        expect([again.status, findPendingId(again)]).toEqual([503, findPendingId(late)])
       await world.resume()
-      expect(await codeOf(await named(shop.url))).toMatchObject(paid)
+      expect(await readCode(await nameFetch(shop.url))).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
     })
 
@@ -213,13 +213,13 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const buyer = await newBuyer(generation)
       const refused = await buyer.buy()
       expect(refused.headers.get('retry-after')).toBe('5')
-      expect(await codeOf(refused)).toMatchObject({
+      expect(await readCode(refused)).toMatchObject({
         status: 503,
         body: { code: 'facilitator_unavailable' },
       })
       expect(await buyer.spent()).toBe(0n)
       facilitator.mood = 'up'
-      expect(await codeOf(await buyer.send())).toMatchObject(paid)
+      expect(await readCode(await buyer.send())).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
       await facilitator.close()
     })
@@ -250,7 +250,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
         facilitatorKey: { id: 'key-1', secret: pem(privateKey) },
       })
       const buyer = await newBuyer(generation)
-      expect(await codeOf(await buyer.buy())).toMatchObject(paid)
+      expect(await readCode(await buyer.buy())).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
       expect(seen.slice(-2)).toEqual(['POST /verify', 'POST /settle'])
       await facilitator.close()
@@ -262,14 +262,14 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       facilitator.mood = 'lost'
       const buyer = await newBuyer(generation)
       const lost = await buyer.buy()
-      const id = pendingIdOf(lost)
+      const id = findPendingId(lost)
       expect(lost.headers.get('retry-after')).toBe('3')
-      expect(await codeOf(lost)).toMatchObject({
+      expect(await readCode(lost)).toMatchObject({
         status: 503,
         body: { code: 'settlement_pending', paymentId: id },
       })
       facilitator.mood = 'down'
-      expect(await codeOf(await buyer.send())).toMatchObject({ ...paid, body: { payment: { id } } })
+      expect(await readCode(await buyer.send())).toMatchObject({ ...paid, body: { payment: { id } } })
       expect(facilitator.settled()).toBe(1)
       expect(await buyer.spent()).toBe(PRICE)
       await facilitator.close()
@@ -281,17 +281,17 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       facilitator.mood = 'silent'
       const buyer = await newBuyer(generation)
       const silent = await buyer.buy()
-      const id = pendingIdOf(silent)
-      expect(await codeOf(silent)).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
+      const id = findPendingId(silent)
+      expect(await readCode(silent)).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
       facilitator.mood = 'down'
       aheadMs = 4_000
-      expect(await codeOf(await buyer.send())).toMatchObject({
+      expect(await readCode(await buyer.send())).toMatchObject({
         status: 503,
         body: { code: 'settlement_pending', paymentId: id },
       })
       facilitator.mood = 'up'
       aheadMs = 8_000
-      expect(await codeOf(await buyer.send())).toMatchObject({ ...paid, body: { payment: { id } } })
+      expect(await readCode(await buyer.send())).toMatchObject({ ...paid, body: { payment: { id } } })
       expect(await buyer.spent()).toBe(PRICE)
       await facilitator.close()
     })
@@ -302,9 +302,9 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       const start = performance.now()
       const late = await buyer.buy()
       expect(performance.now() - start).toBeLessThan(4_500)
-      const id = pendingIdOf(late)
+      const id = findPendingId(late)
       expect(late.headers.get('retry-after')).toBe('3')
-      expect(await codeOf(late)).toMatchObject({
+      expect(await readCode(late)).toMatchObject({
         status: 503,
         body: {
           code: 'settlement_pending',
@@ -314,10 +314,10 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       })
       const sent = world.sent()
       const still = await buyer.send()
-      expect([still.status, pendingIdOf(still)]).toEqual([503, id])
+      expect([still.status, findPendingId(still)]).toEqual([503, id])
       expect(await findPayment(database, id)).toMatchObject({ state: 'pending' })
       await world.resume()
-      const answer = await codeOf(await buyer.send())
+      const answer = await readCode(await buyer.send())
       expect(answer).toMatchObject({
         status: 200,
         body: { payment: { id, ...(world.isHashKnown ? { transaction: expect.stringMatching(HASH) } : {}) } },
@@ -326,10 +326,10 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('that are never resent are found by the job', async () => {
+    it('payments that are never resent are found by the job', async () => {
       const buyer = await newBuyer(generation)
       await world.pause()
-      const id = pendingIdOf(await buyer.buy())
+      const id = findPendingId(await buyer.buy())
       aheadMs = 2_000
       await round()
       expect(await findPayment(database, id)).toMatchObject({ state: 'pending' })
@@ -343,7 +343,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     it('held by a process that died are looked up once its lease has expired', async () => {
       const buyer = await newBuyer(generation)
       await world.pause()
-      const id = pendingIdOf(await buyer.buy())
+      const id = findPendingId(await buyer.buy())
       await world.resume()
       await database.kysely.updateTable('payment').set({ state: 'taking' }).where('id', '=', id).execute()
       aheadMs = 10_000
@@ -352,22 +352,22 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       aheadMs = 20_000
       await round()
       expect(await findPayment(database, id)).toMatchObject({ state: 'settled' })
-      expect(await codeOf(await buyer.send())).toMatchObject({ status: 200, body: { payment: { id } } })
+      expect(await readCode(await buyer.send())).toMatchObject({ status: 200, body: { payment: { id } } })
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('that can no longer be mined have failed, and are then challenged afresh', async () => {
+    it('payments that can no longer be mined have failed, and are then challenged afresh', async () => {
       const writeContract = () => Promise.reject(Object.assign(new Error('lost'), { name: 'TimeoutError' }))
       await openAgain({ chain: { ...world.chain, signer: { ...world.chain.signer, writeContract } } })
       const buyer = await newBuyer(generation)
-      const id = pendingIdOf(await buyer.buy())
+      const id = findPendingId(await buyer.buy())
       aheadMs = 400_000
       await round()
       expect(await findPayment(database, id)).toMatchObject({ state: 'pending' })
       aheadMs = 430_000
       await round()
       expect(await findPayment(database, id)).toMatchObject({ state: 'failed' })
-      expect(await codeOf(await buyer.send())).toMatchObject({
+      expect(await readCode(await buyer.send())).toMatchObject({
         status: 402,
         body: { error: 'authorization_expired_unused' },
       })
@@ -382,29 +382,29 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       }
       await openAgain({ chain: { ...world.chain, signer: { ...signer, writeContract } } })
       const buyer = await newBuyer(generation)
-      expect(await codeOf(await buyer.buy())).toMatchObject(paid)
+      expect(await readCode(await buyer.buy())).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
     })
 
     it('are never charged when the sale cannot be delivered', async () => {
       const buyer = await newBuyer(generation)
       shop.deliver = () => Promise.reject(new Failure('rates_unavailable', 'Too old.'))
-      expect(await codeOf(await buyer.buy())).toMatchObject({
+      expect(await readCode(await buyer.buy())).toMatchObject({
         status: 503,
         body: { code: 'rates_unavailable' },
       })
       expect(await buyer.spent()).toBe(0n)
     })
 
-    it('with a forged signature neither get the answer of a paid one nor block it', async () => {
+    it('payments with a forged signature neither get the answer of a paid one nor block it', async () => {
       const forging = tamperingFetch((payment) =>
         JSON.parse(JSON.stringify(payment).replace(/"signature":"0x..../, '"signature":"0xabcd')),
       )
       const buyer = await newBuyer(generation)
       await buyer.sign()
       expect((await buyer.send(shop.url, forging)).status).toBe(402)
-      expect(await codeOf(await buyer.send())).toMatchObject(paid)
-      expect(await codeOf(await buyer.send(shop.url, forging))).toMatchObject({
+      expect(await readCode(await buyer.send())).toMatchObject(paid)
+      expect(await readCode(await buyer.send(shop.url, forging))).toMatchObject({
         status: 409,
         body: { code: 'payment_reused' },
       })

@@ -10,7 +10,7 @@ import { silentLog } from '../../../../src/core/base/log.ts'
 import type { Chain } from '../../../../src/providers/chain/port.ts'
 import type { Database } from '../../../../src/storage/database.ts'
 import { openPglite } from '../../../../src/storage/pglite.ts'
-import { jsonOf, newCustomer, openShop, path, type Shop } from './scene.ts'
+import { newCustomer, openShop, parseJsonText, path, type Shop } from './scene.ts'
 
 const PRICE = 10_000n
 const identified = 'pay_0123456789abcdef0123456789abcdef'
@@ -39,11 +39,11 @@ afterAll(async () => {
   await chain.close()
 })
 
-const bodyOf = async (response: Response) => {
+const readBody = async (response: Response) => {
   const body: unknown = await response.json()
   return { status: response.status, body }
 }
-const rateOf = (rate: string) => async () => ({ rate })
+const answerRate = (rate: string) => async () => ({ rate })
 
 /**
  * A client that pays its challenge only after `between` has run. @param between runs between the challenge and the
@@ -60,16 +60,16 @@ async function buySlowly(generation: 'v1' | 'v2', between: () => Promise<void> |
   })
   const response = await customer[generation](shop.url)
   return {
-    ...(await bodyOf(response)),
+    ...(await readBody(response)),
     spent: 5n * PRICE - (await chain.readBalance('USDC', customer.address)),
   }
 }
 
 describe('a challenge', () => {
   it('names the resource and reveals nothing unpaid', async () => {
-    shop.deliver = rateOf('0.92317')
+    shop.deliver = answerRate('0.92317')
     const response = await fetch(shop.url)
-    const required = jsonOf(response.headers.get('PAYMENT-REQUIRED') ?? '')
+    const required = parseJsonText(response.headers.get('PAYMENT-REQUIRED') ?? '')
     expect(required).toMatchObject({
       extensions: {
         bazaar: {
@@ -87,10 +87,10 @@ describe('a challenge', () => {
 
 describe('an offer', () => {
   it('keeps its price and its rate when it is returned in time', async () => {
-    shop.deliver = rateOf('1.10')
+    shop.deliver = answerRate('1.10')
     const { status, body, spent } = await buySlowly('v2', async () => {
       await openAt(3n * PRICE)
-      shop.deliver = rateOf('1.20')
+      shop.deliver = answerRate('1.20')
       aheadMs = 59_000
     })
     expect({ status, body }).toMatchObject({
@@ -101,16 +101,16 @@ describe('an offer', () => {
   })
 
   it('expires after a minute: the current rate applies', async () => {
-    shop.deliver = rateOf('1.10')
+    shop.deliver = answerRate('1.10')
     const { status, body } = await buySlowly('v2', () => {
-      shop.deliver = rateOf('1.20')
+      shop.deliver = answerRate('1.20')
       aheadMs = 60_000
     })
     expect({ status, body }).toMatchObject({ status: 200, body: { rate: '1.20' } })
   })
 
   it.each(['v1', 'v2'] as const)(
-    'that expired at another price is challenged afresh, uncharged (%s)',
+    'an offer that expired at another price is challenged afresh, uncharged (%s)',
     async (generation) => {
       const { status, body, spent } = await buySlowly(generation, async () => {
         aheadMs = 60_000
@@ -125,9 +125,9 @@ describe('an offer', () => {
   )
 
   it('is valid for one request only', async () => {
-    shop.deliver = rateOf('1.10')
+    shop.deliver = answerRate('1.10')
     const challenged = await fetch(shop.url)
-    shop.deliver = rateOf('1.20')
+    shop.deliver = answerRate('1.20')
     const account = privateKeyToAccount(generatePrivateKey())
     await chain.mint([{ token: 'USDC', to: account.address, units: PRICE }])
     let isFirst = true
@@ -140,7 +140,7 @@ describe('an offer', () => {
       new x402Client().register('eip155:*', new ExactEvmScheme(account)),
     )
     const other = `${new URL(shop.url).origin}${path}?from=GBP&to=EUR&amount=1`
-    expect(await bodyOf(await paying(other))).toMatchObject({ status: 200, body: { rate: '1.20' } })
+    expect(await readBody(await paying(other))).toMatchObject({ status: 200, body: { rate: '1.20' } })
   })
 })
 
@@ -168,15 +168,15 @@ describe('a purchase with an id', () => {
 
   it('is charged once, although a second payment was signed for it', async () => {
     const { buy, spent } = await buyer()
-    const first = await bodyOf(await buy())
+    const first = await readBody(await buy())
     expect(first.status).toBe(200)
-    expect(await bodyOf(await buy())).toEqual(first)
+    expect(await readBody(await buy())).toEqual(first)
     expect(await spent()).toBe(PRICE)
   })
 
   it('is one purchase when two payments arrive concurrently', async () => {
     const { buy, spent } = await buyer()
-    const [one, two] = await Promise.all([buy().then(bodyOf), buy().then(bodyOf)])
+    const [one, two] = await Promise.all([buy().then(readBody), buy().then(readBody)])
     expect(one).toMatchObject({ status: 200 })
     expect(two).toEqual(one)
     expect(await spent()).toBe(PRICE)
@@ -185,7 +185,7 @@ describe('a purchase with an id', () => {
   it('belongs to one request, and to one payer', async () => {
     const [one, other] = [await buyer(), await buyer()]
     expect((await one.buy()).status).toBe(200)
-    expect(await bodyOf(await one.buy('&x=1'))).toMatchObject({
+    expect(await readBody(await one.buy('&x=1'))).toMatchObject({
       status: 409,
       body: { code: 'payment_reused' },
     })

@@ -17,8 +17,12 @@ describe('tokens for a facilitator', () => {
   ])(
     'name method, host and path, last two minutes and are signed with %s',
     async (alg, secret, publicKey) => {
-      const headersOf = createFacilitatorHeaders({ id: 'organizations/1/apiKeys/2', secret }, url, () => noon)
-      const { verify, settle, supported } = await headersOf()
+      const createHeaders = createFacilitatorHeaders(
+        { id: 'organizations/1/apiKeys/2', secret },
+        url,
+        () => noon,
+      )
+      const { verify, settle, supported } = await createHeaders()
       const requests = [
         ['POST', 'verify', verify],
         ['POST', 'settle', settle],
@@ -36,7 +40,7 @@ describe('tokens for a facilitator', () => {
           typ: 'JWT',
         })
       }
-      expect((await headersOf()).verify).not.toEqual(verify)
+      expect((await createHeaders()).verify).not.toEqual(verify)
     },
   )
 

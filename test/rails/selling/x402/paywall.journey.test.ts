@@ -10,19 +10,19 @@ import { signedPaymentTypes } from '../../../../src/core/base/signed-payment-typ
 import { Failure } from '../../../../src/core/failures/failure.ts'
 import type { Chain } from '../../../../src/providers/chain/port.ts'
 import {
-  base64Of,
   baseUsdc,
-  jsonOf,
   misleadingFetch,
   newCustomer,
   openShop,
   origin,
+  parseJsonText,
   path,
   payTo,
   type Shop,
   spyingFetch,
   tamperingFetch,
-  textOf,
+  toBase64,
+  toText,
 } from './scene.ts'
 import { hasAnvil } from './world.ts'
 
@@ -69,12 +69,12 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       x402Version: 1,
       accepts: [{ ...requirement, network: 'base-sepolia', maxAmountRequired: '10000', resource }],
     })
-    expect(jsonOf(response.headers.get('PAYMENT-REQUIRED') ?? '')).toMatchObject({
+    expect(parseJsonText(response.headers.get('PAYMENT-REQUIRED') ?? '')).toMatchObject({
       x402Version: 2,
       resource: { url: resource },
       accepts: [{ ...requirement, network: 'eip155:84532', amount: '10000' }],
     })
-    expect(JSON.stringify(body) + textOf(response.headers.get('PAYMENT-REQUIRED') ?? '')).not.toContain(
+    expect(JSON.stringify(body) + toText(response.headers.get('PAYMENT-REQUIRED') ?? '')).not.toContain(
       'evil',
     )
   })
@@ -108,7 +108,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
         },
       },
     })
-    expect(jsonOf(response.headers.get(receipt) ?? '')).toMatchObject({
+    expect(parseJsonText(response.headers.get(receipt) ?? '')).toMatchObject({
       success: true,
       payer: customer.address,
     })
@@ -172,7 +172,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
   ]
   describe.each(generations)('a %s payment', (generation) => {
     it.each(wrong)(
-      'with the wrong %s gets a fresh challenge with the reason',
+      'a payment with the wrong %s gets a fresh challenge with the reason',
       async (_what, change, reasons) => {
         const reason = reasons[generation]
         const customer = await newCustomer(chain, 1_000_000n, misleadingFetch(change))
@@ -185,7 +185,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
           error: expect.stringContaining(reason),
           accepts: [{ payTo }],
         })
-        const required = jsonOf(response.headers.get('PAYMENT-REQUIRED') ?? '')
+        const required = parseJsonText(response.headers.get('PAYMENT-REQUIRED') ?? '')
         expect(required).toMatchObject({ x402Version: 2, error: expect.stringContaining(reason) })
         expect(await shop.sold()).toBe(sold)
         expect(await chain.readBalance('USDC', customer.address)).toBe(1_000_000n)
@@ -207,7 +207,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       expect(await chain.readBalance('USDC', customer.address)).toBe(0n)
     })
 
-    it('of a payer without money gets a fresh challenge', async () => {
+    it('a payment of a payer without money gets a fresh challenge', async () => {
       const customer = await newCustomer(chain, 9_999n)
       const response = await customer[generation](shop.url)
       expect(response.status).toBe(402)
@@ -243,13 +243,13 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
   it.each([
     ['X-PAYMENT', 'garbage'],
     ['X-PAYMENT', '%%%'],
-    ['X-PAYMENT', base64Of({ x402Version: 2 })],
-    ['X-PAYMENT', base64Of({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: {} })],
+    ['X-PAYMENT', toBase64({ x402Version: 2 })],
+    ['X-PAYMENT', toBase64({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: {} })],
     ['PAYMENT-SIGNATURE', 'garbage'],
-    ['PAYMENT-SIGNATURE', base64Of([])],
+    ['PAYMENT-SIGNATURE', toBase64([])],
     [
       'PAYMENT-SIGNATURE',
-      base64Of({
+      toBase64({
         x402Version: 2,
         accepted: { scheme: 'exact', network: 'eip155:84532' },
         payload: { signature: '0x' },
@@ -283,12 +283,12 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     const texts = Object.entries(authorization).map(([name, value]) => [name, value.toString()])
     const payload = { signature, authorization: Object.fromEntries(texts) }
     const payment = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
-    expect((await requestShop({ 'X-PAYMENT': base64Of(payment) })).status).toBe(200)
+    expect((await requestShop({ 'X-PAYMENT': toBase64(payment) })).status).toBe(200)
   })
 
   it('challenges a payment on an unsupported kind of chain afresh', async () => {
     const payment = { x402Version: 1, scheme: 'exact', network: 'solana', payload: { transaction: 'AQ==' } }
-    const response = await requestShop({ 'X-PAYMENT': base64Of(payment) })
+    const response = await requestShop({ 'X-PAYMENT': toBase64(payment) })
     expect(response.status).toBe(402)
     expect(await response.json()).toMatchObject({ error: 'invalid_network' })
   })

@@ -141,7 +141,7 @@ export function tamperingFetch(change: (payment: unknown) => unknown): typeof fe
     const request = new Request(input, init)
     for (const header of ['X-PAYMENT', 'PAYMENT-SIGNATURE']) {
       const encoded = request.headers.get(header)
-      if (encoded !== null) request.headers.set(header, base64Of(change(jsonOf(encoded))))
+      if (encoded !== null) request.headers.set(header, toBase64(change(parseJsonText(encoded))))
     }
     return fetch(request)
   }
@@ -156,7 +156,7 @@ export function misleadingFetch(change: (text: string) => string): typeof fetch 
     if (response.status !== 402 || isPaid) return response
     const headers = new Headers(response.headers)
     const required = headers.get('PAYMENT-REQUIRED')
-    if (required !== null) headers.set('PAYMENT-REQUIRED', base64Of(JSON.parse(change(textOf(required)))))
+    if (required !== null) headers.set('PAYMENT-REQUIRED', toBase64(JSON.parse(change(toText(required)))))
     return new Response(change(await response.text()), { status: 402, headers })
   }
 }
@@ -180,6 +180,6 @@ export function spyingFetch(): { fetch: typeof fetch; payment: () => Record<stri
 /** USDC on Base: the clients pay only in tokens of their built-in list. */
 export const baseUsdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 
-export const textOf = (encoded: string): string => Buffer.from(encoded, 'base64').toString('utf8')
-export const jsonOf = (encoded: string): unknown => JSON.parse(textOf(encoded))
-export const base64Of = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+export const toText = (encoded: string): string => Buffer.from(encoded, 'base64').toString('utf8')
+export const parseJsonText = (encoded: string): unknown => JSON.parse(toText(encoded))
+export const toBase64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')

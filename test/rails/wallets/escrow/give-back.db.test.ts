@@ -48,12 +48,12 @@ onBothEngines('the money of an escrow', (database) => {
         },
       ],
     })
-    const booked = async (place: string) =>
+    const readBooked = async (place: string) =>
       (await balances(database(), accountId)).find((row) => row.place === place && row.asset === 'USDC')
         ?.available ?? 0n
-    return { accountId, address, escrow, booked }
+    return { accountId, address, escrow, readBooked }
   }
-  const alarmsOf = (escrow: string) =>
+  const readAlarms = (escrow: string) =>
     database()
       .kysely.selectFrom('alarm')
       .select(['reason', 'resolved_at'])
@@ -61,18 +61,18 @@ onBothEngines('the money of an escrow', (database) => {
       .execute()
 
   it('goes back to the wallet', async () => {
-    const { address, escrow, booked } = await open()
+    const { address, escrow, readBooked } = await open()
     await keepEscrows(parts, running)
-    expect([await booked(escrowPlace(parts.chain.name)), await booked(parts.chain.name)]).toEqual([
+    expect([await readBooked(escrowPlace(parts.chain.name)), await readBooked(parts.chain.name)]).toEqual([
       0n,
       full + 70n,
     ])
     expect(await parts.chain.readBalance('USDC', address)).toBe(full + 70n)
-    expect(await alarmsOf(escrow)).toEqual([])
+    expect(await readAlarms(escrow)).toEqual([])
   })
 
   it('goes nowhere else, and the others go on', async () => {
-    const { accountId, escrow, booked } = await open()
+    const { accountId, escrow, readBooked } = await open()
     const thief = `0x${'9'.repeat(40)}` as const
     await database()
       .kysely.updateTable('wallet')
@@ -82,8 +82,8 @@ onBothEngines('the money of an escrow', (database) => {
     const other = await open()
     for (let round = 0; round < 2; round += 1) await keepEscrows(parts, running)
     expect(await parts.chain.readBalance('USDC', thief)).toBe(0n)
-    expect(await booked(escrowPlace(parts.chain.name))).toBe(70n)
-    expect(await alarmsOf(escrow)).toEqual([{ reason: 'home_not_authentic', resolved_at: null }])
-    expect(await other.booked(parts.chain.name)).toBe(full + 70n)
+    expect(await readBooked(escrowPlace(parts.chain.name))).toBe(70n)
+    expect(await readAlarms(escrow)).toEqual([{ reason: 'home_not_authentic', resolved_at: null }])
+    expect(await other.readBooked(parts.chain.name)).toBe(full + 70n)
   })
 })

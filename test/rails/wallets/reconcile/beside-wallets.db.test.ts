@@ -22,7 +22,7 @@ import {
 import { createWatchChain } from '../../../../src/server/jobs/watch-chain.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, sendingDependencies } from '../scene.ts'
+import { openFundedAccount, reserveOrder, sendingDependencies } from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -56,10 +56,10 @@ onBothEngines('money beside wallets', (database) => {
       .execute()
     return { accountId, purse, escrow, places: [`purse.${accountId}`, `escrow.${chain.name}`] as const }
   }
-  const booked = async (accountId: string, place: string) =>
+  const readBooked = async (accountId: string, place: string) =>
     (await balances(database(), accountId)).find((row) => row.place === place && row.asset === 'USDC')
       ?.available ?? 0n
-  const authorizationOf = async (to: Address, value: bigint) => {
+  const signPayment = async (to: Address, value: bigint) => {
     const { nonce, signature } = await signAuthorization(chain, stranger, {
       to,
       value,
@@ -70,27 +70,27 @@ onBothEngines('money beside wallets', (database) => {
     return { ...payment, ...times, kind: 'authorization', token: 'USDC' } as const
   }
   const payAsStranger = async (to: Address, value: bigint) =>
-    chain.signer.writeContract(signedCall(chain, await authorizationOf(to, value)))
+    chain.signer.writeContract(signedCall(chain, await signPayment(to, value)))
 
   it('is booked once where another account of the gateway pays it', async () => {
     const payer = await openFundedAccount(sending)
     const { accountId, purse, escrow, places } = await open()
     for (const destination of [purse, escrow]) {
       const { accountId: from } = payer
-      await sendTransfer(sending, await orderOf(sending, { accountId: from, units: 20n, destination }))
+      await sendTransfer(sending, await reserveOrder(sending, { accountId: from, units: 20n, destination }))
       // A second look at the same blocks books nothing again.
       for (let round = 0; round < 2; round += 1) await createWatchChain(sending)(running)
       await watch(running)
     }
-    for (const place of places) expect(await booked(accountId, place)).toBe(20n)
-    expect(await booked(payer.accountId, chain.name)).toBe(full - 40n)
+    for (const place of places) expect(await readBooked(accountId, place)).toBe(20n)
+    expect(await readBooked(payer.accountId, chain.name)).toBe(full - 40n)
   })
 
   it('is booked once where its own wallet pays it', async () => {
     const { accountId, purse, places } = await open()
-    await sendTransfer(sending, await orderOf(sending, { accountId, units: 20n, destination: purse }))
+    await sendTransfer(sending, await reserveOrder(sending, { accountId, units: 20n, destination: purse }))
     await watch(running)
-    expect([await booked(accountId, places[0]), await booked(accountId, chain.name)]).toEqual([
+    expect([await readBooked(accountId, places[0]), await readBooked(accountId, chain.name)]).toEqual([
       20n,
       full - 20n,
     ])
@@ -99,23 +99,23 @@ onBothEngines('money beside wallets', (database) => {
   it('is booked once where a signed payment is relayed', async () => {
     const { accountId, purse, escrow, places } = await open()
     for (const destination of [purse, escrow]) {
-      const { decisionId } = await orderOf(sending, { accountId, units: 9n })
-      const payment = await authorizationOf(destination, 9n)
+      const { decisionId } = await reserveOrder(sending, { accountId, units: 9n })
+      const payment = await signPayment(destination, 9n)
       await relayPayment(sending, { accountId, decisionId, payment, at: systemClock() })
       await watch(running)
     }
-    for (const place of places) expect(await booked(accountId, place)).toBe(9n)
+    for (const place of places) expect(await readBooked(accountId, place)).toBe(9n)
   })
 
   it('is booked where a stranger pays it, after the stranger was screened', async () => {
     const { accountId, purse, escrow, places } = await open()
     for (const destination of [purse, escrow]) await payAsStranger(destination, 7n)
     await watch(running)
-    for (const place of places) expect(await booked(accountId, place)).toBe(7n)
+    for (const place of places) expect(await readBooked(accountId, place)).toBe(7n)
     verdict = { result: 'review', lists: ['sandbox_review'] }
     await payAsStranger(escrow, 30n)
     await watch(running)
-    expect(await booked(accountId, places[1])).toBe(7n)
+    expect(await readBooked(accountId, places[1])).toBe(7n)
     const page = { limit: 100, after: null }
     const [review] = (await listMovementReviews(database(), { status: 'open', page })).filter(
       (one) => one.accountId === accountId,
@@ -129,7 +129,7 @@ onBothEngines('money beside wallets', (database) => {
       at: systemClock(),
     } as const
     await decideMovementReview({ ...sending, chains: { of: () => chain } }, decision, async () => {})
-    expect(await booked(accountId, places[1])).toBe(37n)
+    expect(await readBooked(accountId, places[1])).toBe(37n)
   })
 
   it('is in no book on another chain, where nothing can be paid from it', async () => {
@@ -139,7 +139,7 @@ onBothEngines('money beside wallets', (database) => {
     await watchElsewhere(running)
     for (const destination of [purse, escrow]) await payAsStranger(destination, 5n)
     await watchElsewhere(running)
-    for (const place of places) expect(await booked(accountId, place)).toBe(0n)
-    expect(await booked(accountId, 'escrow.arbitrum-sepolia')).toBe(0n)
+    for (const place of places) expect(await readBooked(accountId, place)).toBe(0n)
+    expect(await readBooked(accountId, 'escrow.arbitrum-sepolia')).toBe(0n)
   })
 })

@@ -23,10 +23,16 @@ import { signedCall } from '../../../../src/rails/wallets/relays/payment-call.ts
 import { lowerCase } from '../../../../src/rails/wallets/store.ts'
 import type { TransferDependencies } from '../../../../src/rails/wallets/transfers/send-transfer.ts'
 import { createWatchChain } from '../../../../src/server/jobs/watch-chain.ts'
-import { transferOf } from '../../../contracts/chain.ts'
+import { buildTransfer } from '../../../contracts/chain.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
+import {
+  openFundedAccount,
+  outsideAddress,
+  reserveOrder,
+  sendingDependencies,
+  usdcBalance,
+} from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -64,7 +70,7 @@ onBothEngines('deposits that AML stops', (database) => {
     )
   }
   /** A wallet with the demo money that got a deposit of 25 units, with this verdict on its sender. */
-  const paid = async (given: Screening | undefined) => {
+  const payIn = async (given: Screening | undefined) => {
     verdict = given
     const wallet = await open()
     await pay(wallet.address, 25n)
@@ -73,7 +79,10 @@ onBothEngines('deposits that AML stops', (database) => {
   }
   const spendable = async ({ accountId }: { accountId: string }) =>
     (await usdcBalance(sending, accountId)).available
-  const reviewOf = async ({ accountId }: { accountId: string }, status: 'open' | 'released' | 'blocked') => {
+  const findReview = async (
+    { accountId }: { accountId: string },
+    status: 'open' | 'released' | 'blocked',
+  ) => {
     const page = { limit: 100, after: null }
     return (await listMovementReviews(database(), { status, page })).find(
       (one) => one.accountId === accountId,
@@ -94,9 +103,9 @@ onBothEngines('deposits that AML stops', (database) => {
   }
 
   it('are kept without being booked, and are no difference of books and chain', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     expect(await spendable(wallet)).toBe(full)
-    expect(await reviewOf(wallet, 'open')).toMatchObject({
+    expect(await findReview(wallet, 'open')).toMatchObject({
       money: { asset: 'USDC', units: 25n },
       sender: payer.address.toLowerCase(),
       chain: chain.name,
@@ -119,8 +128,8 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are credited once when released, and never after that', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const verdicts = await Promise.allSettled([
       decide(id, 'released'),
       decide(id, 'released'),
@@ -138,8 +147,8 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are never released by their receiver, or once the chain has lost them', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const decision = { id, status: 'released', reason: 'Mine.', at: systemClock() } as const
     const parts = { ...sending, chains: { of: () => chain } }
     await expect(
@@ -156,54 +165,54 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are blocked at once by a list, without a person', async () => {
-    const wallet = await paid({ result: 'blocked', lists: ['sandbox_sanctions'] })
-    expect(await reviewOf(wallet, 'blocked')).toMatchObject({ decidedBy: null })
+    const wallet = await payIn({ result: 'blocked', lists: ['sandbox_sanctions'] })
+    expect(await findReview(wallet, 'blocked')).toMatchObject({ decidedBy: null })
     await compareFor(wallet)
     expect(await spendable(wallet)).toBe(full)
   })
 
   it('wait for a screening that does not answer, and follow its verdict', async () => {
-    const [later, bad] = [await paid(undefined), await paid(undefined)]
-    expect(await reviewOf(later, 'open')).toMatchObject({ lists: ['screening_unavailable'] })
+    const [later, bad] = [await payIn(undefined), await payIn(undefined)]
+    expect(await findReview(later, 'open')).toMatchObject({ lists: ['screening_unavailable'] })
     expect(await screenKeptDeposits(sending, running)).toBe(2)
     expect(await spendable(later)).toBe(full)
-    const { id = '' } = (await reviewOf(bad, 'open')) ?? {}
+    const { id = '' } = (await findReview(bad, 'open')) ?? {}
     await decide(id, 'blocked')
     verdict = { result: 'clear', lists: ['ofac'] }
     await Promise.all([screenKeptDeposits(sending, running), screenKeptDeposits(sending, running)])
     expect(await spendable(later)).toBe(full + 25n)
     expect(await spendable(bad)).toBe(full)
-    expect(await reviewOf(later, 'released')).toMatchObject({ decidedBy: null, lists: ['ofac'] })
+    expect(await findReview(later, 'released')).toMatchObject({ decidedBy: null, lists: ['ofac'] })
     expect(await screenKeptDeposits(sending, running)).toBe(0)
   })
 
   it('are not credited after the owner moved the tokens away, by an administrator or by the screening', async () => {
-    const reviewed = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const unscreened = await paid(undefined)
+    const reviewed = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const unscreened = await payIn(undefined)
     for (const { accountId } of [reviewed, unscreened]) {
       // Everything that is booked is promised, so that the withdrawal finds nothing that it could be booked from.
-      await orderOf(sending, { accountId, units: full })
-      await chain.submit(transferOf(accountId, outsideAddress, 25n))
+      await reserveOrder(sending, { accountId, units: full })
+      await chain.submit(buildTransfer(accountId, outsideAddress, 25n))
     }
     await watch(running)
-    const { id = '' } = (await reviewOf(reviewed, 'open')) ?? {}
+    const { id = '' } = (await findReview(reviewed, 'open')) ?? {}
     await expect(decide(id, 'released')).rejects.toMatchObject({ code: 'conflict' })
     verdict = { result: 'clear', lists: [] }
     expect(await screenKeptDeposits(sending, running)).toBe(0)
-    expect(await reviewOf(unscreened, 'open')).toMatchObject({ lists: ['not_on_chain'] })
+    expect(await findReview(unscreened, 'open')).toMatchObject({ lists: ['not_on_chain'] })
     for (const wallet of [reviewed, unscreened]) expect(await spendable(wallet)).toBe(0n)
     await decide(id, 'blocked')
   })
 
   it('are credited only as far as the chain has their tokens, however many are released at once', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     for (const given of [{ result: 'review', lists: ['sandbox_review'] } as const, undefined, undefined]) {
       verdict = given
       await pay(wallet.address, 25n)
       await watch(running)
     }
-    await orderOf(sending, { accountId: wallet.accountId, units: full })
-    await chain.submit(transferOf(wallet.accountId, outsideAddress, 75n))
+    await reserveOrder(sending, { accountId: wallet.accountId, units: full })
+    await chain.submit(buildTransfer(wallet.accountId, outsideAddress, 75n))
     await watch(running)
     const page = { limit: 100, after: null }
     const reviews = (await listMovementReviews(database(), { status: 'open', page })).filter(
@@ -227,7 +236,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are credited all at once while the chain has the tokens of all', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     await pay(wallet.address, 25n)
     await watch(running)
     const page = { limit: 100, after: null }
@@ -239,10 +248,10 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are covered neither by blocked deposits nor by ones that are not booked yet', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
-    await orderOf(sending, { accountId: wallet.accountId, units: full })
-    await chain.submit(transferOf(wallet.accountId, outsideAddress, 25n))
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await findReview(wallet, 'open')) ?? {}
+    await reserveOrder(sending, { accountId: wallet.accountId, units: full })
+    await chain.submit(buildTransfer(wallet.accountId, outsideAddress, 25n))
     await watch(running)
     verdict = { result: 'blocked', lists: ['sandbox_sanctions'] }
     await pay(wallet.address, 25n)
@@ -255,20 +264,20 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('are not credited by the screening once a reorganization has removed them', async () => {
-    const wallet = await paid(undefined)
+    const wallet = await payIn(undefined)
     verdict = { result: 'clear', lists: [] }
     const forgetful = { ...sending, chain: { ...chain, transaction: async () => undefined } }
     expect(await screenKeptDeposits(forgetful, running)).toBe(0)
     expect(await spendable(wallet)).toBe(full)
     // An administrator releases it when the chain has it again.
-    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     await decide(id, 'released')
     expect(await spendable(wallet)).toBe(full + 25n)
   })
 
   it('can be blocked without their chain', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
-    const { id = '' } = (await reviewOf(wallet, 'open')) ?? {}
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
+    const { id = '' } = (await findReview(wallet, 'open')) ?? {}
     const of = () => {
       throw new Error('the deployment is no longer on this chain')
     }
@@ -279,7 +288,7 @@ onBothEngines('deposits that AML stops', (database) => {
       decideMovementReview(parts, { ...decision, status: 'released' }, async () => {}),
     ).rejects.toThrow('no longer')
     expect(await decideMovementReview(parts, { ...decision, status: 'blocked' }, async () => {})).toBe(true)
-    expect(await reviewOf(wallet, 'blocked')).toMatchObject({ decidedBy })
+    expect(await findReview(wallet, 'blocked')).toMatchObject({ decidedBy })
   })
 
   it('get one verdict from several gateways', async () => {
@@ -291,7 +300,7 @@ onBothEngines('deposits that AML stops', (database) => {
     }
     await pay(wallet.address, 25n)
     await Promise.all([sending, strict, sending, strict].map((parts) => createWatchChain(parts)(running)))
-    const isKept = (await reviewOf(wallet, 'open')) !== undefined
+    const isKept = (await findReview(wallet, 'open')) !== undefined
     expect(await spendable(wallet)).toBe(isKept ? full : full + 25n)
     expect(await findDifferingWallets(sending, [wallet])).toEqual([])
   })
@@ -300,7 +309,7 @@ onBothEngines('deposits that AML stops', (database) => {
     const wallet = await open()
     const place = { accountId: wallet.accountId, token: 'USDC', place: chain.name } as const
     await freeze(sending, place, { onChain: full - 50n, leaving: 0n, units: 50n, at: systemClock() })
-    await chain.submit(transferOf(wallet.accountId, outsideAddress, 25n))
+    await chain.submit(buildTransfer(wallet.accountId, outsideAddress, 25n))
     const at = (seconds: number) => ({
       ...sending,
       clock: () => new Date(systemClock().getTime() + seconds * 1_000),
@@ -311,7 +320,7 @@ onBothEngines('deposits that AML stops', (database) => {
   })
 
   it('do not bring back money that was missing', async () => {
-    const wallet = await paid({ result: 'review', lists: ['sandbox_review'] })
+    const wallet = await payIn({ result: 'review', lists: ['sandbox_review'] })
     const place = { accountId: wallet.accountId, token: 'USDC', place: chain.name } as const
     await freeze(sending, place, { onChain: full - 25n, leaving: 0n, units: 25n, at: systemClock() })
     expect(await spendable(wallet)).toBe(full - 25n)

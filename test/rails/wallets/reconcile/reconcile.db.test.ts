@@ -22,10 +22,16 @@ import {
 } from '../../../../src/rails/wallets/transfers/send-transfer.ts'
 import { createReconcile } from '../../../../src/server/jobs/reconcile.ts'
 import { createWatchChain } from '../../../../src/server/jobs/watch-chain.ts'
-import { transferOf } from '../../../contracts/chain.ts'
+import { buildTransfer } from '../../../contracts/chain.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
+import {
+  openFundedAccount,
+  outsideAddress,
+  reserveOrder,
+  sendingDependencies,
+  usdcBalance,
+} from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -66,7 +72,7 @@ onBothEngines('ledger and chain', (database) => {
       signedCall(chain, { ...payment, ...times, kind: 'authorization', token: 'USDC' }),
     )
   }
-  const frozenOf = async (accountId: string) =>
+  const readFrozen = async (accountId: string) =>
     (await balances(database(), accountId)).find(({ asset }) => asset === 'USDC')?.frozen
 
   it('credits a direct deposit to a wallet once, with several gateways reading the chain', async () => {
@@ -111,7 +117,7 @@ onBothEngines('ledger and chain', (database) => {
 
   it('does not mistake a pending transfer between our wallets for a deposit', async () => {
     const [from, payee] = [await open(), await open()]
-    const order = await orderOf(sending, {
+    const order = await reserveOrder(sending, {
       accountId: from.accountId,
       units: 9n,
       destination: payee.address,
@@ -141,13 +147,13 @@ onBothEngines('ledger and chain', (database) => {
 
   it('books what an owner moved by their own operation, at once and once', async () => {
     const [wallet, payee] = [await open(), await open()]
-    await chain.submit(transferOf(wallet.accountId, payee.address, 40n))
+    await chain.submit(buildTransfer(wallet.accountId, payee.address, 40n))
     await Promise.all([watch(running), createWatchChain(sending)(running)])
     expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
     expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 40n, held: 0n })
     for (const seconds of [0, 6, 12])
       for (const each of [wallet, payee]) expect(await reconcileWallet(inSeconds(seconds), each)).toEqual([])
-    expect(await frozenOf(wallet.accountId)).toBe(0n)
+    expect(await readFrozen(wallet.accountId)).toBe(0n)
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
@@ -187,8 +193,8 @@ onBothEngines('ledger and chain', (database) => {
 
   it('freezes a shortfall despite pending transfers, except what they may have moved themselves', async () => {
     const wallet = await open()
-    await orderOf(sending, { accountId: wallet.accountId, units: 300n })
-    const order = await orderOf(sending, { accountId: wallet.accountId, units: full - 400n })
+    await reserveOrder(sending, { accountId: wallet.accountId, units: 300n })
+    const order = await reserveOrder(sending, { accountId: wallet.accountId, units: full - 400n })
     const deaf: Chain = {
       ...chain,
       submit: async (operation) => {
@@ -198,7 +204,7 @@ onBothEngines('ledger and chain', (database) => {
     }
     await sendTransfer({ ...sending, chain: deaf }, order).catch(() => undefined)
     // 400 are left on the chain, 300 of them held; the owner takes 250.
-    await chain.submit(transferOf(wallet.accountId, outsideAddress, 250n))
+    await chain.submit(buildTransfer(wallet.accountId, outsideAddress, 250n))
     for (const seconds of [0, 6]) await reconcileWallet(inSeconds(seconds), wallet)
     expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: 0n, held: full - 100n })
     expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 100n, uncovered: 150n }])
@@ -206,27 +212,27 @@ onBothEngines('ledger and chain', (database) => {
 
   it('reverses what a reorganization removed, even when the detecting processes died', async () => {
     const { accountId } = await open()
-    await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
+    await sendTransfer(sending, await reserveOrder(sending, { accountId, units: 7n }))
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
     await watch(running)
     const processAt = (seconds: number, changes: Partial<Chain>) =>
       createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
-    const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
-    await processAt(0, { awaitExecution: executionOf('pending'), areBlocksReplaced: async () => true })(
+    const answerWith = (status: 'pending' | 'absent') => async () => ({ status })
+    await processAt(0, { awaitExecution: answerWith('pending'), areBlocksReplaced: async () => true })(
       running,
     )
     // The next process moves the search cursor past the transfer, and dies as well.
     await payStraight(outsideAddress, 1n)
-    await processAt(120, { awaitExecution: executionOf('pending') })(running)
+    await processAt(120, { awaitExecution: answerWith('pending') })(running)
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
-    await processAt(240, { awaitExecution: executionOf('absent') })(running)
+    await processAt(240, { awaitExecution: answerWith('absent') })(running)
     expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
   it('repeats and reverses nothing for its absence on a chain that replaced the one of the books', async () => {
     const { accountId } = await open()
-    await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
+    await sendTransfer(sending, await reserveOrder(sending, { accountId, units: 7n }))
     await watch(running)
     const booked = { available: full - 7n, held: 0n }
     // The node restarts empty while settlements are verified; the round began on the old chain.

@@ -10,7 +10,7 @@ import type { TransferDependencies } from '../../../../src/rails/wallets/transfe
 import { verifySettled } from '../../../../src/server/jobs/verify-settled.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { signAuthorization } from '../../../tools/transfers/signed-payments.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies } from '../scene.ts'
+import { openFundedAccount, outsideAddress, reserveOrder, sendingDependencies } from '../scene.ts'
 
 const running = new AbortController().signal
 const MINUTE_MS = 60_000
@@ -28,12 +28,12 @@ onBothEngines('a relay that the chain lost', (database) => {
   })
 
   /** Relays a payment that is valid for a time. @returns the number of those missing, some minutes later. */
-  const relayed = async (validMs: number) => {
+  const submitRelay = async (validMs: number) => {
     const at = systemClock()
     const validBefore = BigInt(Math.floor((at.getTime() + validMs) / 1_000))
     const signed = await signAuthorization(chain, payer, { to: outsideAddress, value: 9n, validBefore })
     const { accountId } = await openFundedAccount(sending)
-    const { decisionId } = await orderOf(sending, { accountId, units: 9n })
+    const { decisionId } = await reserveOrder(sending, { accountId, units: 9n })
     const payment = {
       kind: 'authorization',
       token: 'USDC',
@@ -68,13 +68,13 @@ onBothEngines('a relay that the chain lost', (database) => {
   }
 
   it('is resent until its signature has expired', async () => {
-    const missingAfter = await relayed(3 * MINUTE_MS)
+    const missingAfter = await submitRelay(3 * MINUTE_MS)
     expect([await missingAfter(1), sent]).toEqual([1, 1])
     expect([await missingAfter(4), sent]).toEqual([0, 0])
   })
 
   it('is given up after minutes, although its signature is valid for years', async () => {
-    const missingAfter = await relayed(10 * 365 * 24 * 60 * MINUTE_MS)
+    const missingAfter = await submitRelay(10 * 365 * 24 * 60 * MINUTE_MS)
     expect([await missingAfter(7), sent]).toEqual([1, 1])
     expect([await missingAfter(9), sent]).toEqual([0, 0])
   })

@@ -10,7 +10,7 @@ import { createOfacExcerpt } from '../../../../src/providers/sanctions/ofac-exce
 import { createListScreening } from '../../../../src/providers/screening/listed.ts'
 import { onBothEngines } from '../../../engines.ts'
 import { servicesOn } from '../../../kernel/scene.ts'
-import { limitedBy, newPayer, type Payer, reviewFor } from '../../../tools/compliance/scene.ts'
+import { newPayer, type Payer, reviewFor, withLimits } from '../../../tools/compliance/scene.ts'
 
 onBothEngines('the AML policy on transfers', (database) => {
   let services: Services
@@ -68,7 +68,7 @@ onBothEngines('the AML policy on transfers', (database) => {
   })
 
   it('requires a review for a transfer that raises the day above 50,000 USD, in any token', async () => {
-    const free = limitedBy(services, { thresholds: parseThresholds('default:1000000') ?? new Map() })
+    const free = withLimits(services, { thresholds: parseThresholds('default:1000000') ?? new Map() })
     const person = await newPayer(free)
     await person.send({ amount: '20000' })
     await person.send({ amount: '20000', token: 'USDT' })
@@ -93,7 +93,7 @@ onBothEngines('the AML policy on transfers', (database) => {
 
   it('requires a review for an accumulation of small amounts', async () => {
     const velocity = parseVelocity('2/600') ?? []
-    const person = await newPayer(limitedBy(services, { velocity }))
+    const person = await newPayer(withLimits(services, { velocity }))
     await person.send({ amount: '0.999999' })
     await person.send({ amount: '0.999999' })
     await expect(person.send({ amount: '0.999999' })).rejects.toMatchObject(reviewFor('velocity'))
@@ -103,7 +103,7 @@ onBothEngines('the AML policy on transfers', (database) => {
 
   it('requires a review for a burst', async () => {
     const velocity = parseVelocity('10/600/3') ?? []
-    const person = await newPayer(limitedBy(services, { velocity }))
+    const person = await newPayer(withLimits(services, { velocity }))
     await person.send({ amount: '6' })
     await person.send({ amount: '6' })
     await expect(person.send({ amount: '1' })).rejects.toMatchObject(reviewFor('velocity'))

@@ -17,7 +17,13 @@ import {
 } from '../../../../src/rails/wallets/transfers/send-transfer.ts'
 import { blockedCall, lockBalance } from '../../../blocked-call.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
+import {
+  openFundedAccount,
+  outsideAddress,
+  reserveOrder,
+  sendingDependencies,
+  usdcBalance,
+} from '../scene.ts'
 
 const FUNDS = 1_000_000_000n
 
@@ -50,7 +56,7 @@ onBothEngines('transfers that end at once', (database) => {
           const accountId = accounts[from]?.accountId ?? ''
           const destination: Address =
             to === from ? outsideAddress : (accounts[to]?.address ?? outsideAddress)
-          const order = await orderOf(sending, { accountId, units, destination })
+          const order = await reserveOrder(sending, { accountId, units, destination })
           const row = planTransfer(sending, order)(order.decisionId)
           await insertTransfer(database(), { accountId, decisionId: order.decisionId, row })
           const transfer = await findTransferOfDecision(database(), order.decisionId)
@@ -93,7 +99,7 @@ onBothEngines('transfers that end at once', (database) => {
     for (let round = 0; round < 8; round += 1)
       for (const [index, { accountId }] of accounts.entries()) {
         const destination = accounts[(index + 1 + (round % 5)) % 6]?.address ?? outsideAddress
-        const order = await orderOf(sending, { accountId, units: 1n, destination })
+        const order = await reserveOrder(sending, { accountId, units: 1n, destination })
         const row = planTransfer(sending, order)(order.decisionId)
         await insertTransfer(database(), { accountId, decisionId: order.decisionId, row })
         const transfer = await findTransferOfDecision(database(), order.decisionId)
@@ -138,7 +144,7 @@ onBothEngines('transfers that end at once', (database) => {
     const address = await sending.chain.walletAddress({ accountId: payee.id, origin })
     const requests: object[] = []
     for (const destination of [address, outsideAddress] as const) {
-      const order = await orderOf(sending, { accountId, units: 7n, destination })
+      const order = await reserveOrder(sending, { accountId, units: 7n, destination })
       const row = planTransfer(sending, order)(order.decisionId)
       await insertTransfer(database(), { accountId, decisionId: order.decisionId, row })
       requests.push({

@@ -58,7 +58,7 @@ const providers = new Map([
   ['google', provider],
   ['apple', provider],
 ])
-const described = (of: typeof tools = tools) => {
+const describeTools = (of: typeof tools = tools) => {
   const written: unknown = JSON.parse(
     JSON.stringify(openApiDocument(buildCatalogue(of, settings), { settings, identityProviders: providers })),
   )
@@ -66,7 +66,7 @@ const described = (of: typeof tools = tools) => {
 }
 
 /** Paths at which a tool is served, with their operation ids. */
-const served = (tool: (typeof tools)[number]) =>
+const listServed = (tool: (typeof tools)[number]) =>
   listPaths(tool, { identityProviders: providers }).map((path) => ({
     ...path,
     method: tool.route.split(' ')[0] ?? '',
@@ -95,14 +95,14 @@ function resolve(root: unknown, ref: string): unknown {
 
 describe('the OpenAPI document', () => {
   it('lists every tool at its route, under its name, once', () => {
-    const { paths } = described().parsed
+    const { paths } = describeTools().parsed
     const found = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
         ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`,
       ),
     )
     const expected = tools.flatMap((tool) =>
-      served(tool).map(({ method, at, name }) => `${method} ${at} ${name}`),
+      listServed(tool).map(({ method, at, name }) => `${method} ${at} ${name}`),
     )
     const webhooks = ['lithic', 'bridge', 'sumsub'].map((one) => `POST /api/webhooks/${one} webhooks.${one}`)
     expect(found.sort()).toEqual([...expected, ...webhooks].sort())
@@ -115,11 +115,11 @@ describe('the OpenAPI document', () => {
   })
 
   it('has no dangling references', () => {
-    const { written } = described()
+    const { written } = describeTools()
     const refs = refsIn(written)
     expect(refs.length).toBeGreaterThan(10)
     for (const ref of refs) expect([ref, resolve(written, ref)]).not.toEqual([ref, undefined])
-    const { components, paths } = described().parsed
+    const { components, paths } = describeTools().parsed
     const schemes = Object.values(paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ security }) => security.flatMap(Object.keys))
@@ -131,31 +131,31 @@ describe('the OpenAPI document', () => {
     const {
       paths,
       components: { responses: shared },
-    } = described().parsed
-    const operations = tools.flatMap((tool) => served(tool).map((path) => [tool, path] as const))
+    } = describeTools().parsed
+    const operations = tools.flatMap((tool) => listServed(tool).map((path) => [tool, path] as const))
     expect(operations.length).toBeGreaterThan(100)
     for (const [tool, { method, at }] of operations) {
       const responses =
         Object.entries(paths[at] ?? {}).find(([name]) => name === method.toLowerCase())?.[1]?.responses ?? {}
-      const told = (status: string) => {
+      const readDescription = (status: string) => {
         const response = responses[status]
         return response !== undefined && '$ref' in response
           ? shared[response.$ref.replace('#/components/responses/', '')]?.description
           : response?.description
       }
       for (const code of [...tool.failures, 'invalid_request', 'internal'] as const)
-        expect([tool.name, `${told(String(failures[code].status))} ${told('default')}`]).toEqual([
+        expect([
           tool.name,
-          expect.stringContaining(`\`${code}\``),
-        ])
-      const common = told('default') ?? ''
+          `${readDescription(String(failures[code].status))} ${readDescription('default')}`,
+        ]).toEqual([tool.name, expect.stringContaining(`\`${code}\``)])
+      const common = readDescription('default') ?? ''
       expect([at, common.includes('423 `account_locked`')]).toEqual([at, tool.who !== 'public'])
       if (method !== 'GET') expect([at, common]).toEqual([at, expect.stringContaining('429 `rate_limited`')])
     }
   })
 
   it('names the shapes that clients work with, and says each once', () => {
-    const { written, parsed } = described()
+    const { written, parsed } = describeTools()
     const names = Object.keys(parsed.components.schemas)
     expect(names).toEqual(
       expect.arrayContaining([
@@ -170,7 +170,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('repeats no parameter or response, and has no component for one use', () => {
-    const { written, parsed } = described()
+    const { written, parsed } = describeTools()
     const own = Object.values(parsed.paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ parameters, responses }) => [...parameters, ...Object.values(responses)])
@@ -186,7 +186,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('has a 202 where an answer may wait for a person', () => {
-    const { written } = described()
+    const { written } = describeTools()
     const waiting = tools.filter(({ waits }) => waits !== undefined).map(({ name }) => name)
     const answers = z.object({
       paths: z.record(
@@ -201,7 +201,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('has at most 380 KB, and 64 KB compressed', () => {
-    const text = JSON.stringify(described().written)
+    const text = JSON.stringify(describeTools().written)
     expect(text.length).toBeLessThan(380_000)
     expect(gzipSync(text, { level: 9 }).length).toBeLessThan(64_000)
   })
@@ -233,7 +233,7 @@ describe('the OpenAPI document', () => {
   })
 
   it('groups the operations in the order that readers need, each group described', () => {
-    const { tags, paths } = described().parsed
+    const { tags, paths } = describeTools().parsed
     const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((one) => one.tags))
     expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort())
     expect(tags.slice(0, 5).map(({ name }) => name)).toEqual([
@@ -258,7 +258,7 @@ describe('the OpenAPI document', () => {
       example: { id: 'n_1', name: 'x' },
       run: async () => ({}),
     })
-    const { paths, components } = described([rename]).parsed
+    const { paths, components } = describeTools([rename]).parsed
     const { patch } = paths['/api/docs/notes/{id}'] ?? {}
     expect(patch?.parameters).toContainEqual({
       name: 'id',

@@ -37,7 +37,7 @@ describe('the members that shapes share', () => {
     expect(shareMembers(schemas)).toEqual(schemas)
   })
 
-  it('of variants are an envelope around them', () => {
+  it('members of variants are an envelope around them', () => {
     const one = open('id', 'at', 'by', 'amount')
     const other = open('id', 'at', 'by', 'reason')
     expect(shareMembers({ Event: { description: 'An event.', oneOf: [one, other] } })).toEqual({

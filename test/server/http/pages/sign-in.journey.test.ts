@@ -79,15 +79,15 @@ describe('the sign-in page', () => {
       body: '{}',
     })
     const [cookie = ''] = (guest.headers.get('set-cookie') ?? '').split(';')
-    const ledTo = async (search: string) => {
+    const follow = async (search: string) => {
       const { status, headers } = await get(`/sign-in${search}`, { headers: { cookie } })
       return [status, headers.get('location')]
     }
-    expect(await ledTo('')).toEqual([302, '/'])
+    expect(await follow('')).toEqual([302, '/'])
     const own = '/activity?kind=card&agentId=key_1'
-    expect(await ledTo(`?next=${encodeURIComponent(own)}`)).toEqual([302, own])
+    expect(await follow(`?next=${encodeURIComponent(own)}`)).toEqual([302, own])
     for (const evil of ['//evil.example', '/\\evil.example', 'https://evil.example', '/%5Cevil.example'])
-      expect([evil, ...(await ledTo(`?next=${encodeURIComponent(evil)}`))]).toEqual([evil, 302, '/'])
+      expect([evil, ...(await follow(`?next=${encodeURIComponent(evil)}`))]).toEqual([evil, 302, '/'])
     expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
   })
 
@@ -114,7 +114,7 @@ describe('a deployment’s sign-in page', () => {
     authorizationUrl: () => Promise.reject(new Error('not asked')),
     identify: () => Promise.reject(new Error('not asked')),
   }
-  const pageOf = async (
+  const renderPage = async (
     {
       channels = [],
       providers = [],
@@ -142,12 +142,12 @@ describe('a deployment’s sign-in page', () => {
   const production: Settings = { ...sandboxSettings, mode: 'production', guests: false }
 
   it('offers exactly the available sign-in methods', async () => {
-    const bare = await (await pageOf({})).text()
+    const bare = await (await renderPage({})).text()
     expect(bare).toContain('Sign in with a passkey')
     for (const absent of ['one-time code', 'Continue with', 'guest', 'outbox'])
       expect(bare).not.toContain(absent)
     const rich = await (
-      await pageOf({
+      await renderPage({
         mode: 'sandbox',
         guests: true,
         channels: ['email', 'sms'],
@@ -166,18 +166,18 @@ describe('a deployment’s sign-in page', () => {
   })
 
   it('mentions no unavailable channel', async () => {
-    const mail = await (await pageOf({ channels: ['email'] })).text()
+    const mail = await (await renderPage({ channels: ['email'] })).text()
     expect(mail).toContain('E-mail address')
     expect(mail).not.toMatch(/phone/i)
-    const phone = await (await pageOf({ channels: ['sms'] })).text()
+    const phone = await (await renderPage({ channels: ['sms'] })).text()
     expect(phone).toContain('Phone number')
     expect(phone).toMatch(/takes over a number can read its\s+messages:\s+a passkey is safer/)
     expect(phone).not.toMatch(/e-mail/i)
-    expect(await (await pageOf({})).text()).toContain('Recover with a passkey')
+    expect(await (await renderPage({})).text()).toContain('Recover with a passkey')
   })
 
   it('has a callback page for each provider', async () => {
-    const response = await pageOf({ providers: ['google'] }, `${origin}/sign-in/google?code=a&state=b`)
+    const response = await renderPage({ providers: ['google'] }, `${origin}/sign-in/google?code=a&state=b`)
     expect(response.headers.get('referrer-policy')).toBe('no-referrer')
     const text = await response.text()
     expect(text).toContain('data-provider="google"')
@@ -187,10 +187,10 @@ describe('a deployment’s sign-in page', () => {
   it('stays on its address behind a proxy, and at a real domain', async () => {
     const local = { webOrigins: ['http://localhost:8787', 'http://127.0.0.1:8787'] }
     const at = 'http://127.0.0.1:8787/sign-in'
-    expect((await pageOf(local, at)).status).toBe(302)
+    expect((await renderPage(local, at)).status).toBe(302)
     for (const name of ['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via'])
-      expect((await pageOf(local, at, { [name]: 'x' })).status).toBe(200)
-    expect((await pageOf({}, at)).status).toBe(200)
-    expect((await pageOf({ webOrigins: ['http://localhost'] }, at)).status).toBe(200)
+      expect((await renderPage(local, at, { [name]: 'x' })).status).toBe(200)
+    expect((await renderPage({}, at)).status).toBe(200)
+    expect((await renderPage({ webOrigins: ['http://localhost'] }, at)).status).toBe(200)
   })
 })
