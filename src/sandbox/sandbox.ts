@@ -55,7 +55,8 @@ const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
 const PAYER_WEI = 10n ** 18n
 
-const demoScopes: readonly Scope[] = [
+/** Scopes of the demo key. */
+export const demoScopes: readonly Scope[] = [
   'wallets:read',
   'wallets:transfer',
   'investing:read',

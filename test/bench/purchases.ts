@@ -3,13 +3,9 @@
  * same stock seller on the same chain. Both pay in turns, so that both are measured on the same machine load.
  */
 
-import { connectRpcChain } from '../../src/chain/rpc.ts'
-import { systemClock } from '../../src/core/base/clock.ts'
-import { silentLog } from '../../src/core/base/log.ts'
-import { startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
 import { newCustomer } from '../rails/selling/x402/scene.ts'
-import { median, readOrigin, readRpcUrl, startStock } from './x402.ts'
+import { median, openBench, readOrigin } from './x402.ts'
 
 const PURCHASES = 120
 const WARM_UP = 20
@@ -24,25 +20,8 @@ export interface PurchaseTimes {
 export async function benchPurchases(
   databaseUrl: string | null,
 ): Promise<{ readonly stock: PurchaseTimes; readonly ours: PurchaseTimes }> {
-  const host = await startGateway()
-  const opened: (() => unknown)[] = [() => host.stop()]
+  const { chain, gateway, child, close } = await openBench({ databaseUrl, limit: 'RATE_MUTATIONS' })
   try {
-    const rpcUrl = await readRpcUrl(host)
-    const chain = await connectRpcChain({
-      name: 'base-sepolia',
-      url: rpcUrl,
-      clock: systemClock,
-      log: silentLog,
-    })
-    opened.push(() => chain.close())
-    const gateway = await startGateway({
-      CHAIN_RPC_URL: rpcUrl,
-      RATE_MUTATIONS: '9999999/60',
-      ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl }),
-    })
-    opened.push(() => gateway.stop())
-    const child = startStock(rpcUrl)
-    opened.push(() => child.kill())
     const url = `${await readOrigin(child)}/v2/fx`
 
     const customer = await newCustomer(chain, 1_000_000_000n)
@@ -62,7 +41,7 @@ export async function benchPurchases(
     const [stock = [], ours = []] = times
     return { stock: summarizeTimes(stock), ours: summarizeTimes(ours) }
   } finally {
-    for (const close of opened.reverse()) await close()
+    await close()
   }
 }
 

@@ -25,10 +25,16 @@ export interface X402Line {
   readonly unit: 'ms' | '/s'
 }
 
-/** Measures on a new chain. @param databaseUrl a PostgreSQL for the ledger of payments; null for PGlite. */
-export async function benchX402(databaseUrl: string | null): Promise<readonly X402Line[]> {
+/**
+ * Opens a chain with a gateway and the stock seller on it. @param databaseUrl a PostgreSQL for the gateway; null for PGlite.
+ * @param limit name of the rate limit that the bench would reach.
+ */
+export async function openBench({ databaseUrl, limit }: { databaseUrl: string | null; limit: string }) {
   const host = await startGateway()
   const opened: (() => unknown)[] = [() => host.stop()]
+  const close = async () => {
+    for (const end of opened.reverse()) await end()
+  }
   try {
     const rpcUrl = await readRpcUrl(host)
     const chain = await connectRpcChain({
@@ -40,12 +46,23 @@ export async function benchX402(databaseUrl: string | null): Promise<readonly X4
     opened.push(() => chain.close())
     const gateway = await startGateway({
       CHAIN_RPC_URL: rpcUrl,
-      RATE_FX: '9999999/60',
+      [limit]: '9999999/60',
       ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl }),
     })
     opened.push(() => gateway.stop())
     const child = startStock(rpcUrl)
     opened.push(() => child.kill())
+    return { chain, gateway, child, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Measures on a new chain. @param databaseUrl a PostgreSQL for the ledger of payments; null for PGlite. */
+export async function benchX402(databaseUrl: string | null): Promise<readonly X402Line[]> {
+  const { chain, gateway, child, close } = await openBench({ databaseUrl, limit: 'RATE_FX' })
+  try {
     const stock = await readOrigin(child)
     const ours = `${gateway.origin}/api/x402/fx${QUERY}`
     const lines: X402Line[] = []
@@ -63,7 +80,7 @@ export async function benchX402(databaseUrl: string | null): Promise<readonly X4
     }
     return lines
   } finally {
-    for (const close of opened.reverse()) await close()
+    await close()
   }
 }
 

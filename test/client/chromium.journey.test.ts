@@ -1,23 +1,18 @@
 /** The published client in a real browser: it signs in by the session cookie, pages, is refused, and signs as an agent. */
 import { readFileSync } from 'node:fs'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newKey } from '../../src/commands/key-file.ts'
-import { findChromium, newVisit, openBrowser } from '../journeys/chromium.ts'
+import { findChromium, newVisit, openSuiteBrowser } from '../journeys/chromium.ts'
 import { sharedGateway } from '../journeys/gateway.ts'
 
 const executable = findChromium()
 
 describe.skipIf(executable === undefined)('the client in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   it('does what a browser may do, under the content policy of the pages', async () => {
-    const { page, complaints } = await newVisit(browser, origin)
+    const { page, complaints } = await newVisit(browser(), origin)
     const serve = (path: string, file: string) =>
       page.route(path, (route) =>
         route.fulfill({ body: readFileSync(file, 'utf8'), contentType: 'text/javascript' }),

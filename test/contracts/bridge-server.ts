@@ -89,6 +89,16 @@ const newTransfer = z.strictObject({
   }),
 })
 
+/** Where deposits go, as Bridge says it. */
+export const depositInstructions = {
+  currency: 'usd',
+  payment_rails: ['ach_push', 'wire'],
+  bank_name: 'Lead Bank',
+  bank_address: '1801 Main St., Kansas City, MO 64108',
+  bank_routing_number: '101019644',
+  bank_account_number: '123456789',
+}
+
 /** A transfer to a bank account. @property state in Bridge's terms. */
 export interface KeptTransfer extends z.output<typeof newTransfer> {
   readonly id: string
@@ -237,15 +247,10 @@ export async function startBridgeServer() {
   function openAccount(customer: string, body: unknown): [number, unknown] {
     const parsed = newAccount.safeParse(body)
     if (!parsed.success) return [400, { code: 'invalid_parameters', message: z.prettifyError(parsed.error) }]
-    const instructions = {
-      currency: 'usd',
-      payment_rails: ['ach_push', 'wire'],
-      bank_name: 'Lead Bank',
-      bank_address: '1801 Main St., Kansas City, MO 64108',
-      bank_routing_number: '101019644',
-      bank_account_number: '123456789',
-    }
-    return [200, { id: `va_of_${customer}`, status: 'activated', source_deposit_instructions: instructions }]
+    return [
+      200,
+      { id: `va_of_${customer}`, status: 'activated', source_deposit_instructions: depositInstructions },
+    ]
   }
   await once(server.listen(0, '127.0.0.1'), 'listening')
   // A listening server has an address object with a port.

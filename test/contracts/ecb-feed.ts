@@ -2,34 +2,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { published as sandboxPublication } from '../../src/providers/rates/sandbox.ts'
 
-/** The publication of 28 June 2024, in the bank's layout. */
-export const published: Readonly<Record<string, string>> = {
-  USD: '1.0705',
-  JPY: '171.94',
-  BGN: '1.9558',
-  CZK: '25.025',
-  DKK: '7.4575',
-  GBP: '0.84638',
-  HUF: '395.10',
-  PLN: '4.3090',
-  RON: '4.9773',
-  SEK: '11.3595',
-  CHF: '0.9634',
-  ISK: '148.90',
-  NOK: '11.3965',
-  TRY: '35.1868',
-  AUD: '1.6079',
-  BRL: '5.8915',
-  CAD: '1.4670',
-  CNY: '7.7748',
-  HKD: '8.3594',
-  IDR: '17487.21',
-  ILS: '4.0200',
-  INR: '89.2495',
-  KRW: '1474.86',
-  MXN: '19.5654',
-}
+/** The publication of 28 June 2024, which states no rate of the euro itself. */
+const { EUR: _euro, ...rates } = sandboxPublication
+export const published: Readonly<Record<string, string>> = rates
 
 /** Builds the document. @param day such as `2024-06-28`. */
 export function ecbDocument(day: string, rates: Readonly<Record<string, string>> = published): string {

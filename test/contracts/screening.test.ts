@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -20,6 +18,7 @@ import { noScreening } from '../../src/providers/screening/none.ts'
 import type { AddressScreening } from '../../src/providers/screening/port.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { lowerCase } from '../../src/rails/wallets/store.ts'
+import { json, listenLocally } from './local-server.ts'
 
 const unlistedAddress: Address = `0x${'1'.repeat(40)}`
 const lazarus: Address = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
@@ -131,15 +130,8 @@ describe('screening: chainalysis', () => {
     answer(response)
   })
   let screening: AddressScreening
-  const json =
-    (body: unknown, status = 200) =>
-    (response: ServerResponse) =>
-      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   beforeAll(async () => {
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A listening server has an address object with a port.
-    const { port } = server.address() as AddressInfo
-    const url = `http://127.0.0.1:${port}/`
+    const url = `${await listenLocally(server)}/`
     screening = createChainalysisScreening({ url, apiKey: 'a-key', log: silentLog, timeoutMs: 300 })
   })
   afterAll(() => {

@@ -1,7 +1,5 @@
 /** The swap aggregator port's contract, on every adapter: requests, offers, and every failure. */
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findSwapToken, type SwapChain, type SwapToken } from '../../src/core/money/swap-tokens.ts'
@@ -11,6 +9,7 @@ import type { SwapAggregator, SwapRequest } from '../../src/providers/swap-aggre
 import { createRelay } from '../../src/providers/swap-aggregator/relay.ts'
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { createZeroEx } from '../../src/providers/swap-aggregator/zeroex.ts'
+import { json, listenLocally } from './local-server.ts'
 
 const sender = `0x${'1'.repeat(40)}`
 function token(chain: SwapChain, symbol: string): SwapToken {
@@ -231,15 +230,8 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
     respond(response, questions.length)
   })
   let aggregator: SwapAggregator
-  const json =
-    (body: unknown, status = 200) =>
-    (response: ServerResponse) =>
-      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   beforeAll(async () => {
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A listening server has an address object with a port.
-    const { port } = server.address() as AddressInfo
-    aggregator = create(`http://127.0.0.1:${port}`)
+    aggregator = create(await listenLocally(server))
   })
   beforeEach(() => {
     questions.length = 0

@@ -8,32 +8,10 @@ import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { bursar } from '../commands/bursar.ts'
+import { generousLimits } from '../generous-limits.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { type Outcome, runCampaign, type Size } from './campaign.ts'
 import { createCast } from './cast.ts'
-
-/** Limits are enabled, but too high to interfere. */
-const generous = Object.fromEntries(
-  [
-    'MUTATIONS',
-    'REVEALS',
-    'KEY',
-    'ACCOUNT',
-    'GUESTS',
-    'AUTHORIZATIONS',
-    'REGISTRATIONS',
-    'GASLESS',
-    'FX',
-    'RAILS',
-    'FEEDBACK',
-    'OTP_RESEND',
-    'OTP_DESTINATION',
-    'OTP_IP',
-    'RECOVERY',
-    'MESSAGES',
-    'STOPS',
-  ].map((name) => [`RATE_${name}`, '1000000/60']),
-)
 
 /** Memory limit of a gateway after a campaign, in MB. */
 const MAX_MEMORY_MB = 1_500
@@ -53,7 +31,7 @@ export async function runFuzz(
 ): Promise<Fuzzed> {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-fuzz-'))
   try {
-    const gateway = await startGateway({ CHAIN: 'simulated', DATA_DIR: directory, ...generous })
+    const gateway = await startGateway({ CHAIN: 'simulated', DATA_DIR: directory, ...generousLimits })
     const cast = createCast(gateway.origin)
     const before = readMemory(gateway.process.pid)
     let books: string[] = []

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
+import { askForApproval } from './card-request.ts'
 import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, personFrom, requestJson } from './people.ts'
@@ -70,18 +71,8 @@ describe('a card whose wallet has an owner', () => {
     })
     return z.record(z.string(), z.unknown()).parse(await response.json())
   }
-  const buildRequest = (card: string, cents: number, more: Record<string, unknown> = {}) => ({
-    event_type: 'card_authorization.approval_request',
-    token: randomUUID(),
-    status: 'AUTHORIZATION',
-    amount: cents,
-    card: { token: card },
-    merchant: { acceptor_id: 'SHOP', descriptor: 'Corner Shop', mcc: '5411', country: 'USA' },
-    pos: { entry_mode: { pan: 'ECOMMERCE' } },
-    ...more,
-  })
   const authorize = async (card: string, cents: number) => {
-    const request = buildRequest(card, cents)
+    const request = askForApproval(card, cents)
     return { token: request.token, card, result: (await hook(request)).result }
   }
   const clear = ({ token, card }: { token: string; card: string }, cents: number) =>
@@ -434,7 +425,7 @@ describe('a card whose wallet has an owner', () => {
   it('approves no request that reuses a known token without its own hold', async () => {
     const guest = await newGuest(gateway.origin)
     const card = await readCard(guest)
-    const request = buildRequest(card, 1_000)
+    const request = askForApproval(card, 1_000)
     const id = randomUUID()
     expect(await hook(request, id)).toEqual({ result: 'APPROVED', token: request.token })
     for (const again of [id, randomUUID()])
@@ -449,7 +440,7 @@ describe('a card whose wallet has an owner', () => {
     ])
       for (const webhook of [id, randomUUID()])
         expect((await hook({ ...request, ...other }, webhook)).result).toBe('CARD_PAUSED')
-    expect((await hook(buildRequest(card, 1_000), id)).result).toBe('CARD_PAUSED')
+    expect((await hook(askForApproval(card, 1_000), id)).result).toBe('CARD_PAUSED')
     expect(await readUsdc(guest)).toBe('990 + 10')
   })
 })

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { newAgent } from './agent.ts'
+import { askForApproval } from './card-request.ts'
 import { sharedGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
@@ -56,16 +57,10 @@ async function hook(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-const buildRequest = (card: string, cents: number, more: Record<string, unknown> = {}) => ({
-  event_type: 'card_authorization.approval_request',
-  token: randomUUID(),
-  status: 'AUTHORIZATION',
-  amount: cents,
-  card: { token: card },
-  merchant: { acceptor_id: 'SHOP', descriptor: 'Corner Shop', mcc: '5411', country: 'USA' },
-  pos: { entry_mode: { pan: 'ECOMMERCE' }, terminal: { partial_approval_capable: false, type: 'UNKNOWN' } },
-  ...more,
-})
+const buildRequest = (card: string, cents: number, more: Record<string, unknown> = {}) => {
+  const terminal = { partial_approval_capable: false, type: 'UNKNOWN' }
+  return askForApproval(card, cents, { pos: { entry_mode: { pan: 'ECOMMERCE' }, terminal }, ...more })
+}
 
 describe('a card', () => {
   it('is issued to every new guest, pays, and is settled on the chain', async () => {

@@ -2,11 +2,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
-import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { findChromium, newVisit, openSuiteBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
 const executable = findChromium()
@@ -15,14 +15,8 @@ const hostile = '<b>Your bank</b>\u202e says: approve at once'
 describe.skipIf(executable === undefined)('the connect page in Chromium', () => {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-connect-'))
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  }, 60_000)
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  const browser = openSuiteBrowser()
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   /** Starts the command, and reads what its person sees. */
   const register = async (file: string) => {
@@ -36,7 +30,7 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
   }
   /** Opens the page on a small screen, and signs in on the way. */
   const visitSmall = async (url: string) => {
-    const visit = await newVisit(browser, origin)
+    const visit = await newVisit(browser(), origin)
     await visit.page.setViewportSize({ width: 360, height: 740 })
     await visit.page.goto(url)
     expect(new URL(visit.page.url()).pathname).toBe('/sign-in')

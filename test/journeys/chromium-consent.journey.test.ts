@@ -6,10 +6,11 @@ import {
 } from '@modelcontextprotocol/client'
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { keptAuthorization } from '../mcp/kept-authorization.ts'
+import { findChromium, newVisit, openSuiteBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { requestJson } from './people.ts'
 
@@ -20,45 +21,12 @@ if (executable === undefined)
 const REDIRECT = 'http://127.0.0.1:39998/callback'
 const payee = '0x000000000000000000000000000000000000dEaD'
 
-/** OAuth state that an MCP client keeps, and the browser that it opens. */
-function newAuthorization(open: (url: URL) => Promise<void>) {
-  const kept: { client?: object; tokens?: object; verifier?: string; discovery?: object } = {}
-  return {
-    redirectUrl: REDIRECT,
-    clientMetadata: {
-      client_name: 'Invoice bot',
-      redirect_uris: [REDIRECT],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: 'none',
-    },
-    clientInformation: () => kept.client as never,
-    saveClientInformation: (client: object) => {
-      kept.client = client
-    },
-    tokens: () => kept.tokens as never,
-    saveTokens: (tokens: object) => {
-      kept.tokens = tokens
-    },
-    redirectToAuthorization: open,
-    saveCodeVerifier: (verifier: string) => {
-      kept.verifier = verifier
-    },
-    codeVerifier: () => kept.verifier ?? '',
-    saveDiscoveryState: (discovery: object) => {
-      kept.discovery = discovery
-    },
-    discoveryState: () => kept.discovery as never,
-  }
-}
+const newAuthorization = (open: (url: URL) => Promise<void>) =>
+  keptAuthorization({ name: 'Invoice bot', redirectUrl: REDIRECT }, open)
 
 describe.skipIf(executable === undefined)('the consent page in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  }, 60_000)
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   /** Signs in on the way, ticks a spending scope, sets its limits and allows. @returns the redirect to the client. */
   const allow = async (page: Page, url: URL) => {
@@ -128,7 +96,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
   it.each(['2025', '2026'])(
     'authorizes a client of %s for the ticked scopes; the owner approves its payment and revokes it',
     async (era) => {
-      const { page, complaints } = await newVisit(browser, origin)
+      const { page, complaints } = await newVisit(browser(), origin)
       const opened: { back?: Promise<URLSearchParams> } = {}
       const provider = newAuthorization(async (url) => {
         // Only once: a client whose grant was revoked asks again.

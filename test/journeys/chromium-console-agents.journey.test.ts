@@ -3,14 +3,21 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
 import { computeTotp } from '../people/identity/signed-in.ts'
 import { findBarriers } from './accessibility.ts'
 import { newAgent as newSigningAgent } from './agent.ts'
-import { expectVisible, findChromium, giveSession, newVisit, openBrowser, type Visit } from './chromium.ts'
+import {
+  expectVisible,
+  findChromium,
+  giveSession,
+  newVisit,
+  openSuiteBrowser,
+  type Visit,
+} from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { enrollMfa, newGuest, newMailbox, type Person, requestJson, signInByEmail } from './people.ts'
 
@@ -26,23 +33,17 @@ describe.skipIf(executable === undefined)('agents and approvals in the console',
   const directory = mkdtempSync(join(tmpdir(), 'bursar-console-'))
   const origin = sharedGateway()
   const site = origin.replace('127.0.0.1', 'localhost')
-  let browser: Browser
+  const browser = openSuiteBrowser()
   let owner: Person
   let visit: Visit
   let page: Page
   /** What the browser reports during the test. */
   let complaints: readonly string[]
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
   beforeEach(async () => {
     owner = await newGuest(origin)
     complaints = []
-    visit = await newVisit(browser, site)
+    visit = await newVisit(browser(), site)
     page = visit.page
     await giveSession(page.context(), site, owner.token)
   })

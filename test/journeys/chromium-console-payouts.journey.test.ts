@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findBarriers } from './accessibility.ts'
-import { findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
+import { createAccount, findChromium, newVisit, openBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { requestJson } from './people.ts'
 
@@ -29,11 +29,7 @@ describe.skipIf(executable === undefined)('payouts in the console', () => {
   it('say what arrives before the press, and are signed with the passkey that owns the wallet', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, origin)
     await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     const send = async (method: string, path: string, content?: object) => {
       const json = content === undefined ? {} : { body: JSON.stringify(content) }
       const init = { method, headers: { 'content-type': 'application/json' }, ...json }

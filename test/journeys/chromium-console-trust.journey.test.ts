@@ -1,14 +1,15 @@
 /** The console under bad luck and bad company: lost answers, wrong clocks, other tabs, other people, hostile agents. */
 import { createECDH, randomBytes } from 'node:crypto'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import {
+  createAccount,
   expectVisible,
   findChromium,
   giveSession,
   newVisit,
-  openBrowser,
+  openSuiteBrowser,
   signInWithCode,
   waitForConsole,
 } from './chromium.ts'
@@ -27,16 +28,12 @@ const list = z.object({ entries: z.array(z.object({ amount: z.string(), directio
 
 describe.skipIf(executable === undefined)('the console in trouble', () => {
   const origin = sharedGateway()
-  let browser: Browser
+  const browser = openSuiteBrowser()
   let owner: Person
   let page: Page
-  beforeAll(async () => {
-    browser = await openBrowser()
-  }, 60_000)
-  afterAll(() => browser?.close())
   beforeEach(async () => {
     owner = await newGuest(origin)
-    page = (await newVisit(browser, at(''))).page
+    page = (await newVisit(browser(), at(''))).page
     await signIn(owner)
   })
   afterEach(async () => {
@@ -58,14 +55,10 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
 
   it('sends once when the answer was lost, the page reloaded and the button pressed again, with a passkey', async () => {
     await page.context().close()
-    const visit = await newVisit(browser, at(''))
+    const visit = await newVisit(browser(), at(''))
     page = visit.page
     await visit.addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     const wallet = z
       .object({ safeAddress: z.string() })
       .parse(await page.evaluate(`fetch('/api/wallets').then((answer) => answer.json())`))
@@ -254,7 +247,7 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
   })
 
   it('writes numbers in the digits of its fields, whatever the language', async () => {
-    const context = await browser.newContext({ baseURL: at(''), locale: 'ar-EG' })
+    const context = await browser().newContext({ baseURL: at(''), locale: 'ar-EG' })
     await giveSession(context, at(''), owner.token)
     const other = await context.newPage()
     await other.goto('/')

@@ -2,10 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { startBursar } from '../commands/bursar.ts'
-import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { findChromium, newVisit, openSuiteBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
 const executable = findChromium()
@@ -13,14 +12,8 @@ const executable = findChromium()
 describe.skipIf(executable === undefined)('the device page in Chromium', () => {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-device-'))
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  }, 60_000)
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  const browser = openSuiteBrowser()
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   /** Starts the command, and opens its page on a small screen, signing in on the way. */
   const visit = async (config: string) => {
@@ -30,7 +23,7 @@ describe.skipIf(executable === undefined)('the device page in Chromium', () => {
     await expect.poll(running.err, { timeout: 20_000 }).toMatch(/Waiting/)
     const [, url = ''] = /(http\S+\/devices\/\S+)/.exec(running.err()) ?? []
     const [, userCode = ''] = /code ([A-Z]{4}-[A-Z]{4})/.exec(running.err()) ?? []
-    const opened = await newVisit(browser, origin)
+    const opened = await newVisit(browser(), origin)
     await opened.page.setViewportSize({ width: 360, height: 740 })
     await opened.page.goto(url)
     expect(new URL(opened.page.url()).pathname).toBe('/sign-in')

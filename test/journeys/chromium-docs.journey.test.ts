@@ -5,12 +5,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { transformSync } from 'esbuild'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { failureCodes } from '../../src/core/failures/failure.ts'
 import { guideGroups } from '../../src/server/http/pages/docs/guides.ts'
-import { expectVisible, findChromium, newVisit, openBrowser } from './chromium.ts'
+import { expectVisible, findChromium, newVisit, openSuiteBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
 const executable = findChromium()
@@ -211,14 +210,10 @@ const basics = `(() => {
 })()`
 
 describe.skipIf(executable === undefined)('the documentation in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   it('finds an operation by the keyboard, tries it with the demo key, and loads nothing from elsewhere', async () => {
-    const { page, complaints } = await newVisit(browser, gateway.origin)
+    const { page, complaints } = await newVisit(browser(), gateway.origin)
     const hosts = new Set<string>()
     page.on('request', (request) => hosts.add(new URL(request.url()).origin))
     await page.goto('/docs')
@@ -246,7 +241,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
   })
 
   it('tries an operation of a person with a new guest, then with the same session, in a cookie hidden from scripts', async () => {
-    const { page, complaints } = await newVisit(browser, gateway.origin)
+    const { page, complaints } = await newVisit(browser(), gateway.origin)
     const send = async () => {
       await page.getByRole('button', { name: 'Send' }).click()
       await page
@@ -279,7 +274,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
   })
 
   it('is searched by touch on a phone', async () => {
-    const context = await browser.newContext({
+    const context = await browser().newContext({
       baseURL: gateway.origin,
       viewport: { width: 360, height: 740 },
       hasTouch: true,
@@ -295,7 +290,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
   })
 
   it('holds at 360, 768 and 1280 px, with headings in order and names on every field', async () => {
-    const { page, complaints } = await newVisit(browser, gateway.origin)
+    const { page, complaints } = await newVisit(browser(), gateway.origin)
     const guides = (await searchIndex()).filter(({ kind, href }) => kind === 'guide' && !href.includes('#'))
     const paths = [
       '/docs',
@@ -321,7 +316,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
   })
 
   it('is readable in dark mode, and states a remedy for each error', async () => {
-    const { page, complaints } = await newVisit(browser, gateway.origin)
+    const { page, complaints } = await newVisit(browser(), gateway.origin)
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.goto('/errors')
     await page.getByRole('link', { name: 'policy_denied' }).click()

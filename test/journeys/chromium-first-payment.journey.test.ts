@@ -4,14 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Browser, Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { startBursar } from '../commands/bursar.ts'
+import { keptAuthorization } from '../mcp/kept-authorization.ts'
 import { stdioTransport } from '../mcp/scene.ts'
 import { computeTotp } from '../people/identity/signed-in.ts'
 import { findBarriers } from './accessibility.ts'
-import { expectVisible, findChromium, giveSession, newVisit, openBrowser, type Visit } from './chromium.ts'
+import {
+  expectVisible,
+  findChromium,
+  giveSession,
+  newVisit,
+  openSuiteBrowser,
+  type Visit,
+} from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { enrollMfa, newGuest, newMailbox, type Person, signInByEmail } from './people.ts'
 
@@ -24,51 +32,20 @@ const payee = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F'
 /** Presses of buttons, links and boxes that an owner needs at most. */
 const MAX_PRESSES = 10
 
-/** OAuth state that an app keeps, and the browser that it opens. */
-function newAuthorization(open: (url: URL) => Promise<void>) {
-  const kept: { client?: object; tokens?: object; verifier?: string } = {}
-  return {
-    redirectUrl: REDIRECT,
-    clientMetadata: {
-      client_name: 'Chat app',
-      redirect_uris: [REDIRECT],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: 'none',
-    },
-    clientInformation: () => kept.client as never,
-    saveClientInformation: (client: object) => {
-      kept.client = client
-    },
-    tokens: () => kept.tokens as never,
-    saveTokens: (tokens: object) => {
-      kept.tokens = tokens
-    },
-    redirectToAuthorization: open,
-    saveCodeVerifier: (verifier: string) => {
-      kept.verifier = verifier
-    },
-    codeVerifier: () => kept.verifier ?? '',
-  }
-}
+const newAuthorization = (open: (url: URL) => Promise<void>) =>
+  keptAuthorization({ name: 'Chat app', redirectUrl: REDIRECT }, open)
 
 describe.skipIf(executable === undefined)('the way to a first approved payment', () => {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-first-'))
   const origin = sharedGateway()
   const site = origin.replace('127.0.0.1', 'localhost')
-  let browser: Browser
+  const browser = openSuiteBrowser()
   let visit: Visit
   let page: Page
   let presses = 0
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
   beforeEach(async () => {
-    visit = await newVisit(browser, site)
+    visit = await newVisit(browser(), site)
     page = visit.page
     presses = 0
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: site })

@@ -1,7 +1,14 @@
 /** Recovery of a locked account on the sign-in page, in a real browser. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium, newVisit, openBrowser, signInWithCode, waitForConsole } from './chromium.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import {
+  createAccount,
+  findChromium,
+  newVisit,
+  openSuiteBrowser,
+  signInWithCode,
+  waitForConsole,
+} from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { lastCodeTo, newMailbox } from './people.ts'
 
@@ -9,11 +16,7 @@ const executable = findChromium()
 
 describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   /** Signs in a person by a code to this mailbox. */
   async function comeByMail(page: Page, mailbox: string): Promise<void> {
@@ -46,7 +49,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   }
 
   it('is offered on the next visit, after the rejected cookie is removed', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     const mailbox = newMailbox('ada')
     await comeByMail(page, mailbox)
     await lock(page)
@@ -60,7 +63,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   })
 
   it('is offered when an account turns out to be locked, and requires its passkey too', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
     const mailbox = newMailbox('grace')
     await comeByMail(page, mailbox)
@@ -89,7 +92,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   })
 
   it('is available to every visitor of the page', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await page.getByText('Locked out?').click()
     expect(await page.getByRole('button', { name: 'Send a recovery code' }).isVisible()).toBe(true)
@@ -99,13 +102,9 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   })
 
   it('requires only a passkey when the person has nothing else', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     await lock(page)
     await page.reload()
     await page.getByRole('button', { name: 'Recover with a passkey' }).click()

@@ -1,9 +1,9 @@
 /** The second factor that the console asks for, in a real browser. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
-import { findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
+import { createAccount, findChromium, newVisit, openSuiteBrowser, waitForConsole } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
 const executable = findChromium()
@@ -14,25 +14,17 @@ const enrolled = z.looseObject({
 
 describe.skipIf(executable === undefined)('the second factor in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   const addPasskey = (page: Page) => page.getByRole('button', { name: 'Add a passkey' }).click()
   const locatePasskeys = (page: Page) => page.getByRole('region', { name: 'Passkeys' }).getByRole('listitem')
 
   /** Person with a second factor, on a session that has not verified it, with a new authenticator plugged in. */
   async function comeWithSecondFactor() {
-    const visit = await newVisit(browser, origin)
+    const visit = await newVisit(browser(), origin)
     const { page, addAuthenticator } = visit
     const unplug = await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     const { origin: site } = new URL(page.url())
     const mfa = async (data: Record<string, string>) =>
       enrolled.parse(
@@ -93,13 +85,9 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
   })
 
   it('is not asked of a person who has none: a new sign-in is', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     await page.goto('/security')
     // A sandbox takes every session for a fresh one; this is the answer of production to an older one.
     const detail = 'This operation requires a sign-in from the last five minutes.'

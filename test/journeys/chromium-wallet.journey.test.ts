@@ -1,11 +1,11 @@
 /** A payment signed with a real browser's passkey, on a real chain: the signed transfer is exactly what happens. */
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { baseSepolia } from 'viem/chains'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findAnvil } from '../../src/chain/node/anvil-process.ts'
-import { findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
+import { createAccount, findChromium, newVisit, openSuiteBrowser } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { requestJson } from './people.ts'
 
@@ -27,11 +27,7 @@ if (executable === undefined)
 
 describe.skipIf(executable === undefined || binary === undefined)('a Chromium passkey', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  }, 60_000)
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   /** Sends a request as a script of the page would, with its cookie. */
   const sendFromPage = async (page: Page, method: string, path: string, content?: object) => {
@@ -58,13 +54,9 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
   }
 
   it('moves exactly the signed amount, once, from a wallet that it owns on chain', async () => {
-    const { page, complaints, addAuthenticator } = await newVisit(browser, origin)
+    const { page, complaints, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
 
     const { body: wallet } = await sendFromPage(page, 'GET', '/api/wallets')
     const safeAddress = hex.parse(wallet.safeAddress)

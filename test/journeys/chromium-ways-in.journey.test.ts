@@ -1,7 +1,6 @@
 /** One-time codes and identity providers on the sign-in page, in a real browser. */
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium, newVisit, openBrowser, signInWithCode, waitForConsole } from './chromium.ts'
+import { describe, expect, it } from 'vitest'
+import { findChromium, newVisit, openSuiteBrowser, signInWithCode, waitForConsole } from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 import { newMailbox } from './people.ts'
 
@@ -10,21 +9,17 @@ const address = 'E-mail address or phone number'
 
 describe.skipIf(executable === undefined)('authentication without passkeys in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   it('signs in with a code that was sent', async () => {
-    const { page, complaints } = await newVisit(browser, origin)
+    const { page, complaints } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await signInWithCode(page, origin, newMailbox('ada'))
     expect(complaints).toEqual([])
   })
 
   it('keeps a guest whose session token has expired, in the console and on its calls', async () => {
-    const { page, complaints } = await newVisit(browser, origin)
+    const { page, complaints } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await waitForConsole(page, 'Guest')
@@ -48,7 +43,7 @@ describe.skipIf(executable === undefined)('authentication without passkeys in Ch
   })
 
   it('explains when an address does not fit its channel', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await page.getByText('Use a one-time code').click()
     const field = page.getByLabel(address, { exact: true })
@@ -71,7 +66,7 @@ describe.skipIf(executable === undefined)('authentication without passkeys in Ch
   })
 
   it('goes to an identity provider and returns, leaving no code in the URL', async () => {
-    const { page, complaints } = await newVisit(browser, origin)
+    const { page, complaints } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Continue with Google' }).click()
     await page.getByRole('heading', { name: 'Sandbox identity provider' }).waitFor()
@@ -85,7 +80,7 @@ describe.skipIf(executable === undefined)('authentication without passkeys in Ch
   })
 
   it('rejects a provider’s answer to a sign-in that was not started here', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     await page.goto('/sign-in/google?code=planted&state=planted')
     await page.getByText('This sign-in was not started here.').waitFor()
     expect(new URL(page.url()).search).toBe('')

@@ -1,9 +1,16 @@
 /** Signing in, and the ways in under Security, in a real browser, as a person uses them. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { computeTotp, readSecret } from '../people/identity/signed-in.ts'
-import { expectVisible, findChromium, newVisit, openBrowser, waitForConsole } from './chromium.ts'
+import {
+  createAccount,
+  expectVisible,
+  findChromium,
+  newVisit,
+  openSuiteBrowser,
+  waitForConsole,
+} from './chromium.ts'
 import { sharedGateway } from './gateway.ts'
 
 const executable = findChromium()
@@ -12,11 +19,7 @@ if (executable === undefined)
 
 describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => {
   const origin = sharedGateway()
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser?.close())
+  const browser = openSuiteBrowser()
 
   /** Opens the console's page of passkeys, as a person does. */
   const goToSecurity = async (page: Page) => {
@@ -33,7 +36,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   const findFocused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
   it('registers an account with a passkey, signs out, and signs in again', async () => {
-    const { page, complaints, addAuthenticator } = await newVisit(browser, origin)
+    const { page, complaints, addAuthenticator } = await newVisit(browser(), origin)
     const unplug = await addAuthenticator()
     await page.goto('/sign-in')
     // Passkeys belong to a domain, so the page has moved from the IP address to a name.
@@ -83,7 +86,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('signs in a guest, and explains a passkey failure', async () => {
-    const { page, complaints, addAuthenticator } = await newVisit(browser, origin)
+    const { page, complaints, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
@@ -96,7 +99,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('can be used with the keyboard alone', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
     await page.goto('/sign-in')
     await page.keyboard.press('Tab')
@@ -110,13 +113,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('requires the second factor of an account that has one, and continues', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     const unplug = await addAuthenticator()
-    await page.goto('/sign-in')
-    await page.getByText('Create an account').click()
-    await page.getByLabel('Your name').fill('Ada')
-    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
-    await waitForConsole(page, 'Ada')
+    await createAccount(page, 'Ada')
     const mfa = async (data: Record<string, string>) =>
       z.looseObject({}).parse(
         await (
@@ -148,7 +147,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('creates no new account for a person whose session has ended', async () => {
-    const { page, addAuthenticator } = await newVisit(browser, origin)
+    const { page, addAuthenticator } = await newVisit(browser(), origin)
     await addAuthenticator()
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Continue as a guest' }).click()
@@ -164,7 +163,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('removes the cookie of an ended session, and says that it has ended', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await waitForConsole(page, 'Guest')
@@ -181,7 +180,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('explains that the gateway is unreachable, and keeps the focus', async () => {
-    const { page } = await newVisit(browser, origin)
+    const { page } = await newVisit(browser(), origin)
     await page.goto('/sign-in')
     const guest = page.getByRole('button', { name: 'Continue as a guest' })
     await page.route('**/api/auth/guest', (route) => route.abort())
@@ -199,7 +198,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   })
 
   it('puts no form input into the URL when its script does not run', async () => {
-    const context = await browser.newContext({ baseURL: origin, javaScriptEnabled: false })
+    const context = await browser().newContext({ baseURL: origin, javaScriptEnabled: false })
     const page = await context.newPage()
     await page.goto('/sign-in')
     expect(await page.locator('noscript').textContent()).toContain('This page requires JavaScript')

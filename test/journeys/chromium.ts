@@ -9,7 +9,7 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core'
-import { expect, inject } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { lastCodeTo } from './people.ts'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
@@ -37,6 +37,19 @@ export function openBrowser(): Promise<Browser> {
   const endpoint = inject('browser')
   if (endpoint === '') throw new Error('This suite has no browser.')
   return chromium.connect(endpoint)
+}
+
+/** Connects to the browser for a suite, and closes the connection after it. @returns the browser, within tests and hooks. */
+export function openSuiteBrowser(): () => Browser {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    browser = await openBrowser()
+  }, 60_000)
+  afterAll(() => browser?.close())
+  return () => {
+    if (browser === undefined) throw new Error('The browser opens before the tests.')
+    return browser
+  }
 }
 
 /** Page with its own cookies. @property complaints errors in the browser's console. */
@@ -69,6 +82,15 @@ export async function giveSession(context: BrowserContext, origin: string, token
 /** Waits for the console of a person who has just signed in. The rail is hidden on small screens. */
 export async function waitForConsole(page: Page, name = ''): Promise<void> {
   await page.locator('.rail .who', { hasText: name }).waitFor({ state: 'attached' })
+}
+
+/** Opens an account by a new passkey, from the sign-in page. */
+export async function createAccount(page: Page, name: string): Promise<void> {
+  await page.goto('/sign-in')
+  await page.getByText('Create an account').click()
+  await page.getByLabel('Your name').fill(name)
+  await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+  await waitForConsole(page, name)
 }
 
 /** Waits until it is shown, and asserts that. */

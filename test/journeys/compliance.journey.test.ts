@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { randomToken } from '../../src/core/base/ids.ts'
+import { postCall } from '../mcp/post-call.ts'
+import { applicant } from '../tools/compliance/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newGuest, type Person } from './people.ts'
 
@@ -132,13 +134,6 @@ describe('the Travel Rule', () => {
         anythingElse: true,
       })
     expect(await disclose()).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
-    const applicant = {
-      firstName: 'Ada',
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'BR',
-      address: 'Rua Augusta 1, São Paulo',
-    }
     expect(await payer.send('POST', '/api/compliance/kyc', { applicant })).toMatchObject({
       body: { status: 'approved' },
     })
@@ -187,22 +182,10 @@ describe('the Travel Rule', () => {
   it('accepts data from an agent over MCP that has the scope', async () => {
     const call = async (scopes: readonly string[]) => {
       const { body } = await payer.send('POST', '/api/developer/keys', { name: 'K', scopes })
-      const response = await fetch(`${gateway.origin}/mcp`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${String(body.key)}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: {
-            name: 'compliance_travel_rule',
-            arguments: { amount: '1', destination: outsideAddress, beneficiary: { legalName: 'Ours Ltd' } },
-          },
-        }),
+      const response = await postCall(gateway.origin, String(body.key), 'compliance_travel_rule', {
+        amount: '1',
+        destination: outsideAddress,
+        beneficiary: { legalName: 'Ours Ltd' },
       })
       return z
         .object({

@@ -10,6 +10,7 @@ import { baseSepolia } from 'viem/chains'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from './gateway.ts'
+import { postTransfer } from './post-transfer.ts'
 
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({
@@ -44,19 +45,7 @@ async function createKey({ origin }: Gateway): Promise<string> {
 }
 
 const transfer = async ({ origin }: Gateway, key: string, amount: string, idempotencyKey: string) =>
-  fetch(`${origin}/api/wallets/transfer`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
-      'idempotency-key': idempotencyKey,
-    },
-    body: JSON.stringify({
-      destination: '0x000000000000000000000000000000000000dEaD',
-      amount,
-      signature: 'sandbox',
-    }),
-  })
+  postTransfer(origin, key, { amount, idempotencyKey })
 
 /** The demo wallet's USDC in the ledger and on the chain. */
 async function readUsdc(

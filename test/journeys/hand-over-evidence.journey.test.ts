@@ -1,11 +1,10 @@
 /** Wallet ownership changes while transactions are pending, on a real chain over real HTTP. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
-import { type Gateway, startGateway } from './gateway.ts'
 import { tokenBalance } from './keyed-owners.ts'
+import { startOnOwnNode } from './own-node.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
 const challenge = z.looseObject({
@@ -17,28 +16,19 @@ const wallet = z.object({
 })
 
 describe('a wallet that gets a passkey for its owner', () => {
-  let node: AnvilProcess
-  let gateway: Gateway
-  beforeAll(async () => {
-    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
-    gateway = await startGateway({ CHAIN_RPC_URL: node.url })
-  }, 90_000)
-  afterAll(async () => {
-    await gateway?.stop()
-    await node?.stop()
-  })
+  const own = startOnOwnNode()
 
   const rpc = (method: string, params: unknown[] = []) =>
-    fetch(node.url, {
+    fetch(own().node.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
   const addPasskey = async ({ token }: Person) => {
-    const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
+    const device = newAuthenticator(`http://localhost:${new URL(own().gateway.origin).port}`)
     const headers = { authorization: `Bearer ${token}` }
     const post = (body: object) =>
-      requestJson(gateway.origin, 'POST', '/api/auth/webauthn', {
+      requestJson(own().gateway.origin, 'POST', '/api/auth/webauthn', {
         body: { action: 'register', ...body },
         headers,
       })
@@ -54,7 +44,7 @@ describe('a wallet that gets a passkey for its owner', () => {
     )
 
   it('still receives the outcome of transactions that the gateway signed before', async () => {
-    const guest = await newGuest(gateway.origin)
+    const guest = await newGuest(own().gateway.origin)
     const [first, second] = [
       '0x00000000000000000000000000000000000a11ce',
       '0x00000000000000000000000000000000000b0b00',
@@ -73,7 +63,7 @@ describe('a wallet that gets a passkey for its owner', () => {
       return transfers.map(({ state }) => state)
     }
     await expect.poll(states, { timeout: 30_000 }).not.toContain('settlement_pending')
-    expect(await tokenBalance(node.url, 'USDC', second)).toBe(400_000_000n)
+    expect(await tokenBalance(own().node.url, 'USDC', second)).toBe(400_000_000n)
     expect(await states()).toEqual(['confirmed', 'confirmed'])
     const { balances } = wallet.parse((await guest.send('GET', '/api/wallets')).body)
     expect(balances.find(({ token }) => token === 'USDC')).toMatchObject({ amount: '599', held: '0' })

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { createFeed } from '../../src/providers/broker/sandbox-feed.ts'
 import { instruments } from '../../src/providers/broker/sandbox-instruments.ts'
+import { postCall } from '../mcp/post-call.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
@@ -132,20 +133,7 @@ describe('an agent that invests', () => {
       policy,
     })
     const call = async (name: string, args: object) => {
-      const response = await fetch(`${gateway.origin}/mcp`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${String(key.body.key)}`,
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: args },
-        }),
-      })
+      const response = await postCall(gateway.origin, String(key.body.key), name, args)
       const { result } = z
         .object({
           result: z.looseObject({

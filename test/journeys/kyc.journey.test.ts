@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { postCall } from '../mcp/post-call.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Person, signInByEmail } from './people.ts'
 
@@ -18,20 +19,7 @@ describe('identity verification', () => {
   afterAll(() => gateway?.stop())
 
   const callMcp = async (key: string, name: string, args: object) => {
-    const response = await fetch(`${gateway.origin}/mcp`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${key}`,
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
+    const response = await postCall(gateway.origin, key, name, args)
     const { result } = z
       .object({ result: z.object({ content: z.array(z.object({ text: z.string() })) }) })
       .parse(await response.json())

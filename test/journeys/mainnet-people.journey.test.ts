@@ -14,6 +14,8 @@ import { startAlpacaServer } from '../contracts/alpaca-server.ts'
 import { startBridgeServer } from '../contracts/bridge-server.ts'
 import { startSumsubServer } from '../contracts/sumsub-server.ts'
 import { testServerUrl } from '../engines.ts'
+import { american } from '../rails/banking/american.ts'
+import { answers, describeApplicant } from '../rails/investing/answers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
 import { type OnMainnet, type Owner, openOnMainnet } from './on-mainnet.ts'
@@ -24,24 +26,6 @@ const sponsor = privateKeyToAccount(`0x${'1'.repeat(64)}`).address
 const SLOW = { timeout: 45_000, interval: 500 }
 /** Signed transactions expire meanwhile. */
 const UNTIL_EXPIRED = { timeout: 240_000, interval: 1_000 }
-const american = {
-  currency: 'USD',
-  name: 'Grace Hopper',
-  country: 'US',
-  account: { routingNumber: '021000021', accountNumber: '123456789' },
-}
-const answers = {
-  taxId: '86 095 742 719',
-  taxIdType: 'DEU_TAX_ID',
-  fundingSources: ['savings'],
-  disclosures: {
-    isControlPerson: false,
-    isAffiliatedExchangeOrFinra: false,
-    isPoliticallyExposed: false,
-    immediateFamilyExposed: false,
-  },
-  acceptsAgreements: true,
-}
 
 describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base', () => {
   let base: Mainnet
@@ -122,15 +106,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
       [ofAda(), 'Ada'],
       [ofBob(), 'Robert'],
     ] as const) {
-      const applicant = {
-        firstName,
-        lastName: 'Lovelace',
-        dateOfBirth: '1990-12-10',
-        country: 'DE',
-        address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
-        email: `${firstName.toLowerCase()}@example.com`,
-        phone: '+493012345678',
-      }
+      const applicant = describeApplicant(firstName, `${firstName.toLowerCase()}@example.com`)
       // Identity comes first: neither the bank nor the broker opens anything without it.
       expect(await person.send('POST', '/api/banking/customer', {})).toMatchObject({
         status: 403,

@@ -12,6 +12,7 @@ import { capAccount } from '../books/spending/scene.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
+import { postTransfer } from './post-transfer.ts'
 
 const redisUrl = process.env.TEST_REDIS_URL
 const GATEWAYS = 4
@@ -80,19 +81,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     idempotencyKey: string,
   ): Promise<Outcome> => {
     try {
-      const response = await fetch(`${chooseOrigin(index)}/api/wallets/transfer`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          authorization: `Bearer ${key}`,
-          'idempotency-key': idempotencyKey,
-        },
-        body: JSON.stringify({
-          destination: '0x000000000000000000000000000000000000dEaD',
-          amount,
-          signature: 'sandbox',
-        }),
-      })
+      const response = await postTransfer(chooseOrigin(index), key, { amount, idempotencyKey })
       return { status: response.status, body: answer.parse(await response.json()) }
     } catch {
       return { status: 'lost', body: {} }

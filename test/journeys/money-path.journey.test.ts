@@ -12,20 +12,11 @@ import { createSigner, wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { callMcp, connectMcp } from '../mcp/client.ts'
+import { walletTools } from '../mcp/wallet-tools.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, sharedGateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, personFrom, requestJson } from './people.ts'
-
-const redisUrl = process.env.TEST_REDIS_URL
-
-const worlds = [
-  { name: 'embedded parts', isReal: false, isThere: true },
-  {
-    name: 'PostgreSQL and Redis',
-    isReal: true,
-    isThere: testServerUrl !== undefined && redisUrl !== undefined,
-  },
-]
+import { redisUrl, worlds } from './worlds.ts'
 
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({
@@ -171,22 +162,7 @@ describe.each(worlds.filter(({ isThere }) => isThere))('the money path on $name'
     const { agent } = await newSpender()
     const client = await connectMcp(origin, { fetch: agent.fetchLike })
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name).sort()).toEqual([
-      'activity_list',
-      'agents_decisions',
-      'approvals_get',
-      'approvals_request',
-      'approvals_withdraw',
-      'context',
-      'policy_simulate',
-      'rails_list',
-      'transfers_gasless',
-      'wallets_get',
-      'wallets_transfer',
-      'wallets_transfers_get',
-      'wallets_transfers_list',
-      'x402_payments_get',
-    ])
+    expect(tools.map(({ name }) => name).sort()).toEqual(walletTools)
     await client.close()
   })
 

@@ -15,6 +15,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { postCall } from '../mcp/post-call.ts'
 import { sharedGateway } from './gateway.ts'
 import { newOAuthBrowser } from './oauth-browser.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
@@ -239,20 +240,7 @@ describe('an MCP client over OAuth', () => {
   it('gets the missing scope in a challenge, and is listed as a key that its owner can revoke', async () => {
     const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read')
     const client = await connect(tokens.access_token)
-    const refused = await fetch(`${gateway.origin}/mcp`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${tokens.access_token}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name: 'wallets_transfer', arguments: {} },
-      }),
-    })
+    const refused = await postCall(gateway.origin, tokens.access_token, 'wallets_transfer', {})
     expect(refused.status).toBe(403)
     expect(refused.headers.get('www-authenticate')).toMatch(
       /error="insufficient_scope", scope="wallets:transfer".*resource_metadata=/,

@@ -9,16 +9,7 @@ import { startSmtp } from '../smtp.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newMailbox } from './people.ts'
-
-const redisUrl = process.env.TEST_REDIS_URL
-const worlds = [
-  { name: 'embedded parts', isReal: false, isThere: true },
-  {
-    name: 'PostgreSQL and Redis',
-    isReal: true,
-    isThere: testServerUrl !== undefined && redisUrl !== undefined,
-  },
-]
+import { redisUrl, worlds } from './worlds.ts'
 
 const started = z.object({ challengeId: z.string(), expiresAt: z.string(), resendAfter: z.int() })
 const session = z.object({

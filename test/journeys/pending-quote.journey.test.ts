@@ -1,39 +1,29 @@
 /** A quote that an agent buys over MCP on a slow chain: nothing is delivered before it is paid. */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { httpClient, parseProblem } from '../mcp/scene.ts'
-import { type Gateway, startGateway } from './gateway.ts'
 import { stableTokens, tokenBalance } from './keyed-owners.ts'
+import { startOnOwnNode } from './own-node.ts'
 import { requestJson } from './people.ts'
 
-let node: AnvilProcess
-let gateway: Gateway
-beforeAll(async () => {
-  node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
-  gateway = await startGateway({ CHAIN_RPC_URL: node.url })
-}, 90_000)
-afterAll(async () => {
-  await gateway?.stop()
-  await node?.stop()
-})
+const own = startOnOwnNode()
 
 it('delivers a quote over MCP once the chain has confirmed its payment, and never before', async () => {
   const rpc = (method: string, params: unknown[] = []) =>
-    fetch(node.url, {
+    fetch(own().node.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(own().gateway.origin, 'GET', '/sandbox/credentials')
   const { demoApiKey } = z.looseObject({ demoApiKey: z.string() }).parse(body)
-  const client = await httpClient({ gateway, apiKey: demoApiKey })
+  const client = await httpClient({ gateway: own().gateway, apiKey: demoApiKey })
   const buy = (idempotencyKey: string) =>
     client.callTool({
       name: 'x402_fx',
       arguments: { from: 'USD', to: 'EUR', amount: '100', idempotency_key: idempotencyKey },
     })
-  const readReceived = () => tokenBalance(node.url, 'USDC', stableTokens.payTo)
+  const readReceived = () => tokenBalance(own().node.url, 'USDC', stableTokens.payTo)
   expect((await buy('deploys')).isError).not.toBe(true)
   const before = await readReceived()
   await rpc('evm_setAutomine', [false])

@@ -231,6 +231,15 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect(await statusBy(person.token)).toBe(423)
   })
 
+  const recoverGuest = async (accountId: string) => {
+    const { body } = await send('POST', '/api/auth/recovery/start', {
+      channel: 'guest',
+      destination: accountId,
+    })
+    const { challengeId, code } = body
+    return send('POST', '/api/auth/recovery/complete', { challengeId, code })
+  }
+
   it('returns the account to a guest who locked it', async () => {
     const guest = await newGuest(gateway().origin)
     const open = await send('POST', '/api/auth/recovery/start', {
@@ -244,14 +253,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     const { challengeId, code } = open.body
     expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
 
-    const { body: started } = await send('POST', '/api/auth/recovery/start', {
-      channel: 'guest',
-      destination: guest.accountId,
-    })
-    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
-      challengeId: started.challengeId,
-      code: started.code,
-    })
+    const { status, body } = await recoverGuest(guest.accountId)
     expect(status).toBe(200)
     const back = personFrom(gateway().origin, body)
     expect(back.accountId).toBe(guest.accountId)
@@ -262,14 +264,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator')
     await admin.send('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
-    const { body: started } = await send('POST', '/api/auth/recovery/start', {
-      channel: 'guest',
-      destination: guest.accountId,
-    })
-    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
-      challengeId: started.challengeId,
-      code: started.code,
-    })
+    const { status, body } = await recoverGuest(guest.accountId)
     expect([status, body]).toEqual([202, { status: 'review' }])
     expect(await readOpenReviews(admin, guest.accountId)).toMatchObject([{ proofs: ['guest'] }])
     expect((await guest.send('GET', '/api/wallets')).status).toBe(423)

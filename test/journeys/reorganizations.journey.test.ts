@@ -2,11 +2,11 @@
  * Settlements that a reorganization removes and the gateway resends are booked once, on a real chain over real HTTP.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
-import { type Gateway, startGateway } from './gateway.ts'
+import { findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { newOutsider, readAddress, tokenBalance } from './keyed-owners.ts'
+import { startOnOwnNode } from './own-node.ts'
 import { newGuest, type Person } from './people.ts'
 
 const wallet = z.object({
@@ -14,19 +14,10 @@ const wallet = z.object({
 })
 
 describe('a reorganization', () => {
-  let node: AnvilProcess
-  let gateway: Gateway
-  beforeAll(async () => {
-    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
-    gateway = await startGateway({ CHAIN_RPC_URL: node.url })
-  }, 90_000)
-  afterAll(async () => {
-    await gateway?.stop()
-    await node?.stop()
-  })
+  const own = startOnOwnNode()
 
   const rpc = async (method: string, params: unknown[] = []) => {
-    const response = await fetch(node.url, {
+    const response = await fetch(own().node.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
@@ -44,7 +35,7 @@ describe('a reorganization', () => {
     const { balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     return balances.find(({ token }) => token === 'USDC')
   }
-  const onChain = async (person: Person) => tokenBalance(node.url, 'USDC', await readAddress(person))
+  const onChain = async (person: Person) => tokenBalance(own().node.url, 'USDC', await readAddress(person))
   /** Highest balance shown during recovery. */
   const highest = async (person: Person, ms: number) => {
     let highestSeen = 0
@@ -56,8 +47,8 @@ describe('a reorganization', () => {
   }
 
   it('books a relay once that is resent by another transaction', async () => {
-    const guest = await newGuest(gateway.origin)
-    const attacker = await newOutsider(gateway.origin, node.url)
+    const guest = await newGuest(own().gateway.origin)
+    const attacker = await newOutsider(own().gateway.origin, own().node.url)
     await mineEmpty()
     // Only its payer can resend it, so that the relay gets another nonce.
     await attacker.buyQuote({ race: 'none' })
@@ -70,8 +61,8 @@ describe('a reorganization', () => {
   }, 60_000)
 
   it('books transfers once that are resent by other transactions', async () => {
-    const payee = await newGuest(gateway.origin)
-    const payers = await Promise.all(Array.from({ length: 3 }, () => newGuest(gateway.origin)))
+    const payee = await newGuest(own().gateway.origin)
+    const payers = await Promise.all(Array.from({ length: 3 }, () => newGuest(own().gateway.origin)))
     const destination = await readAddress(payee)
     const pay = async (payer: Person, amount: string) =>
       expect(
@@ -88,17 +79,21 @@ describe('a reorganization', () => {
   }, 60_000)
 
   it('resends nothing on a chain that restarted empty and was restored from the books', async () => {
-    const guest = await newGuest(gateway.origin)
+    const guest = await newGuest(own().gateway.origin)
     const destination = '0x00000000000000000000000000000000000c0de5'
     expect(
       await guest.send('POST', '/api/wallets/transfer', { destination, amount: '5', signature: 'sandbox' }),
     ).toMatchObject({ body: { status: 'confirmed' } })
     await sleep(2_500)
-    await node.stop()
-    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), Number(new URL(node.url).port), 10_000)
+    await own().node.stop()
+    own().node = await spawnAnvil(
+      findAnvil(process.env.ANVIL_BIN),
+      Number(new URL(own().node.url).port),
+      10_000,
+    )
     await expect.poll(() => onChain(guest).catch(() => 0n), { timeout: 30_000 }).toBe(995_000_000n)
     await sleep(15_000)
-    expect(await tokenBalance(node.url, 'USDC', destination)).toBe(0n)
+    expect(await tokenBalance(own().node.url, 'USDC', destination)).toBe(0n)
     expect(await onChain(guest)).toBe(995_000_000n)
     expect(await readUsdc(guest)).toMatchObject({ amount: '995', held: '0' })
   }, 90_000)

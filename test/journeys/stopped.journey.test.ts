@@ -15,20 +15,24 @@ const waiting = { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', lim
 const orders = z.array(z.looseObject({ id: z.string(), status: z.string() }))
 
 overSharedAndPostgres('a key', ({ gateway }) => {
-  const newKey = async (owner: Person) => {
-    const { body } = await owner.send('POST', '/api/developer/keys', {
-      name: 'Trader',
-      scopes: ['investing:trade', 'investing:read', 'wallets:transfer'],
-      policy,
-    })
-    const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const send = (method: string, path: string, given?: unknown) =>
+  /** Sends requests with a key. */
+  const senderOf = (key: string) => {
+    const headers = { authorization: `Bearer ${key}` }
+    return (method: string, path: string, given?: unknown) =>
       requestJson(
         gateway().origin,
         method,
         path,
         given === undefined ? { headers } : { body: given, headers },
       )
+  }
+  const newKey = async (owner: Person) => {
+    const { body } = await owner.send('POST', '/api/developer/keys', {
+      name: 'Trader',
+      scopes: ['investing:trade', 'investing:read', 'wallets:transfer'],
+      policy,
+    })
+    const send = senderOf(z.string().parse(body.key))
     return { id: String(body.id), send }
   }
   const newScene = async () => {
@@ -107,14 +111,7 @@ overSharedAndPostgres('a key', ({ gateway }) => {
     const scopes = ['cards:write', 'cards:read', 'banking:write', 'compliance:write', 'investing:trade']
     const keyRequest = { name: 'Paused', scopes, policy }
     const { body } = await owner.send('POST', '/api/developer/keys', keyRequest)
-    const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const send = (method: string, path: string, given?: unknown) =>
-      requestJson(
-        gateway().origin,
-        method,
-        path,
-        given === undefined ? { headers } : { body: given, headers },
-      )
+    const send = senderOf(z.string().parse(body.key))
     await owner.send('PATCH', `/api/developer/keys/${body.id}`, { status: 'paused' })
     const beneficiary = { name: 'Grace Hopper', country: 'US' }
     for (const [path, given] of [

@@ -12,6 +12,27 @@ import { type Person, signInByEmail } from './people.ts'
 const SECRET = 'the secret of the webhook'
 const applicantId = '5cb56e8e0a975a35f333cb83'
 
+const applicant = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  dateOfBirth: '1990-12-10',
+  country: 'JP',
+  address: 'Chiyoda 1-1',
+}
+
+/** Starts a gateway whose Sumsub is this server. */
+async function startWithSumsub(api: Server, env: Record<string, string>): Promise<Gateway> {
+  await once(api, 'listening')
+  const address = z.object({ port: z.int() }).parse(api.address())
+  return startGateway({
+    CHAIN: 'simulated',
+    SUMSUB_URL: `http://127.0.0.1:${address.port}`,
+    SUMSUB_APP_TOKEN: 'token',
+    SUMSUB_SECRET_KEY: 'key',
+    ...env,
+  })
+}
+
 describe('Sumsub’s webhook', () => {
   let gateway: Gateway
   let api: Server
@@ -27,15 +48,7 @@ describe('Sumsub’s webhook', () => {
       response.writeHead(isDown ? 502 : 200, { 'content-type': 'application/json' })
       response.end(JSON.stringify(isSteps ? {} : { id: applicantId, review }))
     }).listen(0, '127.0.0.1')
-    await once(api, 'listening')
-    const address = z.object({ port: z.int() }).parse(api.address())
-    gateway = await startGateway({
-      CHAIN: 'simulated',
-      SUMSUB_URL: `http://127.0.0.1:${address.port}`,
-      SUMSUB_APP_TOKEN: 'token',
-      SUMSUB_SECRET_KEY: 'key',
-      SUMSUB_WEBHOOK_SECRET: SECRET,
-    })
+    gateway = await startWithSumsub(api, { SUMSUB_WEBHOOK_SECRET: SECRET })
     person = await signInByEmail(gateway.origin, 'ada@example.com')
   }, 60_000)
   afterAll(async () => {
@@ -73,13 +86,6 @@ describe('Sumsub’s webhook', () => {
   const readStatus = async () => (await person.send('POST', '/api/compliance/kyc', {})).body.status
 
   it('moves a review by the API’s state, regardless of the body, and never back', async () => {
-    const applicant = {
-      firstName: 'Ada',
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'JP',
-      address: 'Chiyoda 1-1',
-    }
     review = { reviewStatus: 'pending' }
     expect((await person.send('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
 
@@ -125,13 +131,6 @@ describe('Sumsub’s webhook', () => {
 })
 
 describe('Sumsub with a lost answer', () => {
-  const applicant = {
-    firstName: 'Ada',
-    lastName: 'Lovelace',
-    dateOfBirth: '1990-12-10',
-    country: 'JP',
-    address: 'Chiyoda 1-1',
-  }
   /** Names by application id, as first sent to the provider. */
   const known = new Map<string, { id: string; lastName: string }>()
   let gateway: Gateway
@@ -159,15 +158,7 @@ describe('Sumsub with a lost answer', () => {
       if (losesAnswers) return request.socket.destroy()
       return end(201, viewApplicant(externalUserId))
     }).listen(0, '127.0.0.1')
-    await once(api, 'listening')
-    const address = z.object({ port: z.int() }).parse(api.address())
-    gateway = await startGateway({
-      CHAIN: 'simulated',
-      SUMSUB_URL: `http://127.0.0.1:${address.port}`,
-      SUMSUB_APP_TOKEN: 'token',
-      SUMSUB_SECRET_KEY: 'key',
-      RATE_OTP_RESEND: '1000/60',
-    })
+    gateway = await startWithSumsub(api, { RATE_OTP_RESEND: '1000/60' })
   }, 60_000)
   afterAll(async () => {
     await gateway?.stop()

@@ -10,7 +10,7 @@ import { newId } from '../../src/core/base/ids.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/core/base/principal.ts'
 import { createAskOwner } from '../../src/kernel/ask-owner.ts'
-import type { Context, Services } from '../../src/kernel/context.ts'
+import type { Context, Services, Settings } from '../../src/kernel/context.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { createAccount } from '../../src/people/identity/accounts.ts'
 import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
@@ -43,37 +43,41 @@ export const noon = new Date('2026-11-20T12:00:00.000Z')
 /** The origin of the tests' gateway. */
 export const origin = 'https://bursar.example'
 
+const dataKey = Buffer.from('a data key of thirty-two letters')
+
+/** Settings of a sandbox. */
+export const sandboxSettings: Settings = {
+  mode: 'sandbox',
+  origin,
+  fxPrice: { asset: 'USDC', units: 10_000n },
+  x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+  trustedProxies: [],
+  rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
+  sessionKey: Buffer.from('a secret of thirty-two characters'),
+  dataKey,
+  rpId: 'bursar.example',
+  webOrigins: [origin],
+  founderAccount: null,
+  guests: true,
+  aml: defaultAmlLimits,
+  kycLimits: defaultKycLimits.sandbox,
+  vasp: { name: 'Bursar', lei: null },
+  cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  cardSpreadBps: 50,
+  cardFloatMicros: 50_000_000n,
+  cardPullMs: 2_500,
+  accountsPerCurrency: 1,
+  metricsToken: null,
+  eventDays: 90,
+}
+
 /** Services over a database. @param changes replaces parts of a sandbox. */
 export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
   const clock = () => noon
-  const dataKey = Buffer.from('a data key of thirty-two letters')
   const unstoredCodes = new Map<string, string>()
   const chain = changes.chain ?? (await createSimulatedChain({ clock, log: silentLog }))
   return {
-    settings: {
-      mode: 'sandbox',
-      origin,
-      fxPrice: { asset: 'USDC', units: 10_000n },
-      x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
-      trustedProxies: [],
-      rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
-      sessionKey: Buffer.from('a secret of thirty-two characters'),
-      dataKey,
-      rpId: 'bursar.example',
-      webOrigins: [origin],
-      founderAccount: null,
-      guests: true,
-      aml: defaultAmlLimits,
-      kycLimits: defaultKycLimits.sandbox,
-      vasp: { name: 'Bursar', lei: null },
-      cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
-      cardSpreadBps: 50,
-      cardFloatMicros: 50_000_000n,
-      cardPullMs: 2_500,
-      accountsPerCurrency: 1,
-      metricsToken: null,
-      eventDays: 90,
-    },
+    settings: sandboxSettings,
     database,
     reserve: authenticatedReserve(createReserveQueue(database), {
       database,

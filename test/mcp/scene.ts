@@ -6,6 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { z } from 'zod'
+import { demoScopes } from '../../src/sandbox/sandbox.ts'
 import { bursar } from '../commands/bursar.ts'
 import { type Gateway, sharedGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
@@ -23,23 +24,6 @@ export interface Scene {
   newKey(name: string): Promise<{ path: string; publicKey: { x: string } }>
   close(): Promise<void>
 }
-
-const demoScopes = [
-  'wallets:read',
-  'wallets:transfer',
-  'investing:read',
-  'investing:trade',
-  'swaps:quote',
-  'cards:read',
-  'cards:write',
-  'banking:read',
-  'banking:write',
-  'banking:pay',
-  'compliance:write',
-  'fx:pay',
-  'purchases:pay',
-  'events:read',
-]
 
 /** Opens two accounts, and registers an agent that may read and transfer, up to 5 USD per transaction. */
 export async function openScene(): Promise<Scene> {

@@ -12,8 +12,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { freePort } from '../free-port.ts'
 import { startGateway } from '../journeys/gateway.ts'
-import { newGuest } from '../journeys/people.ts'
+import { newGuest, type Person } from '../journeys/people.ts'
 import { openScene, parseProblem, type Scene, stdioTransport } from './scene.ts'
+import { walletTools } from './wallet-tools.ts'
 
 let scene: Scene
 let client: Client
@@ -46,22 +47,7 @@ describe('bursar mcp', () => {
 
   it('lists only the tools that the agent’s scopes allow', async () => {
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name).sort()).toEqual([
-      'activity_list',
-      'agents_decisions',
-      'approvals_get',
-      'approvals_request',
-      'approvals_withdraw',
-      'context',
-      'policy_simulate',
-      'rails_list',
-      'transfers_gasless',
-      'wallets_get',
-      'wallets_transfer',
-      'wallets_transfers_get',
-      'wallets_transfers_list',
-      'x402_payments_get',
-    ])
+    expect(tools.map(({ name }) => name).sort()).toEqual(walletTools)
   })
 
   it('pays, pays once for an idempotency key, and is denied over the limit', async () => {
@@ -95,7 +81,8 @@ describe('bursar mcp', () => {
     expect(parseProblem(await call)).toMatchObject({ code: 'insufficient_scope', scopes: ['fx:pay'] })
   })
 
-  it('forwards numbers exactly as written', async () => {
+  /** Sends lines as a client writes them. @returns the lines of the answers. */
+  const answersTo = async (lines: string): Promise<string> => {
     const child = spawn(
       process.execPath,
       ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
@@ -105,10 +92,15 @@ describe('bursar mcp', () => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
     })
+    child.stdin.end(lines)
+    await once(child, 'close')
+    return out
+  }
+
+  it('forwards numbers exactly as written', async () => {
     const call = (id: number, amount: string) =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"wallets_transfer","arguments":{"destination":"0x000000000000000000000000000000000000dEaD","amount":${amount},"signature":"sandbox","idempotency_key":"raw-${id}"}}}\n`
-    child.stdin.end(call(1, '1e0') + call(2, '0.10000000000000000001'))
-    await once(child, 'close')
+    const out = await answersTo(call(1, '1e0') + call(2, '0.10000000000000000001'))
     const answers = out.trim().split('\n')
     expect(answers).toHaveLength(2)
     // An exponent is exact; seventeen fraction digits exceed the precision of a double.
@@ -128,17 +120,7 @@ describe('bursar mcp', () => {
   })
 
   it('answers malformed JSON-RPC with an error, and continues', async () => {
-    const child = spawn(
-      process.execPath,
-      ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
-      { stdio: ['pipe', 'pipe', 'pipe'] },
-    )
-    let out = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      out += text
-    })
-    child.stdin.end('nonsense\n\n{"jsonrpc":"2.0","id":7,"method":"tools/list"}\n')
-    await once(child, 'close')
+    const out = await answersTo('nonsense\n\n{"jsonrpc":"2.0","id":7,"method":"tools/list"}\n')
     const answers = out
       .trim()
       .split('\n')
@@ -235,21 +217,25 @@ describe('bursar mcp at startup', () => {
   })
 })
 
+/** Registers a key that asks its owner above 2 USD. */
+const registerAsking = (owner: Person, name: string, publicKey: unknown) =>
+  owner.send('POST', '/api/agents/keys', {
+    name,
+    publicKey,
+    scopes: ['wallets:read', 'wallets:transfer'],
+    policy: {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '20' },
+      categories: { allow: ['transfer'] },
+      approval: { above: '2', ttlSec: 600 },
+    },
+  })
+
 describe('bursar mcp for a client that can open pages', () => {
   it('forwards the elicitation to the client, its answer back, and the result of the call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('asking')
-    await owner.send('POST', '/api/agents/keys', {
-      name: 'Asking',
-      publicKey,
-      scopes: ['wallets:read', 'wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '20' },
-        categories: { allow: ['transfer'] },
-        approval: { above: '2', ttlSec: 600 },
-      },
-    })
+    await registerAsking(owner, 'Asking', publicKey)
     const elicitingClient = new Client(
       { name: 'test', version: '1' },
       { capabilities: { elicitation: { url: {} } } },
@@ -278,17 +264,7 @@ describe('the notifications of bursar mcp', () => {
   it('announce changed tools and the progress of a waiting call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('listening')
-    const { body } = await owner.send('POST', '/api/agents/keys', {
-      name: 'Listening',
-      publicKey,
-      scopes: ['wallets:read', 'wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '20' },
-        categories: { allow: ['transfer'] },
-        approval: { above: '2', ttlSec: 600 },
-      },
-    })
+    const { body } = await registerAsking(owner, 'Listening', publicKey)
     const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
     let changes = 0
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => {

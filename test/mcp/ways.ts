@@ -1,11 +1,11 @@
 /** The transports for one operation with one key: REST, MCP of 2025 and MCP of 2026, each by its own client. */
 import { Client as Client2026, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
-import { expect } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
 import { tools } from '../../tools/index.ts'
 import { requestReplayable } from '../journeys/people.ts'
-import { httpClient, type Scene } from './scene.ts'
+import { httpClient, openScene, type Scene } from './scene.ts'
 
 const record = z.record(z.string(), z.unknown())
 
@@ -105,4 +105,21 @@ function parseResult({
   if (meta === undefined) return { isError: isError === true, body: text, replayed: false }
   expect(meta).toBe(replayed)
   return { isError: isError === true, body, replayed: replayed === true }
+}
+
+/** Opens a scene and its transports for a suite. @returns them, within tests and hooks. */
+export function openEveryWay(): () => { readonly scene: Scene; readonly ways: Transports } {
+  let opened: { scene: Scene; ways: Transports } | undefined
+  beforeAll(async () => {
+    const scene = await openScene()
+    opened = { scene, ways: await openTransports(scene) }
+  }, 60_000)
+  afterAll(async () => {
+    await opened?.ways.close()
+    await opened?.scene.close()
+  })
+  return () => {
+    if (opened === undefined) throw new Error('They open before the tests.')
+    return opened
+  }
 }

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { scopes } from '../../policies/scopes.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
 import { tools } from '../../tools/index.ts'
+import { generousLimits } from '../generous-limits.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
@@ -16,7 +17,6 @@ import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { exampleRequest } from './example-request.ts'
 
 const SECRET = 'a session secret shared with this test'
-const generous = '100000/60'
 
 /** Kinds of caller, in the order of the columns. */
 const kinds = [
@@ -61,21 +61,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     CHAIN: 'simulated',
     SESSION_SECRET: SECRET,
-    ...Object.fromEntries(
-      [
-        'MUTATIONS',
-        'GASLESS',
-        'FX',
-        'RAILS',
-        'FEEDBACK',
-        'OTP_RESEND',
-        'OTP_DESTINATION',
-        'OTP_IP',
-        'RECOVERY',
-        'MESSAGES',
-        'REVEALS',
-      ].map((name) => [`RATE_${name}`, generous]),
-    ),
+    ...generousLimits,
   })
 })
 afterAll(() => gateway?.stop())

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { postTransfer } from '../journeys/post-transfer.ts'
 
 /** Longer than rail controls are cached. */
 const CACHE_MS = 2_500
@@ -35,19 +36,7 @@ afterAll(async () => {
 })
 
 const transfer = (idempotencyKey: string) =>
-  fetch(`${gateway.origin}/api/wallets/transfer`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
-      'idempotency-key': idempotencyKey,
-    },
-    body: JSON.stringify({
-      destination: '0x000000000000000000000000000000000000dEaD',
-      amount: '1',
-      signature: 'sandbox',
-    }),
-  })
+  postTransfer(gateway.origin, key, { amount: '1', idempotencyKey })
 
 it('gets its first answer even on a disabled rail, where a new call is refused', async () => {
   const first = await transfer('before')

@@ -8,7 +8,6 @@ import { run } from '../../src/kernel/run.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
 import { createAccount } from '../../src/people/identity/accounts.ts'
 import { insertKey } from '../../src/people/identity/store.ts'
-import { insertRecipient } from '../../src/rails/banking/recipients.ts'
 import { openPortfolio } from '../../src/rails/investing/open-portfolio.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/rails/wallets/open-wallet.ts'
 import { insertEoaSigner } from '../../src/rails/wallets/signing/signer-store.ts'
@@ -16,25 +15,8 @@ import { findWallet } from '../../src/rails/wallets/store.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { buildCall, buildKeyPrincipal, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+import { insertTestRecipient } from '../rails/banking/test-recipient.ts'
 import { startChallenger } from '../rails/buying/flaky-sellers.ts'
-
-/** A saved bank account. @returns its id. */
-async function newRecipient(services: Services, accountId: string): Promise<string> {
-  const { id } = await insertRecipient(services, {
-    id: newId('rcp', noon),
-    accountId,
-    currency: 'USD',
-    country: 'US',
-    details: {
-      name: 'Grace Hopper',
-      isCompany: false,
-      account: { scheme: 'aba', routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
-      address: null,
-    },
-    at: noon,
-  })
-  return id
-}
 
 const spending = tools.filter(({ effect }) => effect === 'spend')
 
@@ -45,7 +27,7 @@ onBothEngines('every spending operation', (database) => {
   const buildInput = async ({ name, example }: Tool, accountId: string) => {
     if (name === 'purchases.buy') return { url: seller.url, maxAmount: '0.05' }
     if (name !== 'banking.payouts.create') return example
-    return { recipientId: await newRecipient(services, accountId), amount: '25' }
+    return { recipientId: await insertTestRecipient(services, accountId), amount: '25' }
   }
   beforeAll(async () => {
     seller = await startChallenger()

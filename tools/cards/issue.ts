@@ -5,7 +5,13 @@ import { requireValidCredential } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { loadHolderName } from '../../src/people/compliance/verified-person.ts'
 import { bindToKey, listLooseParts } from '../../src/rails/cards/agent-card.ts'
-import { cardView, controlMembers, viewCard, withControls } from '../../src/rails/cards/card-view.ts'
+import {
+  boundKey,
+  cardView,
+  controlMembers,
+  viewCard,
+  withControls,
+} from '../../src/rails/cards/card-view.ts'
 import { resolveBinding } from '../../src/rails/cards/change-card.ts'
 import { issueCard, newCard } from '../../src/rails/cards/issue-card.ts'
 import { type NewCard, orderCard } from '../../src/rails/cards/order-card.ts'
@@ -29,12 +35,7 @@ export default defineTool({
   rail: 'card-payments',
   input: z.strictObject({
     ...controlMembers,
-    agentId: z
-      .string()
-      .max(64)
-      .nullable()
-      .optional()
-      .describe('`key_…`: key to bind the card to; owners only.'),
+    agentId: boundKey('`key_…`: key to bind the card to; owners only.'),
   }),
   output: cardView,
   failures: ['provider_unavailable', 'insufficient_scope', 'not_found'],

@@ -4,7 +4,7 @@ import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listLoosenedParts } from '../../src/rails/cards/agent-card.ts'
-import { cardState } from '../../src/rails/cards/card-state.ts'
+import { describeCardChange } from '../../src/rails/cards/card-state.ts'
 import {
   cardView,
   controlMembers,
@@ -60,12 +60,7 @@ export default defineTool({
     const after = { ...withControls(card, controls), status }
     requireProofToLoosen(context, listLoosenedParts(card, after))
     const changed = await changeCard(database, actor, { before: card, after })
-    await recordChange(context, {
-      action: 'card.updated',
-      object: { kind: 'card', id: cardId },
-      before: cardState(card),
-      after: cardState(changed),
-    })
+    await recordChange(context, describeCardChange(card, changed))
     return { success: true as const, card: viewCard(changed) }
   },
 })

@@ -4,8 +4,9 @@ import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { bindToKey, listLoosenedParts } from '../../src/rails/cards/agent-card.ts'
-import { cardState } from '../../src/rails/cards/card-state.ts'
+import { describeCardChange } from '../../src/rails/cards/card-state.ts'
 import {
+  boundKey,
   cardView,
   controlMembers,
   memberDirections,
@@ -35,12 +36,7 @@ export default defineTool({
       cardId: z.string().max(64).describe('`card_…`'),
       status: z.literal('canceled').optional().describe('`canceled` cancels the card permanently.'),
       ...controlMembers,
-      agentId: z
-        .string()
-        .max(64)
-        .nullable()
-        .optional()
-        .describe('`key_…`: key to bind the card to; null unbinds it. Owners only.'),
+      agentId: boundKey('`key_…`: key to bind the card to; null unbinds it. Owners only.'),
     })
     .refine((input) => Object.keys(input).length > 1, 'must name a member to change'),
   loosens: {
@@ -63,12 +59,7 @@ export default defineTool({
     const after = { ...withControls(bindToKey(card, keyId), controls), status: status ?? card.status }
     requireProofToLoosen(context, listLoosenedParts(card, after))
     const changed = await changeCard(database, actor, { before: card, after })
-    await recordChange(context, {
-      action: 'card.updated',
-      object: { kind: 'card', id: cardId },
-      before: cardState(card),
-      after: cardState(changed),
-    })
+    await recordChange(context, describeCardChange(card, changed))
     return viewCard(changed)
   },
 })

@@ -43,6 +43,7 @@ import {
 import { type PayableAsset, purchaseTerms } from '../../src/rails/buying/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/rails/buying/view.ts'
 import { findIntent } from '../../src/rails/wallets/signing/intent-store.ts'
+import { signatureMember } from '../../src/rails/wallets/signing/signature-member.ts'
 import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet, lowerCase } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
@@ -77,14 +78,9 @@ const buyRequest = z
       .max(64)
       .optional()
       .describe('`int_…`: signed intent. Default: your newest open intent for the same payment.'),
-    signature: z
-      .string()
-      .min(1)
-      .max(8192)
-      .optional()
-      .describe(
-        'Signature of the intent from POST /api/purchases/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for a person whose account has a passkey or an EVM key.',
-      ),
+    signature: signatureMember(
+      'Signature of the intent from POST /api/purchases/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for a person whose account has a passkey or an EVM key.',
+    ),
   })
   .superRefine(refinePurchase)
 

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
-import { findOwnPurchase } from '../../src/rails/buying/store.ts'
+import { readOwnPurchase } from '../../src/rails/buying/store.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
 import { deriveSigningKey, keySet } from '../../src/records/decisions/signing-key.ts'
 
@@ -29,13 +28,7 @@ export default defineTool({
   failures: ['not_found', 'provider_unavailable'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = requireCaller(context)
-    const purchase = await findOwnPurchase(context.database, {
-      accountId: caller.account.id,
-      keyId: caller.kind === 'key' ? caller.key.id : null,
-      id,
-    })
-    if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
+    const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
     const evidence = await buildEvidence(context, purchase)
     const key = await deriveSigningKey(context.settings.dataKey)
     const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { findOwnPurchase } from '../../src/rails/buying/store.ts'
+import { readOwnPurchase } from '../../src/rails/buying/store.ts'
 import { unsealDelivery, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
 
 export default defineTool({
@@ -21,13 +20,7 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const caller = requireCaller(context)
-    const purchase = await findOwnPurchase(context.database, {
-      accountId: caller.account.id,
-      keyId: caller.kind === 'key' ? caller.key.id : null,
-      id,
-    })
-    if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
+    const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
     return {
       ...viewPurchase(purchase),
       // Reading asks nobody.

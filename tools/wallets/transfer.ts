@@ -13,6 +13,7 @@ import { countSignature } from '../../src/people/identity/passkeys/count-signatu
 import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
+import { signatureMember } from '../../src/rails/wallets/signing/signature-member.ts'
 import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
@@ -46,14 +47,9 @@ const transferRequest = z
       .max(64)
       .optional()
       .describe('`int_…`: signed intent. Default: your newest open intent for the same transfer.'),
-    signature: z
-      .string()
-      .min(1)
-      .max(8192)
-      .optional()
-      .describe(
-        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
-      ),
+    signature: signatureMember(
+      'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text.',
+    ),
   })
   .superRefine(refineAmount)
   .transform(withParsedAmount)

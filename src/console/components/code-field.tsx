@@ -44,3 +44,12 @@ export function CodeField({
     </Field>
   )
 }
+
+/** Field for the code that proves who is here. */
+export function AuthenticatorCode(props: {
+  readonly value: string
+  readonly change: (code: string) => void
+  readonly error?: string | undefined
+}) {
+  return <CodeField label="Code from your authenticator app" autofocus {...props} />
+}

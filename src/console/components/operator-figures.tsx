@@ -62,6 +62,23 @@ function Nothing({ children }: { readonly children: ComponentChildren }) {
   )
 }
 
+/** Head of a table over two periods. */
+function Periods({ of }: { readonly of: string }) {
+  return (
+    <thead>
+      <tr>
+        <th scope="col">{of}</th>
+        <th scope="col" class="end">
+          24 hours
+        </th>
+        <th scope="col" class="end">
+          7 days
+        </th>
+      </tr>
+    </thead>
+  )
+}
+
 export function VolumePanel() {
   return (
     <Part
@@ -76,17 +93,7 @@ export function VolumePanel() {
       {({ volume }) => (
         <div class="tablewrap">
           <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Rail</th>
-                <th scope="col" class="end">
-                  24 hours
-                </th>
-                <th scope="col" class="end">
-                  7 days
-                </th>
-              </tr>
-            </thead>
+            <Periods of="Rail" />
             <tbody>
               {volume.map(({ rail, day, week }) => (
                 <tr key={rail}>
@@ -122,17 +129,7 @@ export function RefusalsPanel() {
         ) : (
           <div class="tablewrap">
             <table class="table">
-              <thead>
-                <tr>
-                  <th scope="col">Rule</th>
-                  <th scope="col" class="end">
-                    24 hours
-                  </th>
-                  <th scope="col" class="end">
-                    7 days
-                  </th>
-                </tr>
-              </thead>
+              <Periods of="Rule" />
               <tbody>
                 {refusals.map(({ rule, day, week }) => (
                   <tr key={rule}>

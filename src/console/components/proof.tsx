@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { account, signInAnew } from '../data/account.ts'
 import { bursar, describeError, pendingProof } from '../data/gateway.ts'
-import { CodeField } from './code-field.tsx'
+import { AuthenticatorCode } from './code-field.tsx'
 import { ActionButton, Dialog, DialogButtons, Field } from './controls.tsx'
 
 export function ProofDialog() {
@@ -103,13 +103,7 @@ function Asking({
             )}
           </Field>
         ) : (
-          <CodeField
-            label="Code from your authenticator app"
-            value={code}
-            change={setCode}
-            error={problem}
-            autofocus
-          />
+          <AuthenticatorCode value={code} change={setCode} error={problem} />
         )}
         <button class="linkbtn small" type="button" onClick={switchKind}>
           {isRecovery ? 'Use the authenticator app' : 'Use a recovery code'}

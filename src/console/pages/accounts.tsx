@@ -7,6 +7,7 @@ import { ActionButton, Copy, CopyButton, Dialog, DialogButtons, Field } from '..
 import { Icon } from '../components/icon.tsx'
 import { Chip } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { NotReady } from '../components/not-ready.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Recipients } from '../components/recipients.tsx'
 import { bursar } from '../data/gateway.ts'
@@ -47,16 +48,7 @@ export function AccountsPage() {
         Give these details to your payers. What arrives lands here.
       </PageHead>
       <BankCustomerPanel />
-      {state.status === 'loading' && (
-        <Panel>
-          <SkeletonRows />
-        </Panel>
-      )}
-      {state.status === 'failed' && (
-        <Panel>
-          <Failed subject="The list of accounts" error={state.error} retry={accounts.reload} />
-        </Panel>
-      )}
+      <NotReady state={state} subject="The list of accounts" retry={accounts.reload} />
       {state.status === 'ready' &&
         (state.value.accounts.length === 0 ? (
           <Panel>

@@ -1,7 +1,9 @@
 /** The cards: what each may pay, what it paid, and its number for a minute. */
+
 import { useEffect, useState } from 'preact/hooks'
 import { Link, useParams } from 'wouter-preact'
 import type { Card, CardTransaction } from '../../client/operations.ts'
+import { AgentSelect } from '../components/agent-select.tsx'
 import { Amount } from '../components/amount.tsx'
 import { BudgetBurn } from '../components/burn.tsx'
 import {
@@ -16,6 +18,7 @@ import {
 import { Icon } from '../components/icon.tsx'
 import { Chip, IconGlyph, Status } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
+import { NotReady } from '../components/not-ready.tsx'
 import { Columns, PageHead, Panel, PanelLink } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { deployment } from '../data/account.ts'
@@ -54,16 +57,7 @@ export function CardsPage() {
           card purchases. It is collected from what comes in; until then the cards decline.
         </Banner>
       )}
-      {state.status === 'loading' && (
-        <Panel>
-          <SkeletonRows />
-        </Panel>
-      )}
-      {state.status === 'failed' && (
-        <Panel>
-          <Failed subject="The list of cards" error={state.error} retry={cards.reload} />
-        </Panel>
-      )}
+      <NotReady state={state} subject="The list of cards" retry={cards.reload} />
       {state.status === 'ready' && chosen === undefined && (
         <Panel>
           <Empty icon="card" title="No card yet">
@@ -463,15 +457,7 @@ function LimitsDialog({ card, close }: { readonly card: Card; readonly close: ()
   }
   return (
     <Dialog title={`Limits of card ${card.last4}`} close={close}>
-      <Field label="At a time" of="limits.perPurchase" hint="Empty: no limit of the card’s own.">
-        {(props) => (
-          <MoneyInput
-            value={perPurchase}
-            onInput={(event) => setPerPurchase(event.currentTarget.value)}
-            {...props}
-          />
-        )}
-      </Field>
+      <PurchaseLimit label="At a time" value={perPurchase} change={setPerPurchase} />
       <Field label="A day (UTC)" of="limits.daily">
         {(props) => (
           <MoneyInput value={daily} onInput={(event) => setDaily(event.currentTarget.value)} {...props} />
@@ -559,35 +545,39 @@ function NewCard({ close }: { readonly close: () => void }) {
       </Field>
       <Field label="Who pays with it" of="agentId" hint="The agent’s policy then counts for every purchase.">
         {(props) => (
-          <select
-            class="input"
+          <AgentSelect
+            agents={keys}
+            other={['', 'Only you']}
             value={agentId}
-            onChange={(event) => setAgentId(event.currentTarget.value)}
-            {...props}
-          >
-            <option value="">Only you</option>
-            {keys.map((key) => (
-              <option key={key.agentId} value={key.agentId}>
-                {key.name}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="At a time at most" of="limits.perPurchase" hint="Empty: no limit of the card’s own.">
-        {(props) => (
-          <MoneyInput
-            value={perPurchase}
-            onInput={(event) => setPerPurchase(event.currentTarget.value)}
-            {...props}
+            choose={setAgentId}
+            field={props}
           />
         )}
       </Field>
+      <PurchaseLimit label="At a time at most" value={perPurchase} change={setPerPurchase} />
       <DialogButtons close={close}>
         <ActionButton kind="primary" run={issue} busy="Making it">
           Make the card
         </ActionButton>
       </DialogButtons>
     </Dialog>
+  )
+}
+
+function PurchaseLimit({
+  label,
+  value,
+  change,
+}: {
+  readonly label: string
+  readonly value: string
+  readonly change: (value: string) => void
+}) {
+  return (
+    <Field label={label} of="limits.perPurchase" hint="Empty: no limit of the card’s own.">
+      {(props) => (
+        <MoneyInput value={value} onInput={(event) => change(event.currentTarget.value)} {...props} />
+      )}
+    </Field>
   )
 }

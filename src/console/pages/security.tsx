@@ -1,8 +1,10 @@
 /** Passkeys, sessions, second factor, signers, allowances and the journal. */
+
 import { useEffect, useState } from 'preact/hooks'
 import type { Allowance, Passkey } from '../../client/operations.ts'
+import { AgentSelect } from '../components/agent-select.tsx'
 import { BudgetBurn } from '../components/burn.tsx'
-import { CodeField, isCode } from '../components/code-field.tsx'
+import { AuthenticatorCode, CodeField, isCode } from '../components/code-field.tsx'
 import {
   ActionButton,
   Copy,
@@ -488,13 +490,7 @@ function RemoveFactor({ close }: { readonly close: () => void }) {
   return (
     <Dialog title="Switch the second factor off?" close={close}>
       <p>Whoever is signed in as you can then loosen every rule.</p>
-      <CodeField
-        label="Code from your authenticator app"
-        value={code}
-        change={setCode}
-        error={problem}
-        autofocus
-      />
+      <AuthenticatorCode value={code} change={setCode} error={problem} />
       <DialogButtons close={close} leave="Keep it on">
         <ActionButton kind="stop" run={remove} disabled={!isCode(code)} busy="Switching off">
           Switch it off
@@ -661,19 +657,13 @@ function AllowanceDialog({ close }: { readonly close: () => void }) {
       <p>Your passkey signs it, and the wallet itself enforces it.</p>
       <Field label="For">
         {(props) => (
-          <select
-            class="input"
+          <AgentSelect
+            agents={keys}
+            other={['cards', 'All cards']}
             value={agentId}
-            onChange={(event) => setAgentId(event.currentTarget.value)}
-            {...props}
-          >
-            <option value="cards">All cards</option>
-            {keys.map((key) => (
-              <option key={key.agentId} value={key.agentId}>
-                {key.name}
-              </option>
-            ))}
-          </select>
+            choose={setAgentId}
+            field={props}
+          />
         )}
       </Field>
       <Field label="At most a day (UTC)" of="dailyMax" hint="0: nothing.">

@@ -63,15 +63,7 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     partyKind: 'website',
     detail: text(input, 'url'),
   }),
-  'x402.fx': (input) => ({
-    verb: `buy a currency quote${describePair(input)}`,
-    amount: null,
-    asset: null,
-    preposition: '',
-    party: null,
-    partyKind: 'none',
-    detail: null,
-  }),
+  'x402.fx': (input) => change(`buy a currency quote${describePair(input)}`),
   'investing.order': (input) => ({
     verb: text(input, 'side') === 'sell' ? 'sell' : 'invest',
     amount: text(input, 'notional') ?? text(input, 'qty'),
@@ -99,15 +91,7 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     partyKind: 'ticker',
     detail: null,
   }),
-  'cards.issue': (input) => ({
-    verb: 'issue a new card',
-    amount: null,
-    asset: null,
-    preposition: '',
-    party: null,
-    partyKind: 'none',
-    detail: text(input, 'nickname'),
-  }),
+  'cards.issue': (input) => ({ ...change('issue a new card'), detail: text(input, 'nickname') }),
   'cards.update': () => change('change a card'),
   'agents.policy': () => change('get another policy'),
   'banking.payouts.create': (input) => ({

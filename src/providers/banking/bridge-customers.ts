@@ -6,11 +6,8 @@
 import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
-import { callProvider } from '../http-client.ts'
+import { askBridge } from './ask-bridge.ts'
 import type { BankCustomer, BankCustomerStatus, BankCustomers } from './customers.ts'
-
-/** A person is waiting. */
-const TIMEOUT_MS = 8_000
 
 const text = z.string().min(1).max(255)
 const page = z.url({ protocol: /^https?$/ }).max(4_096)
@@ -34,16 +31,7 @@ export function createBridgeCustomers({
 }): BankCustomers {
   const ask = async (path: string, post: { readonly key: string; readonly body: unknown } | null = null) => {
     try {
-      return await callProvider({
-        url: `${url}${path}`,
-        method: post === null ? 'GET' : 'POST',
-        headers: {
-          'api-key': apiKey,
-          ...(post === null ? {} : { 'content-type': 'application/json', 'idempotency-key': post.key }),
-        },
-        ...(post === null ? {} : { body: JSON.stringify(post.body) }),
-        timeoutMs: TIMEOUT_MS,
-      })
+      return await askBridge({ url, apiKey }, path, post)
     } catch (cause) {
       throw unavailable('The banking provider cannot be reached.', cause)
     }

@@ -11,6 +11,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals, type Money, stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Address } from '../chain/port.ts'
 import { callProvider } from '../http-client.ts'
+import { askBridge } from './ask-bridge.ts'
 import {
   type BankAccountNumber,
   type BankPayouts,
@@ -62,16 +63,7 @@ export function createBridgePayouts({
   ): Promise<z.output<Shape>> => {
     if (apiKey === null) throw buildRejection('not_configured', 'This deployment has no banking provider.')
     try {
-      const response = await callProvider({
-        url: `${url}${path}`,
-        method: post === null ? 'GET' : 'POST',
-        headers: {
-          'api-key': apiKey,
-          ...(post === null ? {} : { 'content-type': 'application/json', 'idempotency-key': post.key }),
-        },
-        ...(post === null ? {} : { body: JSON.stringify(post.body) }),
-        timeoutMs: TIMEOUT_MS,
-      })
+      const response = await askBridge({ url, apiKey }, path, post)
       if (isRefusal(response.status))
         throw buildRejection(
           'provider_refused',

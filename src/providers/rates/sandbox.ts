@@ -13,7 +13,7 @@ const PUBLISHED = '2024-06-28T00:00:00.000Z'
 /**
  * Units of each currency for 1 EUR, with the digits printed by the ECB. Bulgaria still had the lev (euro since 2026).
  */
-const published = {
+export const published = {
   EUR: '1',
   USD: '1.0705',
   JPY: '171.94',

@@ -8,7 +8,9 @@ import { pursePlace } from '../../books/ledger/accounts.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
+import type { AccountPrincipal } from '../../core/base/principal.ts'
 import { keyedHash } from '../../core/base/seal.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import type { PurchaseTable } from '../../storage/schema.ts'
@@ -291,16 +293,23 @@ export interface PurchaseOwner {
   readonly keyId: string | null
 }
 
-export async function findOwnPurchase(
+/** Reads a purchase as its caller may see it. @throws Failure `not_found`. */
+export async function readOwnPurchase(
   { kysely }: Connection,
-  { accountId, keyId, id }: PurchaseOwner & { id: string },
-): Promise<Purchase | undefined> {
+  caller: AccountPrincipal,
+  id: string,
+): Promise<Purchase> {
   const query = kysely
     .selectFrom('purchase')
     .selectAll()
     .where('id', '=', id)
-    .where('account_id', '=', accountId)
-  return (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    .where('account_id', '=', caller.account.id)
+  const purchase = await (caller.kind === 'key'
+    ? query.where('key_id', '=', caller.key.id)
+    : query
+  ).executeTakeFirst()
+  if (purchase === undefined) throw new Failure('not_found', 'You have no such purchase.')
+  return purchase
 }
 
 export async function listPurchases(

@@ -124,6 +124,11 @@ export const controlMembers = {
   nickname: z.string().trim().min(1).max(60).nullable().optional().describe('Null removes it.'),
 }
 
+/** Member that binds a card to a key. */
+export function boundKey(description: string) {
+  return z.string().max(64).nullable().optional().describe(description)
+}
+
 const controls = z.strictObject(controlMembers)
 
 const { dailyMax, purchaseMax, mccAllow, mccDeny, priority } = controlDirections

@@ -8,6 +8,7 @@ import { createBridgeBanking } from '../../../src/providers/banking/bridge.ts'
 import { createSandboxBanking } from '../../../src/providers/banking/sandbox.ts'
 import { signBankingWebhook, verifyBankingWebhook } from '../../../src/providers/banking/signature.ts'
 import { createSnapshotRates } from '../../../src/providers/rates/sandbox.ts'
+import { depositInstructions } from '../../contracts/bridge-server.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
 
@@ -112,14 +113,7 @@ describe('Bridge', () => {
           ? {
               id: 'va_provider',
               status: 'activated',
-              source_deposit_instructions: {
-                currency: 'usd',
-                payment_rails: ['ach_push', 'wire'],
-                bank_name: 'Lead Bank',
-                bank_address: '1801 Main St., Kansas City, MO 64108',
-                bank_routing_number: '101019644',
-                bank_account_number: '123456789',
-              },
+              source_deposit_instructions: depositInstructions,
             }
           : {}
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))

@@ -4,30 +4,17 @@ import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { reserveSpend } from '../../../src/books/spending/reserve.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { insertPayout } from '../../../src/rails/banking/payout.ts'
-import { insertRecipient } from '../../../src/rails/banking/recipients.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { buildSpend } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import { dataKey, fund, listOwned, newOwner, noon } from '../cards/scene.ts'
 import { applyDeposit, open, wallet } from './scene.ts'
+import { insertTestRecipient } from './test-recipient.ts'
 
 /** A payout of 10 USD, as it is before the provider has answered. */
 async function insertTestPayout(database: Database, owner: string, decisionId: string): Promise<void> {
   const keeping = { database, settings: { dataKey } }
-  const recipientId = newId('rcp', noon)
-  await insertRecipient(keeping, {
-    id: recipientId,
-    accountId: owner,
-    currency: 'USD',
-    country: 'US',
-    details: {
-      name: 'Grace Hopper',
-      isCompany: false,
-      account: { scheme: 'aba', routingNumber: '021000021', accountNumber: '123456789', type: 'checking' },
-      address: null,
-    },
-    at: noon,
-  })
+  const recipientId = await insertTestRecipient(keeping, owner)
   await insertPayout(keeping, {
     id: `payout ${owner}`,
     accountId: owner,

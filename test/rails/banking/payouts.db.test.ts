@@ -28,16 +28,11 @@ import { buildCall, servicesOn } from '../../kernel/scene.ts'
 import { newSignedIn, type SignedIn, signInAgain } from '../../people/identity/signed-in.ts'
 import { listOwned } from '../cards/scene.ts'
 import { movedClock } from '../investing/scene.ts'
+import { american } from './american.ts'
 import { failingAt } from './failing-at.ts'
 
 const quiet = new AbortController().signal
 
-const american = {
-  currency: 'USD',
-  name: 'Grace Hopper',
-  country: 'US',
-  account: { routingNumber: '021000021', accountNumber: '123456789' },
-}
 const german = {
   currency: 'EUR',
   name: 'Emmy Noether',

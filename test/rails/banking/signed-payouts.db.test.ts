@@ -23,15 +23,10 @@ import { onBothEngines } from '../../engines.ts'
 import { servicesOn } from '../../kernel/scene.ts'
 import { intentAnswer, type Sign, walletScene } from '../../tools/wallets/scene.ts'
 import { movedClock } from '../investing/scene.ts'
+import { american } from './american.ts'
 import { failingAt } from './failing-at.ts'
 
 const quiet = new AbortController().signal
-const american = {
-  currency: 'USD',
-  name: 'Grace Hopper',
-  country: 'US',
-  account: { routingNumber: '021000021', accountNumber: '123456789' },
-}
 const rejected = { code: 'signature_rejected' }
 const payoutIntent = intentAnswer.extend({ intent: z.record(z.string(), z.unknown()) })
 

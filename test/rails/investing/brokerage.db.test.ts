@@ -22,21 +22,10 @@ import portfolio from '../../../tools/investing/portfolio.ts'
 import { type KeptAccount, startAlpacaServer } from '../../contracts/alpaca-server.ts'
 import { onBothEngines } from '../../engines.ts'
 import { buildCall, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+import { answers, describeApplicant } from './answers.ts'
 import { movedClock } from './scene.ts'
 
 const quiet = new AbortController().signal
-const answers = {
-  taxId: '86 095 742 719',
-  taxIdType: 'DEU_TAX_ID',
-  fundingSources: ['savings'],
-  disclosures: {
-    isControlPerson: false,
-    isAffiliatedExchangeOrFinra: false,
-    isPoliticallyExposed: false,
-    immediateFamilyExposed: false,
-  },
-  acceptsAgreements: true,
-}
 
 onBothEngines('accounts of persons at the broker', (database) => {
   let clock = movedClock()
@@ -69,6 +58,20 @@ onBothEngines('accounts of persons at the broker', (database) => {
       .execute()
   })
 
+  /** The broker executes the next journal, and its answer is lost. */
+  const loseAnswerOfJournal = () => {
+    server.state.interrupt = ({ method, path, body }, response) => {
+      if (method !== 'POST' || path !== '/v1/journals') return false
+      server.state.interrupt = () => false
+      void fetch(`${server.url}/v1/journals`, {
+        method,
+        headers: { authorization: 'Basic x', 'idempotency-key': String(body.description) },
+        body: JSON.stringify(body),
+      }).then(() => response.destroy())
+      return true
+    }
+  }
+
   /** A verified person with 500 USD. */
   const newInvestor = async (firstName: string, email?: string) => {
     const person = await newPerson(database())
@@ -79,15 +82,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
       return (await run(tool, buildCall(services, principal, changes), input)).body
     }
     count += 1
-    const applicant = {
-      firstName,
-      lastName: 'Lovelace',
-      dateOfBirth: '1990-12-10',
-      country: 'DE',
-      address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
-      email: email ?? `person${count}@example.com`,
-      phone: '+493012345678',
-    }
+    const applicant = describeApplicant(firstName, email ?? `person${count}@example.com`)
     await call(kyc, { applicant })
     await post(database(), {
       id: `deposit:${accountId}`,
@@ -273,16 +268,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const ada = await newInvestor('Ada')
     await ada.call(openAccount, answers)
     const firm = server.firm.cash
-    server.state.interrupt = ({ method, path, body }, response) => {
-      if (method !== 'POST' || path !== '/v1/journals') return false
-      server.state.interrupt = () => false
-      void fetch(`${server.url}/v1/journals`, {
-        method,
-        headers: { authorization: 'Basic x', 'idempotency-key': String(body.description) },
-        body: JSON.stringify(body),
-      }).then(() => response.destroy())
-      return true
-    }
+    loseAnswerOfJournal()
     const id = await ada.place({ notional: '200' })
     await settle()
     expect(await ada.readStatus(id)).toBe('filled')
@@ -327,16 +313,7 @@ onBothEngines('accounts of persons at the broker', (database) => {
     const account = await ada.atBroker()
     const firm = server.firm.cash
     account.cash = 40
-    server.state.interrupt = ({ method, path, body }, response) => {
-      if (method !== 'POST' || path !== '/v1/journals') return false
-      server.state.interrupt = () => false
-      void fetch(`${server.url}/v1/journals`, {
-        method,
-        headers: { authorization: 'Basic x', 'idempotency-key': String(body.description) },
-        body: JSON.stringify(body),
-      }).then(() => response.destroy())
-      return true
-    }
+    loseAnswerOfJournal()
     await follow()
     await follow()
     await follow()

@@ -39,19 +39,22 @@ export async function openFundedAccount({ database, chain }: TransferDependencie
   return { accountId, address }
 }
 
-/** Reserves USDC as a person's spend. @returns the order to send it. */
-export async function reserveOrder(
-  { database, chain }: TransferDependencies,
-  {
-    accountId,
-    units,
-    destination = outsideAddress,
-  }: { accountId: string; units: bigint; destination?: `0x${string}` },
-): Promise<TransferOrder> {
-  const at = systemClock()
-  const decisionId = newId('dec', at)
-  const decided = await reserveSpend(database, {
-    decisionId,
+/** A person's transfer of USDC, as its reserve is asked for it. */
+export function describeTransferSpend({
+  accountId,
+  units,
+  destination,
+  ...rest
+}: {
+  accountId: string
+  units: bigint
+  destination: `0x${string}`
+  decisionId: string
+  place: string
+  at: Date
+}) {
+  return {
+    ...rest,
     accountId,
     key: null,
     policyHash: null,
@@ -64,9 +67,24 @@ export async function reserveOrder(
     cooldownSeconds: null,
     needsApproval: false,
     isApproved: false,
-    place: chain.name,
+  } as const
+}
+
+/** Reserves USDC as a person's spend. @returns the order to send it. */
+export async function reserveOrder(
+  { database, chain }: TransferDependencies,
+  {
+    accountId,
+    units,
+    destination = outsideAddress,
+  }: { accountId: string; units: bigint; destination?: `0x${string}` },
+): Promise<TransferOrder> {
+  const at = systemClock()
+  const decisionId = newId('dec', at)
+  const place = chain.name
+  const decided = await reserveSpend(database, {
+    ...describeTransferSpend({ accountId, units, destination, decisionId, place, at }),
     idempotency: null,
-    at,
   })
   if (decided.verdict !== 'allow') throw new Error(`the scene expected allow and got ${decided.verdict}`)
   return {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../../engines.ts'
 import { type Gateway, startGateway } from '../../journeys/gateway.ts'
+import { postCall } from '../../mcp/post-call.ts'
 
 const credentials = z.object({ demoApiKey: z.string(), payer: z.object({ address: z.string() }) })
 const destination = '0x00000000000000000000000000000000000dead1'
@@ -138,21 +139,7 @@ describe('the metrics of a sandbox', () => {
   })
 
   it('count MCP calls by tool and outcome, and rejections by rate class', async () => {
-    const call = (name: string) =>
-      fetch(`${gateway.origin}/mcp`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${key}`,
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: {} },
-        }),
-      }).then((response) => response.text())
+    const call = (name: string) => postCall(gateway.origin, key, name, {}).then((response) => response.text())
     await call('wallets_get')
     await call('swaps_quote')
     await call('made_up_tool')

@@ -1,5 +1,4 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { z } from 'zod'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { findKey } from '../../../src/people/identity/store.ts'
@@ -10,7 +9,6 @@ import pause from '../../../tools/agents/keys/pause.ts'
 import remove from '../../../tools/agents/keys/remove.ts'
 import update from '../../../tools/agents/keys/update.ts'
 import usage from '../../../tools/agents/keys/usage.ts'
-import guest from '../../../tools/auth/guest.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import wallet from '../../../tools/wallets/get.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
@@ -24,6 +22,7 @@ import {
   type SignedIn,
   signInAgain,
 } from '../../people/identity/signed-in.ts'
+import { newGuest } from '../new-guest.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 const policy = {
@@ -60,9 +59,7 @@ onBothEngines('an owner’s agents', (database) => {
     services = await servicesOn(database())
   })
   beforeEach(async () => {
-    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
-    const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
-    owner = await signInAgain(services, account.id)
+    owner = await newGuest(services)
     id = String((await owner.call(create, await registration())).body.agentId)
   })
 

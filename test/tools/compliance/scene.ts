@@ -33,7 +33,8 @@ export interface Payer extends SignedIn {
   ): Promise<Record<string, unknown>>
 }
 
-const applicant = {
+/** A person whose identity is verified at once. */
+export const applicant = {
   firstName: 'Ada',
   lastName: 'Lovelace',
   dateOfBirth: '1990-12-10',

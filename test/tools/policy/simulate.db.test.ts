@@ -12,7 +12,6 @@ import pause from '../../../tools/agents/keys/pause.ts'
 import ownerGet from '../../../tools/agents/policy/get.ts'
 import ownerSet from '../../../tools/agents/policy/set.ts'
 import decide from '../../../tools/approvals/decide.ts'
-import guest from '../../../tools/auth/guest.ts'
 import { tools } from '../../../tools/index.ts'
 import simulate from '../../../tools/policy/simulate.ts'
 import mfa from '../../../tools/security/mfa.ts'
@@ -27,6 +26,7 @@ import {
   type SignedIn,
   signInAgain,
 } from '../../people/identity/signed-in.ts'
+import { newGuest } from '../new-guest.ts'
 
 const policy = {
   perTransaction: { max: '50' },
@@ -45,9 +45,7 @@ onBothEngines('a simulated spend', (database) => {
     services = await servicesOn(database())
   })
   beforeEach(async () => {
-    const { body } = await run(guest, buildCall(services, { kind: 'public' }), {})
-    const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
-    owner = await signInAgain(services, account.id)
+    owner = await newGuest(services)
     keyId = await newKey()
   })
   const newKey = async () => {

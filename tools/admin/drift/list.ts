@@ -4,6 +4,13 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 import { findDrifts } from '../../../src/rails/wallets/reconcile/reconcile.ts'
 import { findShortfalls } from '../../../src/rails/wallets/reconcile/shortfall.ts'
 
+const walletMembers = {
+  accountId: z.string().describe('`acct_…`'),
+  safeAddress: z.string().describe('EVM address of the wallet.'),
+  chain: z.string().describe('Chain by name.'),
+  token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+}
+
 export default defineTool({
   name: 'admin.drift.list',
   title: 'Drift',
@@ -19,10 +26,7 @@ export default defineTool({
     drifts: z
       .array(
         z.strictObject({
-          accountId: z.string().describe('`acct_…`'),
-          safeAddress: z.string().describe('EVM address of the wallet.'),
-          chain: z.string().describe('Chain by name.'),
-          token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+          ...walletMembers,
           booked: z.string().describe('Booked balance, as a decimal string.'),
           onChain: z.string().describe('Balance on the chain, as a decimal string.'),
           firstSeenAt: z.string().describe('When the difference was first seen, ISO 8601 UTC.'),
@@ -33,10 +37,7 @@ export default defineTool({
     shortfalls: z
       .array(
         z.strictObject({
-          accountId: z.string().describe('`acct_…`'),
-          safeAddress: z.string().describe('EVM address of the wallet.'),
-          chain: z.string().describe('Chain by name.'),
-          token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+          ...walletMembers,
           frozen: z.string().describe('Amount frozen out of the spendable balance, as a decimal string.'),
           uncovered: z
             .string()

@@ -43,6 +43,7 @@ import {
 } from '../../../src/rails/banking/send-payout.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
+import { signatureMember } from '../../../src/rails/wallets/signing/signature-member.ts'
 import { buildRejection } from '../../../src/rails/wallets/signing/verify-signature.ts'
 import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 import {
@@ -71,14 +72,9 @@ const payoutRequest = z
       .max(64)
       .optional()
       .describe('`int_…`: signed intent. Default: your newest open intent for the same payout.'),
-    signature: z
-      .string()
-      .min(1)
-      .max(8192)
-      .optional()
-      .describe(
-        'Signature of the intent from POST /api/banking/payouts/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for USDC of a person whose own key owns the wallet.',
-      ),
+    signature: signatureMember(
+      'Signature of the intent from POST /api/banking/payouts/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for USDC of a person whose own key owns the wallet.',
+    ),
   })
   .superRefine(refinePayout)
   // Equal requests compare equal, whether they name the default or not.

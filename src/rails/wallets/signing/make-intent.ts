@@ -100,23 +100,11 @@ export function makePayoutIntent(
     at: Date
   },
 ): Promise<IntentView> {
-  const { token, units, destination } = transfer
-  return makeIntent(parts, {
+  return makeFundingIntent(parts, {
     wallet,
-    at,
-    agentId: null,
-    operationId: parts.newId('tx', at),
-    call: { kind: 'transfer', token, to: destination, units },
-    content: {
-      ...said,
-      kind: 'payout',
-      payoutId,
-      amount: toDecimal({ asset: token, units }),
-      token,
-      destination: getAddress(destination),
-    },
     transfer,
-    allowance: null,
+    at,
+    said: { ...said, kind: 'payout', payoutId },
     payoutId,
   })
 }
@@ -139,6 +127,26 @@ export function makePurchaseIntent(
     at: Date
   },
 ): Promise<IntentView> {
+  return makeFundingIntent(parts, { wallet, transfer, at, said: { ...said, kind: 'purchase' } })
+}
+
+/** Creates the intent of a transfer that pays for something else, which `said` describes. */
+function makeFundingIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    transfer,
+    said,
+    at,
+    ...payout
+  }: {
+    wallet: OwnedWallet
+    transfer: TransferFields
+    said: Readonly<Record<string, string>>
+    at: Date
+    payoutId?: string
+  },
+): Promise<IntentView> {
   const { token, units, destination } = transfer
   return makeIntent(parts, {
     wallet,
@@ -148,13 +156,13 @@ export function makePurchaseIntent(
     call: { kind: 'transfer', token, to: destination, units },
     content: {
       ...said,
-      kind: 'purchase',
       amount: toDecimal({ asset: token, units }),
       token,
       destination: getAddress(destination),
     },
     transfer,
     allowance: null,
+    ...payout,
   })
 }
 

@@ -8,7 +8,7 @@ import { VERSION } from '../../../core/base/version.ts'
 import { isPublicFetchError, type PublicFetch } from '../../../providers/public-fetch.ts'
 import { signWebhook } from '../../../providers/standard-webhooks.ts'
 import { type Connection, callForRow, type Statement } from '../../../storage/database.ts'
-import { viewEvent } from '../catalogue.ts'
+import { type StoredEvent, viewEvent } from '../catalogue.ts'
 import { signingSecrets } from './endpoints.ts'
 
 const TIMEOUT_MS = 10_000
@@ -69,23 +69,17 @@ const dueStatement: Statement = {
     limit $3`,
 }
 
+type StoredColumns = Omit<StoredEvent, 'id'>
+
 /** A delivery with its event, and its endpoint as its owner has set it by now. */
-interface DueRow {
+interface DueRow extends StoredColumns {
   readonly id: string
   readonly tries: number
   readonly url: string
   readonly secret: Uint8Array
   readonly previous_secret: Uint8Array | null
   readonly previous_until: Date | null
-  readonly account_id: string
-  readonly sequence: bigint
   readonly event_id: string
-  readonly agent_id: string | null
-  readonly type: string
-  readonly object_kind: string
-  readonly object_id: string
-  readonly data: unknown
-  readonly at: Date
 }
 
 const recordStatement: Statement = {

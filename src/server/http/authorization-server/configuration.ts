@@ -7,6 +7,7 @@ import type {
 } from 'oidc-provider'
 import { scopes } from '../../../people/identity/keys/grantable.ts'
 import { buildResource, KEY_CLAIM, WHOLE_CLAIM } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { alwaysAsk } from '../oidc/always-ask.ts'
 import { fetchClientDocument } from './fetch-client-document.ts'
 import { errorText } from './keep-errors.ts'
 import { redirectUriError } from './redirect-uris.ts'
@@ -53,17 +54,8 @@ export function oauthConfiguration({
   isLive: (keyId: string) => Promise<boolean>
 }): Configuration {
   const resource = buildResource(origin)
-  const policy = interactionPolicy.base()
   // Consent is required every time: our own session identifies the owner, and each grant becomes a new key.
-  policy
-    .get('login')
-    ?.checks.add(
-      new interactionPolicy.Check(
-        'always',
-        'Consent is always required.',
-        ({ oidc }) => oidc.result?.login === undefined,
-      ),
-    )
+  const policy = alwaysAsk(interactionPolicy, 'Consent is always required.')
   return {
     adapter: storage,
     clientDefaults: {

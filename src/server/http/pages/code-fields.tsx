@@ -72,20 +72,27 @@ export function CodeField({
   return (
     <>
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        name="code"
-        inputmode="numeric"
-        autocomplete="one-time-code"
-        pattern="[0-9]{6}"
-        maxlength={6}
-        required
-      />
+      <SixDigits id={id} />
       {isSandbox && (
         <p class="hint">
           The sandbox sends no messages. <a href="/sandbox/outbox">The outbox shows the code.</a>
         </p>
       )}
     </>
+  )
+}
+
+/** Input of a six-digit code. */
+export function SixDigits({ id }: { readonly id: string }) {
+  return (
+    <input
+      id={id}
+      name="code"
+      inputmode="numeric"
+      autocomplete="one-time-code"
+      pattern="[0-9]{6}"
+      maxlength={6}
+      required
+    />
   )
 }

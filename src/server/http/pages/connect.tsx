@@ -1,5 +1,6 @@
 /** Page where an owner registers an agent that shows a code. Its script loads the request and submits the decision. */
 import type { Scope } from '../../../people/identity/keys/grantable.ts'
+import { DecisionForms } from './decision-forms.tsx'
 import { GrantFields } from './grant-fields.tsx'
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
@@ -40,18 +41,9 @@ export function ConnectPage({ person, accountId, scopes, isSandbox }: ConnectPro
           If another person sent you this link or this code, reject it. Approving would give their program
           access to your account.
         </p>
-        <form id="approve" method="post" data-account={accountId}>
+        <DecisionForms id="approve" accountId={accountId} label="Approve">
           <GrantFields scopes={scopes} />
-          <label class="choice">
-            <input type="checkbox" name="compared" required /> I started this, and my terminal shows this code
-          </label>
-          <button type="submit" class="primary">
-            Approve
-          </button>
-        </form>
-        <form id="reject" method="post">
-          <button type="submit">Reject</button>
-        </form>
+        </DecisionForms>
       </section>
       <StepUpForms />
     </Shell>

@@ -1,4 +1,5 @@
 /** Page where a person signs in a program that shows a code. Its script loads the request and submits the decision. */
+import { DecisionForms } from './decision-forms.tsx'
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 
@@ -39,17 +40,7 @@ export function DevicePage({ person, accountId, isSandbox }: DeviceProps) {
           If another person sent you this link or this code, reject it: allowing would sign their device in to
           your account.
         </p>
-        <form id="allow" method="post" data-account={accountId}>
-          <label class="choice">
-            <input type="checkbox" name="compared" required /> I started this, and my terminal shows this code
-          </label>
-          <button type="submit" class="primary">
-            Allow
-          </button>
-        </form>
-        <form id="reject" method="post">
-          <button type="submit">Reject</button>
-        </form>
+        <DecisionForms id="allow" accountId={accountId} label="Allow" />
       </section>
       <StepUpForms />
     </Shell>

@@ -1,4 +1,5 @@
 /** Step-up forms: an authenticator code or a recovery code. */
+import { SixDigits } from './code-fields.tsx'
 
 export function StepUpForms() {
   return (
@@ -6,15 +7,7 @@ export function StepUpForms() {
       <h2 id="step-up-title">Confirm your identity</h2>
       <form id="step-up-app" method="post">
         <label for="step-up-code">Code from your authenticator app</label>
-        <input
-          id="step-up-code"
-          name="code"
-          inputmode="numeric"
-          autocomplete="one-time-code"
-          pattern="[0-9]{6}"
-          maxlength={6}
-          required
-        />
+        <SixDigits id="step-up-code" />
         <button type="submit">Confirm</button>
       </form>
       <details>

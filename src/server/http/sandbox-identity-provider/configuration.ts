@@ -1,5 +1,6 @@
 /** Configuration of `oidc-provider` for the sandbox's identity provider. */
 import type { AdapterFactory, Configuration, interactionPolicy as Policy } from 'oidc-provider'
+import { alwaysAsk } from '../oidc/always-ask.ts'
 import type { SandboxClient, SandboxOpenIdSecrets } from './client.ts'
 import { signInErrorPage } from './sign-in-page.ts'
 
@@ -26,17 +27,8 @@ export function sandboxProviderConfiguration({
   secrets: SandboxOpenIdSecrets
   interactionPolicy: typeof Policy
 }): Configuration {
-  const policy = interactionPolicy.base()
   // Sign-in is required every time, so that testers can switch identities.
-  policy
-    .get('login')
-    ?.checks.add(
-      new interactionPolicy.Check(
-        'always',
-        'Sign-in is always required.',
-        ({ oidc }) => oidc.result?.login === undefined,
-      ),
-    )
+  const policy = alwaysAsk(interactionPolicy, 'Sign-in is always required.')
   const people = storage('SandboxPerson')
   return {
     adapter: storage,

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../../src/people/identity/store.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { newPerson, noon, origin } from '../../../kernel/scene.ts'
+import { buildKeyPrincipal, newPerson, noon, origin } from '../../../kernel/scene.ts'
 
 const dataKey = Buffer.from('a data key of thirty-two letters')
 const minutesLater = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
@@ -22,22 +22,17 @@ onBothEngines('an access token', (database) => {
   beforeEach(async () => {
     const { kid: _, ...jwk } = await exportTokenJwk(dataKey)
     ownKey = createPrivateKey({ key: jwk, format: 'jwk' })
-    accountId = (await newPerson(database())).account.id
+    const { account } = await newPerson(database())
+    accountId = account.id
     keyId = newId('key', noon)
     await insertKey(database(), accountId, {
-      id: keyId,
-      kind: 'grant',
-      name: 'Client',
-      thumbprint: null,
-      publicKey: null,
+      ...buildKeyPrincipal(account, {
+        id: keyId,
+        kind: 'grant',
+        name: 'Client',
+        scopes: ['wallets:read', 'cards:read'],
+      }).key,
       secretHash: null,
-      scopes: ['wallets:read', 'cards:read'],
-      status: 'active',
-      policy: null,
-      policyVersion: 1,
-      policyHash: null,
-      createdAt: noon,
-      expiresAt: null,
     })
   })
 

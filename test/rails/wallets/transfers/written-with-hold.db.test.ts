@@ -17,7 +17,13 @@ import {
 } from '../../../../src/rails/wallets/transfers/send-transfer.ts'
 import { settlePending } from '../../../../src/server/jobs/settle-pending.ts'
 import { onBothEngines } from '../../../engines.ts'
-import { openFundedAccount, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
+import {
+  describeTransferSpend,
+  openFundedAccount,
+  outsideAddress,
+  sendingDependencies,
+  usdcBalance,
+} from '../scene.ts'
 
 const FUNDS = 1_000_000_000n
 const later = () => new Date(systemClock().getTime() + 60_000)
@@ -39,23 +45,10 @@ onBothEngines('a transfer row written with the hold', (database) => {
     const at = systemClock()
     const decisionId = newId('dec', at)
     const order = { accountId, authorizedBy, token: 'USDC', units, destination: outsideAddress, at } as const
+    const place = sending.chain.name
     return {
-      decisionId,
-      accountId,
-      key: null,
-      policyHash: null,
-      operation: 'wallets.transfer',
-      facts: { found: {} },
-      violations: [],
-      money: { asset: 'USDC', units },
-      usdMicros: units,
-      counterparty: outsideAddress,
-      cooldownSeconds: null,
-      needsApproval: false,
-      isApproved: false,
-      place: sending.chain.name,
+      ...describeTransferSpend({ accountId, units, destination: outsideAddress, decisionId, place, at }),
       idempotency: { principal: accountId, key: decisionId, fingerprint: 'same' },
-      at,
       transfer: planTransfer(sending, order)(decisionId),
     }
   }

@@ -1,40 +1,15 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defaultAmlLimits } from '../../../../policies/aml/limits.ts'
-import { defaultKycLimits } from '../../../../policies/kyc.ts'
 import { failures } from '../../../../src/core/failures/failure.ts'
 import { buildCatalogue } from '../../../../src/kernel/catalogue.ts'
 import { defineTool } from '../../../../src/kernel/tool.ts'
 import { openApiDocument } from '../../../../src/server/http/openapi/document.ts'
 import { listPaths } from '../../../../src/server/http/tool-paths.ts'
 import { tools } from '../../../../tools/index.ts'
-import { origin } from '../../../kernel/scene.ts'
+import { origin, sandboxSettings } from '../../../kernel/scene.ts'
 
-const settings = {
-  mode: 'sandbox',
-  origin,
-  fxPrice: { asset: 'USDC', units: 1n },
-  x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
-  trustedProxies: [],
-  rateLimits: new Map(),
-  sessionKey: new Uint8Array(),
-  dataKey: new Uint8Array(),
-  rpId: 'bursar.example',
-  webOrigins: [origin],
-  founderAccount: null,
-  guests: true,
-  aml: defaultAmlLimits,
-  kycLimits: defaultKycLimits.sandbox,
-  vasp: { name: 'Bursar', lei: null },
-  cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
-  cardSpreadBps: 50,
-  cardFloatMicros: 50_000_000n,
-  cardPullMs: 2_500,
-  accountsPerCurrency: 1,
-  metricsToken: null,
-  eventDays: 90,
-} as const
+const settings = { ...sandboxSettings, mode: 'sandbox', fxPrice: { asset: 'USDC', units: 1n } } as const
 
 const schema = z.record(z.string(), z.unknown())
 const content = z.record(z.string(), z.object({ schema, example: z.unknown().optional() }))

@@ -2,8 +2,6 @@
 
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
-import { defaultAmlLimits } from '../../../../policies/aml/limits.ts'
-import { defaultKycLimits } from '../../../../policies/kyc.ts'
 import type { Principal } from '../../../../src/core/base/principal.ts'
 import type { Settings } from '../../../../src/kernel/context.ts'
 import type { IdentityProvider } from '../../../../src/providers/identity-provider/port.ts'
@@ -11,7 +9,7 @@ import type { Channel } from '../../../../src/providers/messages/port.ts'
 import { routePages } from '../../../../src/server/http/pages/routes.tsx'
 import type { Env } from '../../../../src/server/http/request.ts'
 import { sharedGateway } from '../../../journeys/gateway.ts'
-import { origin } from '../../../kernel/scene.ts'
+import { origin, sandboxSettings } from '../../../kernel/scene.ts'
 
 describe('the sign-in page', () => {
   const gateway = { origin: sharedGateway() }
@@ -141,30 +139,7 @@ describe('a deployment’s sign-in page', () => {
     })
     return app.request(url, { headers })
   }
-  const production: Settings = {
-    mode: 'production',
-    origin,
-    fxPrice: { asset: 'USDC', units: 1n },
-    x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
-    trustedProxies: [],
-    rateLimits: new Map(),
-    sessionKey: new Uint8Array(),
-    dataKey: new Uint8Array(),
-    rpId: 'bursar.example',
-    webOrigins: [origin],
-    founderAccount: null,
-    guests: false,
-    aml: defaultAmlLimits,
-    kycLimits: defaultKycLimits.sandbox,
-    vasp: { name: 'Bursar', lei: null },
-    cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
-    cardSpreadBps: 50,
-    cardFloatMicros: 50_000_000n,
-    cardPullMs: 2_500,
-    accountsPerCurrency: 1,
-    metricsToken: null,
-    eventDays: 90,
-  }
+  const production: Settings = { ...sandboxSettings, mode: 'production', guests: false }
 
   it('offers exactly the available sign-in methods', async () => {
     const bare = await (await renderPage({})).text()

@@ -1,0 +1,14 @@
+import { testServerUrl } from '../engines.ts'
+
+/** Redis of the tests, where the machine has one. */
+export const redisUrl = process.env.TEST_REDIS_URL
+
+/** What a gateway keeps its state in. */
+export const worlds = [
+  { name: 'embedded parts', isReal: false, isThere: true },
+  {
+    name: 'PostgreSQL and Redis',
+    isReal: true,
+    isThere: testServerUrl !== undefined && redisUrl !== undefined,
+  },
+]
