@@ -1,9 +1,6 @@
 /** Result of a policy evaluation: every violated rule, in a form that callers can act on. */
 
-/**
- * Rules that a spend can violate: those of its policy, and the AML screening. A promise to clients: contract section
- * 5.
- */
+/** Rules that a spend can violate: those of its policy, and the AML screening. Clients read their names: they are a promise. */
 export type RuleName =
   | 'per_transaction'
   | 'daily_budget'

@@ -1711,39 +1711,39 @@ export type ContextResponse = {
     day: string
     /** USD spent or held today. */
     used: string
-    /** USD left today; null without a budget. */
+    /** USD left today; null: no limit. */
     remaining: string | null
     /** Spends today. */
     count: number
-    /** When the budget resets, ISO 8601 UTC. */
+    /** When it resets, ISO 8601 UTC. */
     resetsAt: string
-    /** The week, from Monday UTC. */
+    /** From Monday, UTC. */
     week: {
       /** USD spent or held this week. */
       used: string
-      /** USD left this week; null without a budget. */
+      /** USD left this week; null: no limit. */
       remaining: string | null
       /** Spends this week. */
       count: number
-      /** When the budget resets, ISO 8601 UTC. */
+      /** When it resets, ISO 8601 UTC. */
       resetsAt: string
     }
-    /** The calendar month, UTC. */
+    /** Calendar month, UTC. */
     month: {
       /** USD spent or held this month. */
       used: string
-      /** USD left this month; null without a budget. */
+      /** USD left this month; null: no limit. */
       remaining: string | null
       /** Spends this month. */
       count: number
-      /** When the budget resets, ISO 8601 UTC. */
+      /** When it resets, ISO 8601 UTC. */
       resetsAt: string
     }
     /** Since the key began. */
     total: {
       /** USD spent or held in all. */
       used: string
-      /** USD left in all; null without a budget. */
+      /** USD left in all; null: no limit. */
       remaining: string | null
       /** Spends in all. */
       count: number
@@ -2524,24 +2524,24 @@ export type OwnerCap = {
   used: string
   /** USD left today, as a decimal string; null without a cap. */
   remaining: string | null
-  /** When the budget resets, ISO 8601 UTC. */
+  /** When it resets, ISO 8601 UTC. */
   resetsAt: string
-  /** The week, from Monday UTC. */
+  /** From Monday, UTC. */
   week: {
     /** USD that all keys spent or hold this week, as a decimal string. */
     used: string
     /** USD left this week, as a decimal string; null without a cap. */
     remaining: string | null
-    /** When the budget resets, ISO 8601 UTC. */
+    /** When it resets, ISO 8601 UTC. */
     resetsAt: string
   }
-  /** The calendar month, UTC. */
+  /** Calendar month, UTC. */
   month: {
     /** USD that all keys spent or hold this month, as a decimal string. */
     used: string
     /** USD left this month, as a decimal string; null without a cap. */
     remaining: string | null
-    /** When the budget resets, ISO 8601 UTC. */
+    /** When it resets, ISO 8601 UTC. */
     resetsAt: string
   }
 }
@@ -3799,39 +3799,39 @@ export type Usage = {
   day: string
   /** USD spent or held today. */
   used: string
-  /** USD left today; null without a budget. */
+  /** USD left today; null: no limit. */
   remaining: string | null
   /** Spends today. */
   count: number
-  /** When the budget resets, ISO 8601 UTC. */
+  /** When it resets, ISO 8601 UTC. */
   resetsAt: string
-  /** The week, from Monday UTC. */
+  /** From Monday, UTC. */
   week: {
     /** USD spent or held this week. */
     used: string
-    /** USD left this week; null without a budget. */
+    /** USD left this week; null: no limit. */
     remaining: string | null
     /** Spends this week. */
     count: number
-    /** When the budget resets, ISO 8601 UTC. */
+    /** When it resets, ISO 8601 UTC. */
     resetsAt: string
   }
-  /** The calendar month, UTC. */
+  /** Calendar month, UTC. */
   month: {
     /** USD spent or held this month. */
     used: string
-    /** USD left this month; null without a budget. */
+    /** USD left this month; null: no limit. */
     remaining: string | null
     /** Spends this month. */
     count: number
-    /** When the budget resets, ISO 8601 UTC. */
+    /** When it resets, ISO 8601 UTC. */
     resetsAt: string
   }
   /** Since the key began. */
   total: {
     /** USD spent or held in all. */
     used: string
-    /** USD left in all; null without a budget. */
+    /** USD left in all; null: no limit. */
     remaining: string | null
     /** Spends in all. */
     count: number

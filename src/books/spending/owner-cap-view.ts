@@ -14,7 +14,7 @@ const cap = (period: string) =>
 const use = (period: string) => ({
   used: z.string().describe(`USD that all keys spent or hold ${period}, as a decimal string.`),
   remaining: z.string().nullable().describe(`USD left ${period}, as a decimal string; null without a cap.`),
-  resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
+  resetsAt: z.string().describe('When it resets, ISO 8601 UTC.'),
 })
 
 export const ownerCapView = z.strictObject({
@@ -22,8 +22,8 @@ export const ownerCapView = z.strictObject({
   weeklyBudget: cap('ISO week (UTC)'),
   monthlyBudget: cap('UTC month'),
   ...use('today'),
-  week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
-  month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+  week: z.strictObject(use('this week')).describe('From Monday, UTC.'),
+  month: z.strictObject(use('this month')).describe('Calendar month, UTC.'),
 })
 ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 

@@ -16,20 +16,20 @@ import type { Connection, Statement } from '../../storage/database.ts'
 
 const spanUse = (period: string) => ({
   used: z.string().describe(`USD spent or held ${period}.`),
-  remaining: z.string().nullable().describe(`USD left ${period}; null without a budget.`),
+  remaining: z.string().nullable().describe(`USD left ${period}; null: no limit.`),
   count: z.int().describe(`Spends ${period}.`),
 })
 
 const use = (period: string) => ({
   ...spanUse(period),
-  resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
+  resetsAt: z.string().describe('When it resets, ISO 8601 UTC.'),
 })
 
 export const usageView = z.strictObject({
   day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
   ...use('today'),
-  week: z.strictObject(use('this week')).describe('The week, from Monday UTC.'),
-  month: z.strictObject(use('this month')).describe('The calendar month, UTC.'),
+  week: z.strictObject(use('this week')).describe('From Monday, UTC.'),
+  month: z.strictObject(use('this month')).describe('Calendar month, UTC.'),
   total: z.strictObject(spanUse('in all')).describe('Since the key began.'),
 })
 usageView.register(z.globalRegistry, { id: 'Usage' })

@@ -1,7 +1,7 @@
 /**
  * Events: what happened to an account, for its owner's programs. May import base, money and the ports. Trigger functions in
- * storage/sql/functions/events write every event in the transaction of its effect; this folder publishes, lists, streams
- * and delivers them. Invariants: `sequence` grows by account and is never reused; an event is visible once all events below
+ * storage/sql/functions/events write events in the transaction of their effect, and so do the few functions that an effect without
+ * a row of its own needs; this folder publishes, lists, streams and delivers them. Invariants: `sequence` grows by account and is never reused; an event is visible once all events below
  * it are; no event contains secrets or personal data.
  */
 import { z } from 'zod'

@@ -2,7 +2,7 @@
 -- approval or a review has allowed, and the review that is asked for. The only writer of new reservations and decisions of spends.
 --
 -- Arguments: the arrays are one spend for each index; outcomes that are not new are passed over.
--- Locks: none but new rows. The caller holds the accounts.
+-- Locks: the balances of the holds. The caller holds the accounts, and with them their approvals and reviews, and the pairs.
 create or replace function spend_record(p_requests spend_request[], p_outcomes spend_outcome[]) returns void language plpgsql as $$
 declare
   q spend_request;
