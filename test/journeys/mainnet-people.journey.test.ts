@@ -24,8 +24,8 @@ import { type Person, requestJson } from './people.ts'
 const sponsor = privateKeyToAccount(`0x${'1'.repeat(64)}`).address
 /** Polling options: blocks come once a second, and movements count five blocks later. */
 const SLOW = { timeout: 45_000, interval: 500 }
-/** Signed transactions expire meanwhile. */
-const UNTIL_EXPIRED = { timeout: 240_000, interval: 1_000 }
+/** Signed transactions expire after three minutes; their blocks must be final then, and a round of the job must have come. */
+const UNTIL_EXPIRED = { timeout: 330_000, interval: 1_000 }
 
 describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base', () => {
   let base: Mainnet
@@ -261,7 +261,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('two people on Base'
     // The same call again is the same payout, and Bob can pay to none of Ada's recipients.
     expect((await byKey('POST', '/api/banking/payouts', payout, 'rent')).body.id).toBe(sent.body.id)
     expect((await ofBob().send('POST', '/api/banking/payouts', payout)).status).toBe(404)
-  }, 360_000)
+  }, 480_000)
 
   it('pay out by the passkey that owns the wallet, also when the gateway is killed before it is signed', async () => {
     const { body: listed } = await ofAda().send('GET', '/api/banking/recipients')
