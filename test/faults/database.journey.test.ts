@@ -120,7 +120,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
   })
 
   it('accepts a reservation and loses the answer, reports its outcome', async () => {
-    const lost = proxy.loseAnswerTo('spend_')
+    const lost = proxy.loseAnswerTo('operation_reserve')
     const answer = await client.transfer('1', 'unanswered')
     await lost
     // The transfer's row was written with its money: until the job has sent it, the first call counts as running.
