@@ -45,7 +45,7 @@ export function openApiDocument(
     },
     servers: [{ url: settings.origin }],
     tags: listTags(Object.keys(paths)),
-    security: [{ credential: [] }],
+    security: Object.keys(securitySchemes(settings)).map((name) => ({ [name]: [] })),
     paths,
     ...('Event' in components.schemas ? { webhooks: sentWebhooks } : {}),
     components: {
@@ -266,7 +266,7 @@ const paymentHeaders = [
 
 /**
  * Operations name the first alone, because a request carries one credential: a generated client that is offered more would send them all.
- * The others say what else is accepted in its place.
+ * The document names them all: what else is accepted in its place.
  */
 function securitySchemes({ origin }: Pick<Settings, 'origin'>) {
   return {
@@ -281,7 +281,7 @@ function securitySchemes({ origin }: Pick<Settings, 'origin'>) {
       type: 'apiKey',
       in: 'cookie',
       name: sessionCookieName(origin),
-      description: 'A person’s session in a browser: a short-lived JWT, HttpOnly.',
+      description: 'A person’s session in a browser.',
     },
     messageSignature: {
       type: 'apiKey',
