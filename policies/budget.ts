@@ -10,7 +10,7 @@ export type BudgetPeriod = 'day' | 'week' | 'month'
 
 export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonly BudgetPeriod[]
 
-/** What a budget covers: a period, or the key's life, which never resets. */
+/** Span of a budget: a period, or the key's life, which never resets. */
 export type BudgetSpan = BudgetPeriod | 'life'
 
 export const budgetSpans = [...budgetPeriods, 'life'] as const satisfies readonly BudgetSpan[]

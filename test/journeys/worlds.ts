@@ -3,7 +3,7 @@ import { testServerUrl } from '../engines.ts'
 /** Redis of the tests, where the machine has one. */
 export const redisUrl = process.env.TEST_REDIS_URL
 
-/** What a gateway keeps its state in. */
+/** The stores of a gateway's state. */
 export const worlds = [
   { name: 'embedded parts', isReal: false, isThere: true },
   {

@@ -38,7 +38,7 @@ export function requestText(request: SpendRequest): string {
     nonce: request.nonce?.value ?? null,
     nonce_expires_at: request.nonce?.expiresAt ?? null,
   }
-  // What is text already.
+  // These members are JSON text already.
   const texts = {
     windows: windows.length === 0 ? null : windowsText(windows),
     budgets: budgetsText(key?.limits.longer ?? []),

@@ -12,7 +12,7 @@ export function AgentSelect({
   readonly other: readonly [value: string, words: string]
   readonly value: string
   readonly choose: (value: string) => void
-  /** What the field around it gives its input. */
+  /** Attributes that a field passes to its input. */
   readonly field: JSX.IntrinsicElements['select']
 }) {
   return (

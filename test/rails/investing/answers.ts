@@ -1,4 +1,4 @@
-/** What a person answers a broker. */
+/** A person's answers to the broker. */
 export const answers = {
   taxId: '86 095 742 719',
   taxIdType: 'DEU_TAX_ID',
