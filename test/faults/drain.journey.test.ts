@@ -108,6 +108,7 @@ describe('a gateway after SIGTERM', () => {
       })().catch(() => {})
       chain.hold()
       const transfer = client.transfer('2', 'in-flight')
+      transfer.catch(() => {})
       await pause(300)
 
       gateway.process.kill('SIGTERM')

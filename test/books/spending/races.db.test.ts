@@ -37,6 +37,18 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
   }
   const many = <Result>(count: number, start: (index: number) => Promise<Result>) =>
     Promise.all(Array.from({ length: count }, (_, index) => start(index)))
+  /** As many at a time as there are connections: more would only wait for a connection. */
+  const inLanes = async <Result>(count: number, start: (index: number) => Promise<Result>) => {
+    const results: Result[] = []
+    let next = 0
+    await many(32, async () => {
+      while (next < count) {
+        const index = next++
+        results[index] = await start(index)
+      }
+    })
+    return results
+  }
   const tally = (verdicts: readonly { verdict: string }[]) => {
     const counts: Record<string, number> = {}
     for (const { verdict } of verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1
@@ -71,14 +83,10 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keyId = await openKey(pool(0), accountId)
     const limits = { ...unlimited, dailyMaxMicros: 1_000n }
-    // As many lanes as connections: more would only wait for a connection.
-    const lanes = await many(32, async (lane) => {
-      const verdicts = []
-      for (let index = lane; index < 1_000; index += 32)
-        verdicts.push(await reserveSpend(pool(index), buildSpend({ accountId, keyId, limits }, 7n)))
-      return verdicts
-    })
-    expect(tally(lanes.flat())).toEqual({ allow: 142, deny: 858 })
+    const verdicts = await inLanes(1_000, (index) =>
+      reserveSpend(pool(index), buildSpend({ accountId, keyId, limits }, 7n)),
+    )
+    expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
     expect(await readUsage(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
     expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
   })
@@ -107,7 +115,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
   it('allows exactly what fits the funds of several keys, and restores the others’ budgets', async () => {
     const accountId = await openAccount(pool(0), 1_000n)
     const keys = await many(4, () => openKey(pool(0), accountId))
-    const verdicts = await many(400, (index) =>
+    const verdicts = await inLanes(400, (index) =>
       reserveSpend(pool(index), buildSpend({ accountId, keyId: keys[index % 4] ?? '' }, 7n)),
     )
     expect(tally(verdicts)).toEqual({ allow: 142, insufficient_funds: 258 })
@@ -119,7 +127,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keys = await many(20, () => openKey(pool(0), accountId))
     await capAccount(pool(0), accountId, 100n)
-    const verdicts = await many(200, (index) =>
+    const verdicts = await inLanes(200, (index) =>
       reserveSpend(pool(index), buildSpend({ accountId, keyId: keys[index % 20] ?? '' }, 7n)),
     )
     expect(tally(verdicts)).toEqual({ allow: 14, deny: 186 })
@@ -191,7 +199,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const keys = await Promise.all(owners.map((accountId) => openKey(pool(0), accountId)))
     const owner = (index: number) => owners[index % 3] ?? ''
     await capAccount(pool(0), owner(0), 1_000_000n)
-    await many(300, async (index) => {
+    await inLanes(300, async (index) => {
       const idempotency = { principal: keys[index % 3] ?? '', key: `mix ${index % 100}`, fingerprint: 'same' }
       const request = buildSpend({ accountId: owner(index), keyId: keys[index % 3] ?? '' }, 3n, {
         idempotency,
