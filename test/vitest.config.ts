@@ -27,6 +27,15 @@ const slow = [
   'test/records/decisions/seal-decisions.db.test.ts',
 ]
 
+/** Tests of what is promised within seconds, whatever fails: beside three other files they would measure those. */
+const timed = [
+  'test/faults/{*.journey,providers}.test.ts',
+  'test/fuzz/fuzz.journey.test.ts',
+  'test/journeys/{chaos,chromium-console-live,interleavings-*,webhook-*storm}.journey.test.ts',
+  'test/rails/buying/{killed,storm}.journey.test.ts',
+  'test/surface/hostile-requests.journey.test.ts',
+]
+
 /** Journeys of people and agents, not of processes: repeated with several gateways behind a balancer (TEST_GATEWAYS). */
 const balanced = [
   'test/journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}.journey.test.ts',
@@ -43,8 +52,9 @@ interface Suite {
 const suites: Readonly<Record<string, Suite>> = {
   unit: { include: [units], exclude: slow },
   quick: { include: [units, databases, ...firstJourneys], exclude: slow },
-  // Exactly what `quick` leaves out.
-  long: { include: [journeys, ...slow], exclude: firstJourneys },
+  // Both together are exactly what `quick` leaves out.
+  timed: { include: timed, exclude: [] },
+  long: { include: [journeys, ...slow], exclude: [...firstJourneys, ...timed] },
   all: { include: [units, databases, journeys], exclude: [] },
   balanced: { include: balanced, exclude: [] },
 }
@@ -52,6 +62,12 @@ const suites: Readonly<Record<string, Suite>> = {
 const suite = Number(process.env.TEST_GATEWAYS ?? 1) > 1 ? 'balanced' : (process.env.SUITE ?? 'all')
 const { include, exclude } = suites[suite] ?? { include: [], exclude: [] }
 const startsProcesses = suite !== 'unit' && suite !== 'quick'
+
+/** Two processors: of five files that start processes, three mostly wait: for transactions to expire, between attempts. */
+function countWorkers(): number {
+  if (suite === 'timed') return 2
+  return startsProcesses ? Number(process.env.TEST_WORKERS ?? 5) : 3
+}
 
 /**
  * The slowest files start first, so that the run does not end with them. A new checkout sorts by size, and the fuzzer is
@@ -82,13 +98,12 @@ export default defineConfig({
       ...(suite === 'unit'
         ? []
         : ['test/fresh-build.ts', 'test/database-template.ts', 'test/shared-gateways.ts']),
-      ...(suite === 'long' || suite === 'all' ? ['test/shared-browser.ts'] : []),
+      ...(['timed', 'long', 'all'].includes(suite) ? ['test/shared-browser.ts'] : []),
     ],
     // For hanging tests only. Files of the long suite start processes, five files at a time on two cores.
     testTimeout: startsProcesses ? 120_000 : 30_000,
     hookTimeout: startsProcesses ? 180_000 : 60_000,
-    // Two processors: of five files that start processes, three mostly wait: for transactions to expire, between attempts.
-    maxWorkers: startsProcesses ? Number(process.env.TEST_WORKERS ?? 5) : 3,
+    maxWorkers: countWorkers(),
     // A poll ends when it is true: its end is for what never becomes true.
     expect: { poll: { timeout: startsProcesses ? 30_000 : 15_000 } },
     // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.

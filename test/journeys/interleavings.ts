@@ -449,7 +449,14 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
           await sendCardEvent(purchase, 'EXPIRED')
         }
         // A transaction that the chain refuses now and may have included before stays open until it expires.
-        await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
+        try {
+          await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
+        } catch (error) {
+          await gateway.stop()
+          const database = await open()
+          const holds = await readHolds(database).finally(() => database.close())
+          throw new Error(`Still open: ${holds.join('\n')}`, { cause: error })
+        }
         // Transactions removed by a reorganization are resent while they are valid, as the `verifications` gauge shows;
         // then every wallet is checked twice.
         await sleep(25_000)
@@ -500,6 +507,18 @@ async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<s
       )
   }
   return found
+}
+
+/** What still holds money, with what it was for, for diagnosing a failure. */
+async function readHolds(database: Connection): Promise<string[]> {
+  const { rows } = await sql<{ line: string }>`
+    select concat_ws(' ', r.reserved_at, d.operation, r.source, r.asset, r.units, r.taken, d.facts, to_jsonb(t)) as line
+    from reservation r join decision d on d.id = r.decision_id left join transfer t on t.decision_id = r.decision_id
+    where r.status = 'reserved'
+    union all select to_jsonb(c)::text from card_authorization c where c.status = 'pending'`.execute(
+    database.kysely,
+  )
+  return rows.map(({ line }) => line)
 }
 
 /** The last movements of a wallet, for diagnosing a failure. */
