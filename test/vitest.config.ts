@@ -27,7 +27,7 @@ const slow = [
   'test/records/decisions/seal-decisions.db.test.ts',
 ]
 
-/** Tests of what is promised within seconds, whatever fails: beside three other files they would measure those. */
+/** Tests of what is promised within seconds, whatever fails: beside many others they would measure those. */
 const timed = [
   'test/faults/{*.journey,providers}.test.ts',
   'test/fuzz/fuzz.journey.test.ts',
@@ -63,10 +63,10 @@ const suite = Number(process.env.TEST_GATEWAYS ?? 1) > 1 ? 'balanced' : (process
 const { include, exclude } = suites[suite] ?? { include: [], exclude: [] }
 const startsProcesses = suite !== 'unit' && suite !== 'quick'
 
-/** Two processors: of five files that start processes, three mostly wait: for transactions to expire, between attempts. */
+/** For two processors. More files that start processes at a time take as long in all, and each takes several times as long. */
 function countWorkers(): number {
   if (suite === 'timed') return 2
-  return startsProcesses ? Number(process.env.TEST_WORKERS ?? 5) : 3
+  return startsProcesses ? Number(process.env.TEST_WORKERS ?? 3) : 3
 }
 
 /**
@@ -100,7 +100,7 @@ export default defineConfig({
         : ['test/fresh-build.ts', 'test/database-template.ts', 'test/shared-gateways.ts']),
       ...(['timed', 'long', 'all'].includes(suite) ? ['test/shared-browser.ts'] : []),
     ],
-    // For hanging tests only. Files of the long suite start processes, five files at a time on two cores.
+    // For hanging tests only. Files of the long suite start processes, three files at a time on two cores.
     testTimeout: startsProcesses ? 120_000 : 30_000,
     hookTimeout: startsProcesses ? 180_000 : 60_000,
     maxWorkers: countWorkers(),
