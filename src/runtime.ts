@@ -36,7 +36,7 @@ import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { countRefusals, observeProvider } from './providers/observe-provider.ts'
 import { createConfiguredPegs } from './providers/pegs/configured.ts'
-import { fetchPublic } from './providers/public-fetch.ts'
+import { fetchPublic, type PublicFetch } from './providers/public-fetch.ts'
 import { createWebPush } from './providers/push/web-push.ts'
 import { createConfiguredRailControls } from './providers/rail-controls/configured.ts'
 import { createConfiguredRateLimiter } from './providers/rate-limiter/configured.ts'
@@ -72,6 +72,21 @@ export interface Runtime {
   close(): Promise<void>
 }
 
+/** What a gateway reaches outside of its process: as configured, unless a simulation passes a world of its own. */
+export interface Outside {
+  readonly openDatabase: typeof openMigrated
+  readonly startChains: typeof startConfiguredChains
+  readonly openDoorbell: typeof openConfiguredDoorbell
+  readonly fetchPublic: PublicFetch
+}
+
+const configuredOutside: Outside = {
+  openDatabase: openMigrated,
+  startChains: startConfiguredChains,
+  openDoorbell: openConfiguredDoorbell,
+  fetchPublic,
+}
+
 /**
  * @param origin public origin. @param ownOrigin address of this process once it listens. @throws Error with a remedy
  * when a dependency cannot be started.
@@ -83,17 +98,18 @@ export async function createRuntime(
     ownOrigin,
     tools,
     log,
-  }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
+    outside: { openDatabase, startChains, openDoorbell, fetchPublic } = configuredOutside,
+  }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log; outside?: Outside },
 ): Promise<Runtime> {
   const rateLimits = buildRateLimits(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [{ started, late }, database] = await startTogether(
-    () => startConfiguredChains(config, { clock, log }),
+    () => startChains(config, { clock, log }),
     () =>
       withVariableName(
         describeVariable('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR',
-        openMigrated(config, log),
+        openDatabase(config, log),
       ),
   )
   const tracing = await createConfiguredTracing(config)
@@ -193,6 +209,7 @@ export async function createRuntime(
       ),
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
+      fetchPublic,
       push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
       bankingProvider,
       eventWatches: createEventWatches(database),
@@ -207,7 +224,7 @@ export async function createRuntime(
     }
     return {
       services,
-      openDoorbell: (onRing) => openConfiguredDoorbell(config, { onRing, log }),
+      openDoorbell: (onRing) => openDoorbell(config, { onRing, log }),
       setClock: async () => shared?.set(),
       close,
     }

@@ -5,36 +5,16 @@ import { systemClock } from '../core/base/clock.ts'
 import { newId } from '../core/base/ids.ts'
 import { createLog, terminalDestination } from '../core/base/log.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
-import type { AuthenticatedRequest } from '../kernel/authenticated-request.ts'
-import { buildCatalogue, type CatalogueEntry } from '../kernel/catalogue.ts'
-import type { Services } from '../kernel/context.ts'
-import type { Tool } from '../kernel/tool.ts'
 import { findNamedFounder } from '../people/identity/accounts.ts'
-import { buildRedirectUri } from '../people/identity/oauth/federation.ts'
-import { createPaywall, type Paywall } from '../rails/selling/x402/paywall.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
-import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox/sandbox.ts'
-import { createApp } from '../server/http/app.ts'
 import { listen, ownOrigin } from '../server/http/listen.ts'
-import { createSandboxProvider } from '../server/http/sandbox-identity-provider/sandbox-provider.ts'
 import { createGatewayServer, unreadableRequest } from '../server/http/server.ts'
 import { answerStarting } from '../server/http/starting.ts'
-import { startJobs } from '../server/jobs/jobs.ts'
-import { createPace } from '../server/jobs/pace.ts'
 import { settingsErrors } from '../settings.ts'
 import { findAbsentParts } from './absent-parts.ts'
 import { banner } from './banner.ts'
 import { closeWithTimeout, drain, endSignal } from './drain.ts'
-
-/** Tools and MCP transport, passed in by main.ts. */
-export interface ServedSurfaces {
-  readonly tools: readonly Tool[]
-  readonly mcpHandler: (
-    catalogue: readonly CatalogueEntry[],
-    services: Services,
-    options: { seller: Pick<Paywall, 'sell' | 'recall'>; ending: AbortSignal },
-  ) => (mounted: AuthenticatedRequest) => Promise<Response>
-}
+import { openGateway, type ServedSurfaces } from './open-gateway.ts'
 
 /** Runs until SIGTERM or SIGINT. @throws Error with a remedy. */
 export async function serve(
@@ -107,86 +87,9 @@ async function openServing(
   }: { server: Server; config: Config; surfaces: ServedSurfaces; isDraining: () => boolean },
 ) {
   if (!server.listening) await listen(server, config)
-  return openGateway(runtime, config, { ...surfaces, isDraining })
-}
-
-async function openGateway(
-  { services, openDoorbell, setClock }: Runtime,
-  config: Config,
-  { tools, mcpHandler, isDraining }: ServedSurfaces & { isDraining: () => boolean },
-) {
-  const catalogue = buildCatalogue(tools, services.settings)
-  const ending = new AbortController()
-  const paywall = await openFxPaywall(services, config)
-  const doorbell = await openDoorbell(() => pace.noteActivity())
-  const pace = createPace({ announce: () => doorbell.ring() })
-  const app = createApp({
-    catalogue,
-    services,
-    isDraining,
-    ending: ending.signal,
-    onWrite: pace.noteWrite,
-    seller: paywall,
-    mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
-    isQuiet: config.mode === 'sandbox' && process.stderr.isTTY,
-    below:
-      config.mode === 'sandbox'
-        ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])
-        : new Map(),
-  })
-  const jobs = startJobs(services, pace, setClock)
-  return {
-    listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
-    /** Ends long-lived streams. */
-    endStreams: () => ending.abort(),
-    stopJobs: async () => void (await Promise.all(jobs.map((job) => job.stop()))),
-    close: async () => {
-      await doorbell.close()
-      await paywall.close()
-    },
-  }
-}
-
-function openFxPaywall(
-  { chains, database, settings, clock, log, metrics, tracing }: Services,
-  { x402 }: Config,
-): Promise<Paywall> {
-  return createPaywall({
-    operation: 'x402.fx',
-    path: '/api/x402/fx',
-    pollPath: '/api/x402/payments/{id}',
-    description: 'FX quote',
-    example: { from: 'USD', to: 'EUR', amount: '100' },
-    chains,
-    database,
-    dataKey: settings.dataKey,
-    payTo: settings.x402PayTo,
-    price: settings.fxPrice,
-    origin: settings.origin,
-    facilitatorUrl: x402.facilitatorUrl,
-    facilitatorKey: x402.facilitatorKey,
-    clock,
-    newId,
-    log,
-    metrics,
-    tracing,
-  })
-}
-
-/** Serves the sandbox's identity provider for every provider without a configured issuer. */
-function sandboxProvider({ identityProviders }: Config, services: Services) {
-  const { settings, database } = services
-  return createSandboxProvider({
-    ...services,
-    issuer: new URL(`${settings.origin}${SANDBOX_OPENID_PATH}`),
-    clients: identityProviders
-      .filter(({ issuer }) => issuer === null)
-      .map(({ name }) => ({
-        clientId: sandboxClientId(name),
-        redirectUri: buildRedirectUri(settings, name),
-      })),
-    secrets: () => sandboxOpenIdSecrets(database),
-  })
+  const gateway = await openGateway(runtime, config, { ...surfaces, isDraining })
+  const listener = getRequestListener(gateway.fetch, { errorHandler: unreadableRequest(newRequestId) })
+  return { ...gateway, listener }
 }
 
 const newRequestId = () => newId('req', systemClock())

@@ -20,6 +20,7 @@ import type { IdentityProvider } from '../providers/identity-provider/port.ts'
 import type { IdentityReview } from '../providers/identity-review/port.ts'
 import type { Messages } from '../providers/messages/port.ts'
 import type { Metrics } from '../providers/metrics/port.ts'
+import type { PublicFetch } from '../providers/public-fetch.ts'
 import type { PushSender } from '../providers/push/port.ts'
 import type { RailControls } from '../providers/rail-controls/port.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter/port.ts'
@@ -114,6 +115,8 @@ export interface Services {
   readonly travelRuleNetwork: TravelRuleNetwork | null
   readonly cardProcessor: CardProcessor
   readonly push: PushSender
+  /** Fetches URLs that strangers choose. */
+  readonly fetchPublic: PublicFetch
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages

@@ -106,6 +106,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       clock,
       newId,
     }),
+    fetchPublic,
     push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),
     bankingProvider: createSandboxBanking({
       webhookUrl: () => origin,

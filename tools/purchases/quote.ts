@@ -49,7 +49,7 @@ export default defineTool({
   run: async (context, input) => {
     const loopback = context.settings.mode === 'sandbox'
     const request = readRequest(input, { loopback })
-    const answer = await askUnpaid(request, { loopback })
+    const answer = await askUnpaid(request, { ...context, loopback })
     const isFree = isSuccess(answer)
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
     const offers = isFree ? [] : readOffers(context.chain, answer, context.now)

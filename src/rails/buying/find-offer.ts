@@ -1,7 +1,7 @@
 /** The offer that a purchase accepts: what the seller asks for when it is asked without a payment. */
 import type { RateTable } from '../../core/money/rate-table.ts'
 import type { Chain } from '../../providers/chain/port.ts'
-import type { PublicAnswer } from '../../providers/public-fetch.ts'
+import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Connection } from '../../storage/database.ts'
 import { derivePurchaseNonce, purseKey } from './authorization.ts'
 import { readOffers } from './offers.ts'
@@ -17,6 +17,7 @@ interface AskingParts {
   readonly database: Connection
   readonly chain: Chain
   readonly now: Date
+  readonly fetchPublic: PublicFetch
   readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
 }
 
@@ -25,7 +26,7 @@ interface AskingParts {
  * @throws Failure `terms_not_payable`, `seller_failed`.
  */
 export async function findOffer(
-  { database, chain, now, settings }: AskingParts,
+  { database, chain, now, fetchPublic, settings }: AskingParts,
   {
     request,
     purseId,
@@ -36,7 +37,7 @@ export async function findOffer(
   const loopback = settings.mode === 'sandbox'
   const payer = purseKey(settings.dataKey, purseId).address
   for (let asked = 1; asked <= ASKS; asked += 1) {
-    const answer = await askUnpaid(request, { loopback })
+    const answer = await askUnpaid(request, { fetchPublic, loopback })
     if (isSuccess(answer)) return { free: answer }
     if (answer.status !== 402) throw unusableAnswer(answer)
     const offers = readOffers(chain, answer, now).map((offer) =>

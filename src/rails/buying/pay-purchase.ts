@@ -10,7 +10,7 @@ import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { seal, unseal } from '../../core/base/seal.ts'
 import type { Chain, Hex } from '../../providers/chain/port.ts'
-import type { PublicAnswer } from '../../providers/public-fetch.ts'
+import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   cancelAuthorization,
@@ -45,6 +45,7 @@ export interface PayingParts {
   readonly chain: Chain
   readonly clock: Clock
   readonly log: Log
+  readonly fetchPublic: PublicFetch
   readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
 }
 
@@ -160,6 +161,7 @@ export async function presentPurchase(
     if (timeoutMs <= 0) break
     attempts += 1
     const asked = await ask(request, {
+      fetchPublic: parts.fetchPublic,
       loopback: parts.settings.mode === 'sandbox',
       timeoutMs,
       credential: header,

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { writeJson } from '../../core/base/json.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import {
-  fetchPublic,
   isPublicFetchError,
   type PublicAnswer,
+  type PublicFetch,
   type PublicFetchProblem,
 } from '../../providers/public-fetch.ts'
 import { readPublicUrl } from '../../providers/public-url.ts'
@@ -106,10 +106,12 @@ export type Asked =
 export async function ask(
   request: PurchaseRequest,
   {
+    fetchPublic,
     loopback,
     timeoutMs = SELLER_MS,
     credential,
   }: {
+    fetchPublic: PublicFetch
     loopback: boolean
     timeoutMs?: number
     credential?: { readonly name: string; readonly value: string }
@@ -140,7 +142,7 @@ export async function ask(
 /** Asks without paying. @throws Failure `url_not_allowed`, `seller_failed`. */
 export async function askUnpaid(
   request: PurchaseRequest,
-  options: { loopback: boolean },
+  options: { fetchPublic: PublicFetch; loopback: boolean },
 ): Promise<PublicAnswer> {
   const asked = await ask(request, options)
   if (asked.status === 'answered') return asked.answer

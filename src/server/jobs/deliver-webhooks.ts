@@ -1,14 +1,13 @@
 /** Delivers events to webhook endpoints. Each endpoint has a worker of its own, so that none waits for another. */
 
 import type { Services } from '../../kernel/context.ts'
-import { fetchPublic } from '../../providers/public-fetch.ts'
 import { type ClaimedEndpoint, claimEndpoints, deliverTo } from '../../records/events/webhooks/deliver.ts'
 
 /** Endpoints that one gateway delivers to at once. */
 const MAX_WORKERS = 256
 
 export function createDeliverWebhooks(services: Services): (signal: AbortSignal) => Promise<number> {
-  const parts = { ...services, fetch: fetchPublic }
+  const parts = { ...services, fetch: services.fetchPublic }
   const { log } = services
   let workers = 0
 

@@ -123,12 +123,19 @@ function jobsOn(services: Services, chain: Services['chain']) {
     }))
 }
 
-/** Starts every job. @param setClock sets the clock that gateways on one database share. */
-export function startJobs(services: Services, pace: Pace, setClock: () => Promise<void>): readonly Job[] {
+/**
+ * Starts every job. @param options `setClock` sets the clock that gateways on one database share; `factor` lengthens every
+ * pause, for simulations.
+ */
+export function startJobs(
+  services: Services,
+  pace: Pace,
+  { setClock, factor = 1 }: { setClock: () => Promise<void>; factor?: number | undefined },
+): readonly Job[] {
   const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
   const start = ({ name, everyMs, round, isSteady }: JobRow): Job =>
-    every(everyMs, {
+    every(everyMs * factor, {
       name,
       round: async (signal) => {
         const found = await round(services, signal)

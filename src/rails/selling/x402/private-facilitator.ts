@@ -31,6 +31,7 @@ export interface PrivateFacilitator {
 export async function servePrivately(
   facilitator: FacilitatorClient,
   attempts: Attempts,
+  listen: Listen = listenOnLoopback,
 ): Promise<PrivateFacilitator> {
   const bearer = `Bearer ${randomToken(32)}`
   const app = new Hono()
@@ -51,17 +52,23 @@ export async function servePrivately(
   // The attempt records the details; the middleware only needs an error status.
   app.onError((_error, c) => c.json({ error: 'facilitator failed' }, 502))
 
-  const { server, port } = await listen(app)
+  const { port, close } = await listen(app)
   return {
     url: `http://127.0.0.1:${port}`,
     headers: () => ({ authorization: bearer, [ATTEMPT_HEADER]: attempts.current().id }),
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close,
   }
 }
 
-function listen(app: Hono): Promise<{ server: ReturnType<typeof serve>; port: number }> {
+/** Serves an app to this process alone. */
+export type Listen = (
+  app: Pick<Hono, 'fetch'>,
+) => Promise<{ readonly port: number; readonly close: () => Promise<void> }>
+
+const listenOnLoopback: Listen = (app) => {
   return new Promise((resolve, reject) => {
-    const listening = ({ port }: AddressInfo) => resolve({ server, port })
+    const close = () => new Promise<void>((closed) => server.close(() => closed()))
+    const listening = ({ port }: AddressInfo) => resolve({ port, close })
     const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, listening)
     server.once('error', reject)
   })

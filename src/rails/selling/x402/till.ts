@@ -13,11 +13,11 @@ import { createFacilitator } from './facilitator.ts'
 import type { FacilitatorKey } from './facilitator-token.ts'
 import { isSignedByPayer } from './payment.ts'
 import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
-import { servePrivately } from './private-facilitator.ts'
+import { type Listen, servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
 import { buildTerms, type Terms, type TermsInput } from './terms.ts'
 
-/** @property facilitatorUrl null settles payments over this process's own chain. */
+/** @property facilitatorUrl null settles payments over this process's own chain. @property listen for simulations. */
 export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
   readonly operation: string
   readonly chains: Chains
@@ -28,6 +28,7 @@ export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
+  readonly listen?: Listen
 }
 
 /** @property terms what a payment on this chain must look like. */
@@ -55,7 +56,7 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
     'facilitator',
     parts,
   )
-  const listener = await servePrivately(facilitator, attempts)
+  const listener = await servePrivately(facilitator, attempts, parts.listen)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
   const payments = createPaymentDeduplication({
     ...parts,

@@ -82,6 +82,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       signingKey: await exportTokenJwk(settings.dataKey),
       library,
       isLive: async (id) => (await findKey(database, { id })) !== undefined,
+      fetchPublic: services.fetchPublic,
     })
     const provider = new library.Provider(buildIssuer(settings.origin), configuration)
     // handleWithNodeResponse sets the forwarded host and scheme, so they can be trusted.

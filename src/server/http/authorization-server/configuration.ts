@@ -7,6 +7,7 @@ import type {
 } from 'oidc-provider'
 import { scopes } from '../../../people/identity/keys/grantable.ts'
 import { buildResource, KEY_CLAIM, WHOLE_CLAIM } from '../../../people/identity/oauth/oauth-tokens.ts'
+import type { PublicFetch } from '../../../providers/public-fetch.ts'
 import { alwaysAsk } from '../oidc/always-ask.ts'
 import { fetchClientDocument } from './fetch-client-document.ts'
 import { errorText } from './keep-errors.ts'
@@ -44,6 +45,7 @@ export function oauthConfiguration({
   signingKey,
   library: { interactionPolicy, errors },
   isLive,
+  fetchPublic,
 }: {
   origin: string
   consentPath: string
@@ -52,6 +54,7 @@ export function oauthConfiguration({
   signingKey: Readonly<Record<string, unknown>>
   library: { interactionPolicy: typeof Policy; errors: typeof Errors }
   isLive: (keyId: string) => Promise<boolean>
+  fetchPublic: PublicFetch
 }): Configuration {
   const resource = buildResource(origin)
   // Consent is required every time: our own session identifies the owner, and each grant becomes a new key.
@@ -138,7 +141,7 @@ export function oauthConfiguration({
       const isWhole = granted?.every((one) => held.includes(one)) === true
       return { [KEY_CLAIM]: grantId, ...(isWhole ? { [WHOLE_CLAIM]: true } : {}) }
     },
-    fetch: fetchClientDocument,
+    fetch: (input) => fetchClientDocument(input, fetchPublic),
     async renderError(context, out) {
       context.type = 'text'
       context.body = errorText(out)

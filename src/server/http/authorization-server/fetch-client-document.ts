@@ -1,4 +1,4 @@
-import { fetchPublic } from '../../../providers/public-fetch.ts'
+import type { PublicFetch } from '../../../providers/public-fetch.ts'
 
 const TIMEOUT_MS = 3_000
 /**
@@ -11,7 +11,10 @@ const MAX_DOCUMENT_BYTES = 64 * 1024
  * Fetches a client's metadata from the public internet only, so that a client cannot make the gateway request internal
  * services (SSRF). @throws Error when the document is not available or too large.
  */
-export async function fetchClientDocument(input: string | URL | Request): Promise<Response> {
+export async function fetchClientDocument(
+  input: string | URL | Request,
+  fetchPublic: PublicFetch,
+): Promise<Response> {
   const { status, headers, body, truncated } = await fetchPublic({
     url: input instanceof Request ? input.url : input,
     method: 'GET',

@@ -2,6 +2,7 @@
 import { errors, interactionPolicy } from 'oidc-provider'
 import { expect, it } from 'vitest'
 import { exportTokenJwk } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
+import { fetchPublic } from '../../../../src/providers/public-fetch.ts'
 import { oauthConfiguration } from '../../../../src/server/http/authorization-server/configuration.ts'
 
 it('gives codes a minute, access tokens ten, and no grant more than a year despite refreshes', async () => {
@@ -15,6 +16,7 @@ it('gives codes a minute, access tokens ten, and no grant more than a year despi
     signingKey: await exportTokenJwk(Buffer.from('a data key of thirty-two letters')),
     library: { interactionPolicy, errors },
     isLive: async () => true,
+    fetchPublic,
   })
   const days = (count: number) => count * 24 * 60 * 60
   expect(configuration.ttl).toMatchObject({

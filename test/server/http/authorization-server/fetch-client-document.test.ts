@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { fetchPublic } from '../../../../src/providers/public-fetch.ts'
 import { fetchClientDocument } from '../../../../src/server/http/authorization-server/fetch-client-document.ts'
 
 describe('client metadata documents', () => {
@@ -10,7 +11,9 @@ describe('client metadata documents', () => {
     'https://localhost/client.json',
     'file:///etc/passwd',
   ])('are not fetched from %s', async (url) => {
-    await expect(fetchClientDocument(url)).rejects.toMatchObject({ problem: 'refused-url' })
-    await expect(fetchClientDocument(new URL(url))).rejects.toMatchObject({ problem: 'refused-url' })
+    await expect(fetchClientDocument(url, fetchPublic)).rejects.toMatchObject({ problem: 'refused-url' })
+    await expect(fetchClientDocument(new URL(url), fetchPublic)).rejects.toMatchObject({
+      problem: 'refused-url',
+    })
   })
 })
