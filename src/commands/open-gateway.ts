@@ -26,7 +26,7 @@ export interface ServedSurfaces {
 
 /** A running gateway without a socket. @property endStreams ends long-lived streams. */
 export interface OpenGateway {
-  readonly fetch: (request: Request) => Response | Promise<Response>
+  readonly fetch: (request: Request, env: object) => Response | Promise<Response>
   readonly endStreams: () => void
   readonly stopJobs: () => Promise<void>
   readonly close: () => Promise<void>

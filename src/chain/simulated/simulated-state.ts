@@ -50,14 +50,14 @@ export interface SimulatedMovement {
 
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
-export function createSimulatedState(): SimulatedState {
+/** @param identity random by default; with a given one, equal changes have equal hashes. */
+export function createSimulatedState(identity = randomToken(16)): SimulatedState {
   const balances = perToken(() => new Map<Address, bigint>())
   const allowances = perToken(() => new Map<string, bigint>())
   const permits = perToken(() => new Map<Address, bigint>())
   const used = new Map<string, CalledTransaction | undefined>()
   const byHash = new Map<Hex, CalledTransaction>()
   const mined: CalledTransaction[] = []
-  const identity = randomToken(16)
   let moved: TransferLog[] = []
   let marks: string[] = []
 
@@ -114,7 +114,7 @@ export function createSimulatedState(): SimulatedState {
     mine({ hash, calldata = '0x', operationHash } = {}) {
       const blockNumber = BigInt(mined.length + 1)
       const transaction = {
-        hash: hash ?? fakeHash(`transaction ${identity} ${blockNumber}`),
+        hash: hash ?? fakeHash(`transaction ${identity} ${blockNumber} ${calldata}`),
         blockNumber,
         succeeded: true,
         transfers: moved.map((each) => ({ ...each, operationHash: operationHash ?? null })),

@@ -32,6 +32,8 @@ import { authorizationMark } from './simulated-token.ts'
 export interface SimulatedChainOptions {
   readonly clock: Clock
   readonly log: Log
+  /** Random by default. */
+  readonly identity?: string
 }
 
 const name = 'base-sepolia'
@@ -41,8 +43,8 @@ const name = 'base-sepolia'
  * checks times, balances and allowances like the real one, but not owners' signatures, which the gateway has verified
  * before.
  */
-export async function createSimulatedChain({ clock, log }: SimulatedChainOptions): Promise<Chain> {
-  const state = createSimulatedState()
+export async function createSimulatedChain({ clock, log, identity }: SimulatedChainOptions): Promise<Chain> {
+  const state = createSimulatedState(identity)
   const deployed = new Set<string>()
   const allowances = createSimulatedAllowances(clock)
   const signer = createSimulatedSigner({ state, clock, caller: getAddress(fakeAddress('sponsor')) })

@@ -1,0 +1,18 @@
+import type { Kind } from '../kind.ts'
+import { agents } from './agents.ts'
+import { bank } from './bank.ts'
+import { faults } from './operator.ts'
+import { owners } from './owners.ts'
+import { payers } from './payers.ts'
+import { processor } from './processor.ts'
+import { sellers } from './sellers.ts'
+
+export const kinds: readonly Kind[] = [
+  ...agents,
+  ...owners,
+  ...payers,
+  ...processor,
+  ...sellers,
+  ...bank,
+  ...faults,
+]

@@ -1,0 +1,61 @@
+/** The bank: deposits in their states, returned ones, and states that contradict what was paid out. */
+import type { Kind } from '../kind.ts'
+import { formatCents, type Scene } from '../scene.ts'
+import type { Seeded } from '../seeded.ts'
+
+interface Deposit {
+  readonly id: string
+  readonly accountId: string
+}
+
+const paidStates = ['funds_received', 'payment_submitted', 'payment_processed']
+
+function tellDeposit(
+  scene: Scene,
+  random: Seeded,
+  { id, accountId }: Deposit,
+  { state, amount, event = `${id}:${state}` }: { state: string; amount: string; event?: string },
+) {
+  return scene.tell(random, 'bridge', {
+    id: event,
+    message: {
+      api_version: 'v0',
+      event_id: event,
+      event_category: 'virtual_account.activity',
+      event_type: 'updated.status_transitioned',
+      event_object_id: id,
+      event_object_status: state,
+      event_object: { virtual_account_id: accountId, amount },
+    },
+  })
+}
+
+export const bank: readonly Kind[] = [
+  {
+    name: 'deposit',
+    weight: 5,
+    run: async (scene, random) => {
+      const accountId = random.oneOf(scene.accounts).bankAccountId
+      const deposit = { id: scene.nextName('deposit'), accountId, cents: 100 + random.below(4_000) }
+      for (const state of [...paidStates, ...(random.chance(0.2) ? ['refunded'] : [])])
+        await tellDeposit(scene, random, deposit, { state, amount: formatCents(deposit.cents) })
+      scene.deposits.push(deposit)
+      return true
+    },
+  },
+  {
+    name: 'contradicted deposit',
+    weight: 2,
+    run: async (scene, random) => {
+      if (scene.deposits.length === 0) return false
+      const deposit = random.oneOf(scene.deposits)
+      const paid = formatCents(deposit.cents)
+      await tellDeposit(scene, random, deposit, {
+        state: random.oneOf(paidStates),
+        amount: random.oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid]),
+        event: scene.nextName('lie'),
+      })
+      return true
+    },
+  },
+]

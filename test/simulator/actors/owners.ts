@@ -1,0 +1,200 @@
+/** People with a guest's wallet: they open keys and cards, send money, decide on approvals, change policies, pause and revoke. */
+import type { Kind } from '../kind.ts'
+import {
+  type Account,
+  computeTotp,
+  formatCents,
+  items,
+  type Scene,
+  strangersAddress,
+  text,
+} from '../scene.ts'
+import type { Seeded } from '../seeded.ts'
+
+const MAX_KEYS = 5
+const PER_TRANSACTION_CENTS = 600
+
+/** Opens an account with two keys, one of which asks above 3 USD. */
+export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
+  const guest = await require(scene.call(random, 'POST', '/api/auth/guest'))
+  const bearer = { authorization: `Bearer ${text(guest.sessionToken)}` }
+  const headers = bearer
+  const { accounts } = await require(scene.call(random, 'GET', '/api/banking', { headers }))
+  const { cards } = await require(scene.call(random, 'GET', '/api/cards', { headers }))
+  const wallet = await require(scene.call(random, 'GET', '/api/wallets', { headers }))
+  const enrolled = await require(
+    scene.call(random, 'POST', '/api/security/mfa', { headers, body: { action: 'enroll' } }),
+  )
+  const secret = new URL(text(enrolled.otpauthUri)).searchParams.get('secret') ?? ''
+  const code = computeTotp(secret, new Date(scene.world.scheduler.now))
+  await scene.call(random, 'POST', '/api/security/mfa', { headers, body: { action: 'activate', code } })
+  const account: Account = {
+    id: text((guest.account as Record<string, unknown>).id),
+    bearer,
+    walletAddress: text(wallet.safeAddress),
+    bankAccountId: text(items(accounts)[0]?.id),
+    keys: [],
+    cardIds: [text(items(cards)[0]?.id)],
+    recipientId: '',
+  }
+  await openKey(scene, random, account, { dailyCents: 500 + random.below(1_500) })
+  await openKey(scene, random, account, { dailyCents: 500 + random.below(4_000), asksAbove: '3' })
+  scene.accounts.push(account)
+}
+
+export async function openKey(
+  scene: Scene,
+  random: Seeded,
+  account: Account,
+  { dailyCents, asksAbove }: { dailyCents: number; asksAbove?: string },
+): Promise<boolean> {
+  const headers = account.bearer
+  const policy = {
+    perTransaction: { max: formatCents(Math.min(PER_TRANSACTION_CENTS, dailyCents)) },
+    dailyBudget: { max: formatCents(dailyCents) },
+    categories: { allow: ['x402', 'transfer', 'card', 'invest', 'payout'] },
+    ...(asksAbove === undefined ? {} : { approval: { above: asksAbove } }),
+  }
+  const scopes = ['purchases:pay', 'wallets:read', 'wallets:transfer', 'investing:trade']
+  const made = await scene.call(random, 'POST', '/api/developer/keys', {
+    headers,
+    body: { name: 'Simulated', scopes, policy },
+    tries: 1,
+  })
+  if (made === undefined || made.status >= 500) return false
+  if (made.body.key === undefined) throw new Error(`no key: ${made.text}`)
+  const key = {
+    id: text(made.body.id),
+    bearer: { authorization: `Bearer ${text(made.body.key)}` },
+    dailyCents,
+  }
+  account.keys.push(key)
+  const card = await scene.call(random, 'POST', '/api/cards', {
+    headers,
+    body: { agentId: key.id, limits: { daily: '100' } },
+    tries: 1,
+  })
+  if (typeof card?.body.id === 'string') account.cardIds.push(card.body.id)
+  return true
+}
+
+/** Sends USDC to an address of its own; sometimes a twin of the call goes to another gateway at once. */
+export async function sendTransfer(
+  scene: Scene,
+  random: Seeded,
+  { headers, cents, signature }: { headers: Record<string, string>; cents: number; signature?: string },
+): Promise<boolean> {
+  const id = scene.nextName('transfer')
+  const to = strangersAddress(id)
+  const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
+  scene.transfers.push(row)
+  const call = {
+    headers: { ...headers, 'idempotency-key': id },
+    body: { destination: to, amount: formatCents(cents), token: 'USDC', ...(signature && { signature }) },
+  }
+  const hasTwin = random.chance(0.2)
+  const [answer, twin] = await Promise.all([
+    scene.call(random, 'POST', '/api/wallets/transfer', call),
+    hasTwin ? scene.call(random, 'POST', '/api/wallets/transfer', call) : undefined,
+  ])
+  row.answer = answer
+  if (answer?.status === 200 && twin?.status === 200 && answer.body.transferId !== twin.body.transferId)
+    scene.found.push(`${id}: two transfers for one idempotency key: ${answer.text} and ${twin.text}`)
+  return answer?.status === 200
+}
+
+export const owners: readonly Kind[] = [
+  {
+    name: 'transfer by the owner',
+    weight: 6,
+    run: (scene, random) =>
+      sendTransfer(scene, random, {
+        headers: random.oneOf(scene.accounts).bearer,
+        cents: 1 + random.below(3_000),
+        signature: 'sandbox',
+      }),
+  },
+  {
+    name: 'approval',
+    weight: 5,
+    run: async (scene, random) => {
+      const { bearer: headers } = random.oneOf(scene.accounts)
+      const listed = await scene.call(random, 'GET', '/api/approvals', { headers, tries: 3 })
+      const waiting = items(listed?.body.approvals).filter(({ status }) => status === 'pending')
+      const [chosen] = waiting.length === 0 ? [] : [random.oneOf(waiting)]
+      if (chosen === undefined) return false
+      const decision = random.oneOf(['approve', 'approve', 'reject'])
+      const decide = () =>
+        scene.call(random, 'POST', `/api/approvals/${text(chosen.approvalId)}`, {
+          headers,
+          body: { decision },
+          tries: 6,
+        })
+      // Two windows of one person, at once.
+      const [answer] = await Promise.all([decide(), random.chance(0.3) ? decide() : undefined])
+      return answer?.status === 200
+    },
+  },
+  {
+    name: 'pause or revoke',
+    weight: 2,
+    run: async (scene, random) => {
+      const account = random.oneOf(scene.accounts)
+      if (account.keys.length >= MAX_KEYS) return false
+      const { bearer: headers } = account
+      if (random.chance(0.5)) await scene.call(random, 'POST', '/api/agents/pause', { headers, body: {} })
+      else
+        await scene.call(random, 'DELETE', `/api/developer/keys/${random.oneOf(account.keys).id}`, {
+          headers,
+        })
+      return openKey(scene, random, account, { dailyCents: 500 + random.below(2_000) })
+    },
+  },
+  {
+    name: 'payout',
+    weight: 4,
+    run: async (scene, random) => {
+      const account = random.oneOf(scene.accounts)
+      const { bearer: headers } = account
+      if (account.recipientId === '') {
+        const made = await scene.call(random, 'POST', '/api/banking/recipients', { headers, body: recipient })
+        if (typeof made?.body.id !== 'string') return false
+        account.recipientId = made.body.id
+      }
+      const answer = await scene.call(random, 'POST', '/api/banking/payouts', {
+        headers: { ...headers, 'idempotency-key': scene.nextName('payout') },
+        body: { recipientId: account.recipientId, amount: formatCents(100 + random.below(800)) },
+      })
+      return answer?.status === 200
+    },
+  },
+  {
+    name: 'order',
+    weight: 4,
+    run: async (scene, random) => {
+      const { bearer: headers } = random.oneOf(scene.accounts)
+      const answer = await scene.call(random, 'POST', '/api/investing/order', {
+        headers: { ...headers, 'idempotency-key': scene.nextName('order') },
+        body: {
+          symbol: random.oneOf(['VTI', 'AAPL']),
+          side: random.oneOf(['buy', 'buy', 'sell']),
+          notional: String(1 + random.below(20)),
+        },
+      })
+      return answer?.status === 200
+    },
+  },
+]
+
+const recipient = {
+  currency: 'USD',
+  name: 'Grace Hopper',
+  country: 'US',
+  account: { routingNumber: '021000021', accountNumber: '123456789' },
+}
+
+async function require(answer: ReturnType<Scene['call']>): Promise<Record<string, unknown>> {
+  const given = await answer
+  if (given === undefined || given.status >= 300) throw new Error(`an account was not opened: ${given?.text}`)
+  return given.body
+}

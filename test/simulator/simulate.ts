@@ -1,0 +1,185 @@
+/** One run from one seed: operations in a seeded order with faults, a rest after every {@link ROUND}, and the invariants. */
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Log } from '../../src/core/base/log.ts'
+import { kinds } from './actors/all.ts'
+import { openAccount } from './actors/owners.ts'
+import { expireSwipes } from './actors/processor.ts'
+import { openShops } from './actors/sellers.ts'
+import { invariants } from './invariants/all.ts'
+import type { Kind } from './kind.ts'
+import { noFaults } from './network.ts'
+import { wallClock } from './realm.ts'
+import { Scene } from './scene.ts'
+import { seededBy } from './seeded.ts'
+import { World } from './world.ts'
+
+/** Operations between two rests. */
+export const ROUND = 60
+const LANES = 8
+const GATEWAYS = 3
+const ACCOUNTS = 4
+/** A rest ends when nothing is open; an hour is long enough for everything that expires. */
+const MAX_REST_MS = 3_600_000
+
+export interface Run {
+  readonly seed: number
+  readonly operations: number
+  readonly bundle: string
+  readonly functions: readonly string[]
+  /** Only these kinds; empty for all. */
+  readonly kinds: readonly string[]
+  /** Numbers of operations that are left out. */
+  readonly without: readonly number[]
+  readonly hasFaults: boolean
+}
+
+/** @property found what broke a promise; empty if nothing did. @property trace hash of all steps. @property books hash of what is booked. */
+export interface Result {
+  readonly seed: number
+  readonly found: readonly string[]
+  readonly done: number
+  readonly seconds: number
+  readonly steps: number
+  readonly hours: number
+  readonly crashes: number
+  readonly reorganizations: number
+  readonly trace: string
+  readonly books: string
+  /** By kind: how many had an effect, and how many there were. */
+  readonly counts: Readonly<Record<string, readonly [number, number]>>
+}
+
+export async function simulate(
+  run: Run,
+  { log, onStep }: { log?: Log; onStep?: (line: string) => void } = {},
+): Promise<Result> {
+  const { seed } = run
+  const startedAt = wallClock()
+  const world = await World.open({ ...run, gateways: GATEWAYS, ...(log && { log }) })
+  const { scheduler } = world
+  if (onStep !== undefined) scheduler.onStep = onStep
+  const scene = new Scene(world)
+  const counts: Record<string, [number, number]> = {}
+  const plan = planOperations(run)
+  let done = 0
+  try {
+    await scheduler.until(prepare(scene, seed))
+    while (done < plan.length && scene.found.length === 0) {
+      const end = Math.min(plan.length, done + ROUND)
+      if (run.hasFaults)
+        world.network.faults = { lostBefore: 0.02, lostAfter: 0.02, pending: 0.3, dropped: 0.2, hidden: 0.3 }
+      const lane = async () => {
+        while (done < end) {
+          const operation = plan[done]
+          done += 1
+          if (operation === undefined) return
+          const { kind, number } = operation
+          const random = seededBy(`operation ${seed} ${number}`)
+          const isDone = await kind.run(scene, random)
+          const [effects = 0, all = 0] = counts[kind.name] ?? []
+          counts[kind.name] = [effects + (isDone ? 1 : 0), all + 1]
+          scheduler.note(`${kind.name} ${isDone}`)
+          await scene.pause(random.below(500))
+        }
+      }
+      await scheduler.until(Promise.all(Array.from({ length: LANES }, lane)))
+      world.network.faults = noFaults
+      await scheduler.until(expireSwipes(scene, seededBy(`rest ${seed} ${done}`)))
+      await rest(scene)
+      for (const { sentence, check } of invariants)
+        for (const line of await check(scene)) scene.found.push(`${sentence} – ${line}`)
+      scheduler.note(`rest ${scene.found.length}`)
+    }
+  } catch (error) {
+    scene.found.push(`The simulation goes on. – ${error instanceof Error ? error.stack : error}`)
+  }
+  const books = await hashBooks(scene)
+  const result = {
+    seed,
+    found: scene.found,
+    done,
+    seconds: (wallClock() - startedAt) / 1_000,
+    steps: scheduler.steps,
+    hours: scheduler.hours,
+    crashes: world.crashes,
+    reorganizations: world.network.reorganizations,
+    trace: scheduler.trace,
+    books,
+    counts,
+  }
+  await world.close()
+  return result
+}
+
+interface Planned {
+  readonly number: number
+  readonly kind: Kind
+}
+
+/** Each operation's kind depends on the seed and its number alone, so that others can be left out. */
+function planOperations({ seed, operations, kinds: only, without, hasFaults }: Run): readonly Planned[] {
+  const random = seededBy(`plan ${seed}`)
+  // Each seed leaves some faults out: a crash hides what only a long life shows.
+  const chosen = kinds.filter(({ isFault }) => isFault !== true || random.chance(0.6))
+  const wanted = only.length === 0 ? chosen : kinds.filter(({ name }) => only.includes(name))
+  const deck = wanted.flatMap((kind) => Array.from({ length: kind.weight }, () => kind))
+  return Array.from({ length: operations }, (_, number) => ({ number, kind: random.oneOf(deck) })).filter(
+    ({ number, kind }) => !without.includes(number) && (hasFaults || kind.isFault !== true),
+  )
+}
+
+async function prepare(scene: Scene, seed: number): Promise<void> {
+  const random = seededBy(`people ${seed}`)
+  openShops(scene)
+  await scene.world.allRun()
+  const credentials = await scene.call(random, 'GET', '/sandbox/credentials')
+  if (credentials === undefined) throw new Error('the sandbox has no credentials')
+  scene.readCredentials(credentials)
+  for (let count = 0; count < ACCOUNTS; count += 1) await openAccount(scene, random)
+}
+
+/** Lets everything end: nothing fails any more, and what the gateways owe an end must get one. */
+async function rest(scene: Scene): Promise<void> {
+  const { world } = scene
+  const { scheduler } = world
+  await scheduler.until(world.allRun())
+  const startedAt = scheduler.now
+  let open: readonly string[] = ['?']
+  while (open.length > 0 && scheduler.now - startedAt < MAX_REST_MS) {
+    await scheduler.until(scene.pause(5_000))
+    open = await listOpen(scene)
+  }
+  if (open.length > 0) scene.found.push(`Everything ends within an hour. – open: ${open.join(', ')}`)
+  // Jobs judge each wallet twice before they book a difference.
+  await scheduler.until(scene.pause(60_000))
+  while (!world.database.isIdle) await scheduler.step()
+}
+
+async function listOpen({ world }: Scene): Promise<readonly string[]> {
+  if (!world.database.isIdle || !world.network.isIdle) return ['a call']
+  const { rows } = await sql<Record<string, bigint>>`select
+    (select count(*) from transfer where state in ('reserved', 'submitted', 'settlement_pending')) as transfers,
+    (select count(*) from payment where state in ('taking', 'pending')) as payments,
+    (select count(*) from purchase where state in ('reserved', 'signed')) as purchases,
+    (select count(*) from reservation where status = 'reserved') as reservations,
+    (select count(*) from card_early) as webhooks,
+    (select count(*) from chain_cursor where verify_since is not null) as verifications,
+    (select count(*) from decision d where not exists (select from decision_seal s where s.decision_id = d.id))
+      as unsealed`.execute(world.database.books.kysely)
+  return Object.entries(rows[0] ?? {}).flatMap(([name, count]) => (count > 0n ? [`${count} ${name}`] : []))
+}
+
+const tables = ['decision', 'posting', 'transfer', 'purchase', 'payment', 'card_event', 'decision_seal']
+
+async function hashBooks({ world }: Scene): Promise<string> {
+  const hash = createHash('sha256')
+  for (const table of tables) {
+    const { rows } = await sql<{ text: string | null }>`
+      select md5(string_agg(t::text, '|' order by t::text)) as text from ${sql.table(table)} t`.execute(
+      world.database.books.kysely,
+    )
+    hash.update(`${table} ${rows[0]?.text}\n`)
+  }
+  return hash.digest('hex').slice(0, 16)
+}
