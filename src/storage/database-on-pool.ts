@@ -68,15 +68,25 @@ async function inTransaction<Result>(
 ): Promise<Result> {
   const session = await pool.acquire()
   let broken = false
+  let isOver = false
+  // A late statement would run in the transaction of whoever has the session next.
+  const own: Pick<Session, 'query'> = {
+    query: (text, parameters, name) =>
+      isOver
+        ? Promise.reject(new Error(`A statement of a transaction that is over: ${name ?? text}`))
+        : session.query(text, parameters, name),
+  }
   try {
     await session.query('begin', [])
-    const result = await work(connectionOn(session))
+    const result = await work(connectionOn(own))
+    isOver = true
     const { command } = await session.query('commit', [])
     // The server rolls back if any statement failed, even if the work ignored the error.
     if (command !== 'COMMIT')
       throw new Error('The transaction was rolled back because a statement in it failed.')
     return result
   } catch (error) {
+    isOver = true
     // A session that cannot roll back is discarded, which ends its transaction on the server.
     await session.query('rollback', []).catch(() => {
       broken = true
@@ -87,7 +97,7 @@ async function inTransaction<Result>(
   }
 }
 
-function connectionOn(session: Session): Connection {
+function connectionOn(session: Pick<Session, 'query'>): Connection {
   let kysely: Kysely<Schema> | undefined
   const call = async <Row>(statement: Statement, parameters: readonly Parameter[]) =>
     (await session.query<Row>(statement.text, parameters, statement.name)).rows
@@ -103,7 +113,7 @@ function connectionOn(session: Session): Connection {
 }
 
 /** A pool of the transaction's single session. */
-function singleSessionPool(session: Session): SessionPool {
+function singleSessionPool(session: Pick<Session, 'query'>): SessionPool {
   return {
     acquire: async () => ({ query: session.query, release: () => {} }),
     count: () => ({ busy: 1, idle: 0, waiting: 0 }),

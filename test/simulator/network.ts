@@ -6,7 +6,7 @@ import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
 import { fakeHash } from '../../src/chain/simulated/simulated-state.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { AuthorizedOperation, Chain, EvmSigner, Submission } from '../../src/providers/chain/port.ts'
-import type { GatewayGraph } from './bundle.ts'
+import type { GatewayGraph } from './load-gateway.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
 import type { Seeded } from './seeded.ts'
 

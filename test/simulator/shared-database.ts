@@ -97,7 +97,7 @@ export class SharedDatabase {
           owner,
           'sql',
           async () => {
-            if (isReleased) throw new Error('a statement after its session was released')
+            if (isReleased) throw new Error(`a statement after its session was released: ${text}`)
             if (/^\s*begin/i.test(text)) this.#isInTransaction = true
             try {
               return await this.#scheduler.track(this.#session.query(text, parameters))

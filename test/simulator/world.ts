@@ -3,7 +3,7 @@
 import type { Log } from '../../src/core/base/log.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { PublicFetch } from '../../src/providers/public-fetch.ts'
-import { loadGateway } from './bundle.ts'
+import { loadGateway } from './load-gateway.ts'
 import { Network, type Node } from './network.ts'
 import { enterRealm } from './realm.ts'
 import { type Owner, Scheduler } from './scheduler.ts'

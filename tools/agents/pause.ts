@@ -24,7 +24,7 @@ export default defineTool({
   run: async (context) => {
     const { account } = requirePerson(context)
     const paused = await pauseKeys(context.database, { accountId: account.id, at: context.now })
-    context.afterCommit(() => cancelStoppedOrders(context, account.id))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, account.id))
     for (const key of paused)
       await recordChange(context, {
         action: 'key.paused',

@@ -34,7 +34,7 @@ export default defineTool({
     const { database, settings, now: at } = context
     const { id: accountId, guest } = requirePerson(context).account
     const locked = await lockAccount(database, { accountId, reason: 'person', at })
-    context.afterCommit(() => cancelStoppedOrders(context, accountId))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
     const channels = await destinationChannels(database, accountId)
     const hasPasskey = (await countPasskeys(database, accountId)) > 0
     await recordChange(context, {

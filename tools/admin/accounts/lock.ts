@@ -26,7 +26,7 @@ export default defineTool({
     const { database, now: at } = context
     if (!(await lockAccount(database, { accountId: id, reason: 'admin', at })))
       throw new Failure('not_found', 'There is no such account.')
-    context.afterCommit(() => cancelStoppedOrders(context, id))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, id))
     await recordChange(context, {
       accountId: id,
       as: 'admin',

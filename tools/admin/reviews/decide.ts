@@ -95,6 +95,6 @@ async function decideRecovery(
     return id
   })
   if (accountId === undefined) return false
-  if (isReleased) context.afterCommit(() => cancelStoppedOrders(context, accountId))
+  if (isReleased) context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
   return true
 }

@@ -38,7 +38,7 @@ export default defineTool({
       expiresAt: key.expiresAt,
       at: now,
     })
-    context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
     await recordChange(context, {
       action: 'key.paused',
       object: { kind: 'key', id },

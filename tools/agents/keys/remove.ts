@@ -26,7 +26,7 @@ export default defineTool({
     const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'You have no such agent.')
-    context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
     await sendSecurityNotice(context, {
       accountId: owned.accountId,
       notice: 'agent_revoked',

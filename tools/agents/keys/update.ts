@@ -108,7 +108,7 @@ export default defineTool({
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     requireVersion(key, input.expectedVersion)
     if (input.status === 'revoked' || input.status === 'paused')
-      context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
+      context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
     if (input.status === 'revoked') {
       await revokeKey(database, { ...owned, id: key.id })
       const revoked = { ...key, status: 'revoked' as const }

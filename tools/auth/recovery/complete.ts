@@ -96,7 +96,7 @@ async function finish(context: Context, recovery: Recovery) {
 
 async function finishRecovery(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
-  context.afterCommit(() => cancelStoppedOrders(context, accountId))
+  context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
   await disableEndpoints(context.database, accountId)
   await recordChange(context, {
     accountId,

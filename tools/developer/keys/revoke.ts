@@ -27,7 +27,7 @@ export default defineTool({
       throw new Failure('not_found', 'You have no such API key.', {
         hint: 'GET /api/developer/keys lists the unrevoked keys.',
       })
-    context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
+    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
     await sendSecurityNotice(context, {
       accountId: owned.accountId,
       notice: 'api_key_revoked',

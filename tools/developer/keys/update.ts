@@ -51,7 +51,8 @@ export default defineTool({
       expiresAt: key.expiresAt,
       at: context.now,
     })
-    if (status === 'paused') context.afterCommit(() => cancelStoppedOrders(context, owned.accountId))
+    if (status === 'paused')
+      context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
     await recordChange(context, {
       action: 'key.updated',
       object: { kind: 'key', id },
