@@ -3,12 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Conductor, openConductor, type Run } from './conductor.ts'
 import { createSeeded } from './seeded.ts'
+import { cardScenes } from './stepped-card-scenes.ts'
+import { defects } from './stepped-defects.ts'
 import { findViolation, type Scene, spendingScenes } from './stepped-scenes.ts'
 
 const SEEDS = Number(process.env.STEPPED_SEEDS ?? 12)
 const TIMEOUT_MS = 30_000 + SEEDS * 5_000
 
-const scenes = spendingScenes
+/** A defect that is not found by then would not be found by chance either. */
+const DEFECT_SEEDS = 60
+
+const scenes = { ...spendingScenes, ...cardScenes }
 
 describe.skipIf(testServerUrl === undefined)('money in stepped sessions', () => {
   let conductor: Conductor
@@ -49,4 +54,20 @@ describe.skipIf(testServerUrl === undefined)('money in stepped sessions', () => 
       expect(traces[2]).not.toEqual(traces[0])
     }
   })
+
+  for (const { name, allows, scene, edits } of defects)
+    it(`${scene} finds that ${name}: ${allows}`, { timeout: TIMEOUT_MS }, async ({ annotate }) => {
+      const restore = await conductor.edit(edits)
+      let found: string | undefined
+      try {
+        for (let seed = 1; seed <= DEFECT_SEEDS && found === undefined; seed += 1) {
+          const { violation } = await play(scenes[scene], seed)
+          if (violation !== null) found = `seed ${seed}: ${violation}`
+        }
+      } finally {
+        await restore()
+      }
+      await annotate(found ?? 'not found')
+      expect(found).toBeDefined()
+    })
 })
