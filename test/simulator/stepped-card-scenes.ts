@@ -1,4 +1,5 @@
 /** Scenes of cards and debts, in the terms of stepped-scenes.ts. Each has one account, so that its ids need not be fixed. */
+import { sql } from 'kysely'
 import { collectDebt, dueDebts, sumOpenDebts } from '../../src/books/debts/debts.ts'
 import { external } from '../../src/books/ledger/accounts.ts'
 import { balances } from '../../src/books/ledger/balances.ts'
@@ -13,9 +14,11 @@ import { endSettlements, retrySettlements, unsentSettlements } from '../../src/r
 import type { Database } from '../../src/storage/database.ts'
 import {
   applyCardEvents,
+  beginPull,
   buildPurchase,
   cardDependencies,
   decide,
+  endPull,
   fund,
   give,
   issueCard,
@@ -137,6 +140,37 @@ const cardParts: Scene = {
   },
 }
 
+const pull: Scene = {
+  claim:
+    'a purchase that is reversed or cleared as its money is pulled holds exactly what the books hold for it',
+  prepare: async (database) => {
+    const owner = await newOwner(database, { USDC: '100' })
+    const bought = buildPurchase(await issueCard(database, owner), '60')
+    await purchase(bought, 'evt_1')(database)
+    const decisionId = await beginPull(database, owner)
+    if (decisionId === null) throw new Error('nothing is pulled')
+    return {
+      tasks: [
+        (session) => endPull(session, decisionId),
+        deliver(bought, 'reversal', '25'),
+        deliver(bought, 'clearing', '20'),
+      ],
+      findViolation: async (answers) => {
+        const { rows } = await sql<{ place: string; held: bigint; promised: bigint }>`
+          select b.place, b.held, coalesce((
+              select sum(h.units) from card_hold h where h.place = b.place
+            ), 0)::bigint + coalesce((select sum(s.units) from card_settlement s where s.place = b.place), 0)::bigint as promised
+          from (
+            select split_part(account, ':', 2) as place, units as held from balance where account like '%:held'
+          ) b`.execute(database.kysely)
+        const differing = rows.filter(({ held, promised }) => held !== promised)
+        const texts = differing.map(({ place, held, promised }) => `${place} holds ${held}, for ${promised}`)
+        return unless(differing.length === 0, `${answers.join(', ')}: ${texts.join('; ')}`)
+      },
+    }
+  },
+}
+
 const debt: Scene = {
   claim: 'a debt is collected once, and before anything else is bought',
   prepare: async (database) => {
@@ -234,4 +268,4 @@ const gift: Scene = {
 }
 
 /** Scenes by name. */
-export const cardScenes = { cardDay, cardTwins, cardParts, debt, settlement, gift } as const
+export const cardScenes = { cardDay, cardTwins, cardParts, pull, debt, settlement, gift } as const

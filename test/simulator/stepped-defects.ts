@@ -1,13 +1,14 @@
 /** Defects of the money functions: each takes a lock, or what is read again after it, out of one of them. */
 import type { Edit } from './pauses.ts'
 import type { cardScenes } from './stepped-card-scenes.ts'
+import type { railScenes } from './stepped-rail-scenes.ts'
 import type { spendingScenes } from './stepped-scenes.ts'
 
 /** @property allows what an attacker can do with it. @property scene the scene that finds it. */
 export interface Defect {
   readonly name: string
   readonly allows: string
-  readonly scene: keyof typeof spendingScenes | keyof typeof cardScenes
+  readonly scene: keyof typeof spendingScenes | keyof typeof cardScenes | keyof typeof railScenes
   readonly edits: readonly Edit[]
 }
 
@@ -271,6 +272,18 @@ export const defects: readonly Defect[] = [
     ],
   },
   {
+    name: 'the end of a pull does not lock the account',
+    allows: 'a purchase that is reversed as its money is pulled leaves money that nobody can spend',
+    scene: 'pull',
+    edits: [
+      {
+        routine: 'card_pull_end',
+        from: 'perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));',
+        to: nothing,
+      },
+    ],
+  },
+  {
     name: 'a debt is read without a lock',
     allows: 'two collectors take what is owed twice, or stop each other',
     scene: 'debt',
@@ -308,6 +321,44 @@ export const defects: readonly Defect[] = [
         routine: 'wallet_give',
         from: 'perform pg_advisory_xact_lock(hashtextextended(p_account, 0));',
         to: nothing,
+      },
+    ],
+  },
+  {
+    name: 'a purse is filled without the lock of the reservation',
+    allows:
+      'a purchase that is given up as its money arrives takes that of another hold, or waits for it in a circle',
+    scene: 'purse',
+    edits: [
+      {
+        routine: 'purse_fill',
+        from: 'select * into r from reservation where decision_id = p_decision for update;',
+        to: 'select * into r from reservation where decision_id = p_decision;',
+      },
+    ],
+  },
+  {
+    name: 'a payment does not lock its idempotency key',
+    allows: 'a payment that is sent twice at once is two payments',
+    scene: 'payment',
+    edits: [
+      {
+        routine: 'purchase_claim',
+        from: 'perform pg_advisory_xact_lock(hashtext(p_principal), hashtext(p_key));',
+        to: nothing,
+      },
+    ],
+  },
+  {
+    name: 'a report is booked without the lock of its order',
+    allows: 'a report that reaches two gateways is booked on what another has changed meanwhile, and fails',
+    scene: 'order',
+    edits: [
+      {
+        routine: 'order_book',
+        from: `and (cancel_requested_at is not null) = p_was_canceling
+  for update;`,
+        to: 'and (cancel_requested_at is not null) = p_was_canceling;',
       },
     ],
   },

@@ -5,6 +5,7 @@ import { type Conductor, openConductor, type Run } from './conductor.ts'
 import { createSeeded } from './seeded.ts'
 import { cardScenes } from './stepped-card-scenes.ts'
 import { defects } from './stepped-defects.ts'
+import { railScenes } from './stepped-rail-scenes.ts'
 import { findViolation, type Scene, spendingScenes } from './stepped-scenes.ts'
 
 const SEEDS = Number(process.env.STEPPED_SEEDS ?? 12)
@@ -13,7 +14,7 @@ const TIMEOUT_MS = 30_000 + SEEDS * 5_000
 /** A defect that is not found by then would not be found by chance either. */
 const DEFECT_SEEDS = 60
 
-const scenes = { ...spendingScenes, ...cardScenes }
+const scenes = { ...spendingScenes, ...cardScenes, ...railScenes }
 
 describe.skipIf(testServerUrl === undefined)('money in stepped sessions', () => {
   let conductor: Conductor

@@ -57,22 +57,22 @@ function describeError(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason)
 }
 
-const ADA = 'acct_ada'
+export const ADA = 'acct_ada'
 const BOB = 'acct_bob'
-const KEY = 'key_one'
+export const KEY = 'key_one'
 const OTHER_KEY = 'key_two'
 const gateway = { kind: 'gateway' }
-const adasKey = { accountId: ADA, keyId: KEY }
-const adaHerself = { accountId: ADA, keyId: null }
+export const adasKey = { accountId: ADA, keyId: KEY }
+export const adaHerself = { accountId: ADA, keyId: null }
 const bobHimself = { accountId: BOB, keyId: null }
 
 /** Opens an account with money. @param units of USDC. */
-async function openOwner(database: Database, id: string, units: bigint): Promise<void> {
+export async function openOwner(database: Database, id: string, units: bigint): Promise<void> {
   await database.kysely.insertInto('account').values({ id, display_name: id, created_at: noon }).execute()
   await move(database, `fund ${id}`, { source: external(place), destination: available(id, place) }, units)
 }
 
-async function openKeys(database: Database, ...ids: readonly string[]): Promise<void> {
+export async function openKeys(database: Database, ...ids: readonly string[]): Promise<void> {
   for (const id of ids)
     await database.kysely
       .insertInto('access_key')
@@ -87,7 +87,7 @@ function move(database: Database, id: string, accounts: Omit<Posting, 'money'>, 
 }
 
 /** A spend under a fixed decision. */
-function planSpend(
+export function planSpend(
   spender: Parameters<typeof buildSpend>[0],
   units: bigint,
   decisionId: string,
@@ -112,7 +112,7 @@ async function readMoney(database: Database, accountId: string) {
 }
 
 /** Names the verdicts of a run, sorted: which session gets which is the seed's choice. */
-function listVerdicts(answers: readonly unknown[]): string {
+export function listVerdicts(answers: readonly unknown[]): string {
   return answers.map(readVerdict).sort().join(', ')
 }
 
