@@ -143,7 +143,7 @@ async function conduct(
       trace.push(`${session} ${pauses.nameOf(place)}`),
     )
   } finally {
-    // Whoever is left has nobody to interleave with.
+    // The session that is left has no other to interleave with.
     await client.query('select pg_advisory_unlock_all()')
   }
   return { trace, answers: await Promise.all(answers), isDeadlocked }

@@ -10,7 +10,7 @@ export const PLACE_CLASS = 7003
 /** Pauses of one session before its numbers would reach those of the next. */
 const MAX_PAUSES = 10_000_000
 
-/** Rooms of functions that only tell others of a change, which no money depends on. */
+/** Functions that only tell others of a change, which no money depends on. */
 const untouched = /^(event_|events_|webhook_|owner_mail_|refuse_change)/
 
 /** A text of a function and the text that replaces it. The text must occur exactly once. */

@@ -11,7 +11,7 @@ import { findViolation, type Scene, spendingScenes } from './stepped-scenes.ts'
 const SEEDS = Number(process.env.STEPPED_SEEDS ?? 12)
 const TIMEOUT_MS = 30_000 + SEEDS * 5_000
 
-/** A defect that is not found by then would not be found by chance either. */
+/** Seeds within which a defect must be found. */
 const DEFECT_SEEDS = 60
 
 const scenes = { ...spendingScenes, ...cardScenes, ...railScenes }

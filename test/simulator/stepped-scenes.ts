@@ -1,5 +1,5 @@
 /**
- * Scenes of two or three sessions that want the same money, each with what must hold however their statements interleave.
+ * Scenes of three sessions that want the same money, each with what must hold however their statements interleave.
  * Ids are fixed, because locks are taken in their order.
  */
 import { screeningViolation } from '../../policies/aml/screening.ts'
