@@ -25,6 +25,7 @@ const slow = [
   'test/rails/investing/{books.property,false-reports}.db.test.ts',
   'test/books/spending/{model.property,races}.db.test.ts',
   'test/records/decisions/seal-decisions.db.test.ts',
+  'test/simulator/stepped/money.db.test.ts',
 ]
 
 /** Tests of what is promised within seconds, whatever fails: beside many others they would measure those. */
