@@ -11,11 +11,15 @@ export interface Key {
   readonly id: string
   readonly bearer: Bearer
   readonly dailyCents: number
+  /** Its owner was told that it can spend no more. Agents try on. */
+  isStopped: boolean
 }
 
 export interface Account {
   readonly id: string
   readonly bearer: Bearer
+  /** Of its second factor. */
+  readonly totpSecret: string
   readonly walletAddress: string
   readonly bankAccountId: string
   readonly keys: Key[]

@@ -66,6 +66,8 @@ export class SharedDatabase {
     return {
       acquire: () =>
         new Promise((take) => {
+          // What is left of a dead gateway waits for ever.
+          if (owner.isDead) return
           this.#waiters.push({ owner, take })
           this.#grant()
         }),

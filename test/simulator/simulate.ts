@@ -62,6 +62,7 @@ export async function simulate(
   const scene = new Scene(world)
   const counts: Record<string, [number, number]> = {}
   const plan = planOperations(run)
+  const running = new Set<string>()
   let done = 0
   try {
     await scheduler.until(prepare(scene, seed))
@@ -76,7 +77,9 @@ export async function simulate(
           if (operation === undefined) return
           const { kind, number } = operation
           const random = seededBy(`operation ${seed} ${number}`)
+          running.add(`${number} ${kind.name}`)
           const isDone = await kind.run(scene, random)
+          running.delete(`${number} ${kind.name}`)
           const [effects = 0, all = 0] = counts[kind.name] ?? []
           counts[kind.name] = [effects + (isDone ? 1 : 0), all + 1]
           scheduler.note(`${kind.name} ${isDone}`)
@@ -92,7 +95,8 @@ export async function simulate(
       scheduler.note(`rest ${scene.found.length}`)
     }
   } catch (error) {
-    scene.found.push(`The simulation goes on. – ${error instanceof Error ? error.stack : error}`)
+    const text = error instanceof Error ? error.stack : error
+    scene.found.push(`The simulation goes on. – ${[...running].join(', ')}: ${text}`)
   }
   const books = await hashBooks(scene)
   const result = {

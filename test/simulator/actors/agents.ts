@@ -6,9 +6,11 @@ export const agents: readonly Kind[] = [
   {
     name: 'transfer by a key',
     weight: 16,
-    run: (scene, random) => {
-      const { bearer: headers } = random.oneOf(random.oneOf(scene.accounts).keys)
-      return sendTransfer(scene, random, { headers, cents: 1 + random.below(600) })
+    run: async (scene, random) => {
+      const { id, bearer: headers, isStopped } = random.oneOf(random.oneOf(scene.accounts).keys)
+      const isSent = await sendTransfer(scene, random, { headers, cents: 1 + random.below(600) })
+      if (isSent && isStopped) scene.found.push(`A stopped key spends nothing. – ${id} sent a transfer`)
+      return isSent
     },
   },
 ]

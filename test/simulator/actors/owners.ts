@@ -25,12 +25,13 @@ export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
   const enrolled = await require(
     scene.call(random, 'POST', '/api/security/mfa', { headers, body: { action: 'enroll' } }),
   )
-  const secret = new URL(text(enrolled.otpauthUri)).searchParams.get('secret') ?? ''
-  const code = computeTotp(secret, new Date(scene.world.scheduler.now))
+  const totpSecret = new URL(text(enrolled.otpauthUri)).searchParams.get('secret') ?? ''
+  const code = computeTotp(totpSecret, new Date(scene.world.scheduler.now))
   await scene.call(random, 'POST', '/api/security/mfa', { headers, body: { action: 'activate', code } })
   const account: Account = {
     id: text((guest.account as Record<string, unknown>).id),
     bearer,
+    totpSecret,
     walletAddress: text(wallet.safeAddress),
     bankAccountId: text(items(accounts)[0]?.id),
     keys: [],
@@ -61,12 +62,16 @@ export async function openKey(
     body: { name: 'Simulated', scopes, policy },
     tries: 1,
   })
-  if (made === undefined || made.status >= 500) return false
-  if (made.body.key === undefined) throw new Error(`no key: ${made.text}`)
+  if (made?.body.code === 'step_up_required') {
+    await stepUp(scene, random, account)
+    return false
+  }
+  if (made?.body.key === undefined) return false
   const key = {
     id: text(made.body.id),
     bearer: { authorization: `Bearer ${text(made.body.key)}` },
     dailyCents,
+    isStopped: false,
   }
   account.keys.push(key)
   const card = await scene.call(random, 'POST', '/api/cards', {
@@ -142,11 +147,13 @@ export const owners: readonly Kind[] = [
       const account = random.oneOf(scene.accounts)
       if (account.keys.length >= MAX_KEYS) return false
       const { bearer: headers } = account
-      if (random.chance(0.5)) await scene.call(random, 'POST', '/api/agents/pause', { headers, body: {} })
-      else
-        await scene.call(random, 'DELETE', `/api/developer/keys/${random.oneOf(account.keys).id}`, {
-          headers,
-        })
+      const [key, isPause] = [random.oneOf(account.keys), random.chance(0.5)]
+      const known = [...account.keys]
+      const answer = isPause
+        ? await scene.call(random, 'POST', '/api/agents/pause', { headers, body: {} })
+        : await scene.call(random, 'DELETE', `/api/developer/keys/${key.id}`, { headers })
+      if (answer?.body.code === 'step_up_required') await stepUp(scene, random, account)
+      if (answer?.status === 200) for (const one of isPause ? known : [key]) one.isStopped = true
       return openKey(scene, random, account, { dailyCents: 500 + random.below(2_000) })
     },
   },
@@ -191,6 +198,14 @@ const recipient = {
   name: 'Grace Hopper',
   country: 'US',
   account: { routingNumber: '021000021', accountNumber: '123456789' },
+}
+
+/** Shows the second factor again, once its code has changed. */
+async function stepUp(scene: Scene, random: Seeded, { bearer, totpSecret }: Account): Promise<void> {
+  await scene.pause(30_000)
+  const code = computeTotp(totpSecret, new Date(scene.world.scheduler.now))
+  const body = { action: 'verify', code }
+  await scene.call(random, 'POST', '/api/security/mfa', { headers: bearer, body, tries: 3 })
 }
 
 async function require(answer: ReturnType<Scene['call']>): Promise<Record<string, unknown>> {

@@ -8,18 +8,32 @@ interface Use {
 }
 
 export const budgetsKept: Invariant = {
-  sentence: 'No key has spent more on a day than its policy allows, by what its decisions say.',
+  sentence:
+    'No key has spent more on a day than its policy allows: what it moved, and what cards cleared of its approvals.',
   check: async ({ world, accounts }) => {
     const { rows } = await sql<Use>`
-      select key_id, day::text, sum(usd_micros)::bigint as used from reservation
-      where status <> 'released' and key_id is not null group by 1, 2 order by 1, 2`.execute(
+      select r.key_id, r.day::text, sum(coalesce(least(a.cleared, a.approved) * 10000, r.usd_micros))::bigint as used
+      from reservation r left join card_authorization a on a.decision_id = r.decision_id
+      where r.status <> 'released' and r.key_id is not null group by 1, 2 order by 1, 2`.execute(
       world.database.books.kysely,
     )
     const allowed = new Map(
       accounts.flatMap(({ keys }) => keys.map(({ id, dailyCents }) => [id, BigInt(dailyCents) * 10_000n])),
     )
-    return rows
-      .filter(({ key_id, used }) => used > (allowed.get(key_id) ?? used))
-      .map(({ key_id, day, used }) => `${key_id} used ${used} of ${allowed.get(key_id)} on ${day}`)
+    const found: string[] = []
+    for (const { key_id, day, used } of rows) {
+      const most = allowed.get(key_id) ?? used
+      if (used <= most) continue
+      const spends = await sql<{ line: string }>`
+        select concat_ws(' ', d.at, d.operation, r.status, r.usd_micros, d.violations, d.facts) as line
+        from reservation r join decision d on d.id = r.decision_id
+        where r.key_id = ${key_id} and r.day = ${day} and r.status <> 'released' order by d.at`.execute(
+        world.database.books.kysely,
+      )
+      found.push(
+        `${key_id} used ${used} of ${most} on ${day}:\n${spends.rows.map(({ line }) => line).join('\n')}`,
+      )
+    }
+    return found
   },
 }

@@ -1,0 +1,62 @@
+/** Defects of what the chain says: outcomes that are assumed, payments that are made again, blocks that were replaced. */
+import type { Mutant } from './mutant.ts'
+
+const resume = 'src/rails/wallets/transfers/resume-transfer.ts'
+const relay = 'src/rails/wallets/relays/relay-payment.ts'
+
+export const evidenceMutants: readonly Mutant[] = [
+  {
+    name: 'transfer-sent-anew',
+    attack: 'A transfer whose answer was lost is another operation when it is sent again: it is paid twice.',
+    edits: [
+      {
+        file: resume,
+        text: 'await chain.submit(operation)',
+        by: 'await chain.submit({ ...operation, id: `${operation.id}r` })',
+      },
+    ],
+  },
+  {
+    name: 'transfer-given-up-early',
+    attack: 'A hold is released as soon as the chain does not show the transfer; it arrives afterwards.',
+    edits: [{ file: resume, text: 'if (isOver)', by: 'if (true)' }],
+  },
+  {
+    name: 'lost-answer-is-failure',
+    attack: 'A lost answer of a submission is taken for a refusal: the money is available, and arrives.',
+    edits: [
+      {
+        file: 'src/rails/wallets/transfers/send-transfer.ts',
+        text: "'it is unknown whether the chain accepted a transfer')",
+        by: "'lost')\n    return { status: 'refused', reason: 'lost', cause: 'transfer' }",
+      },
+    ],
+  },
+  {
+    name: 'replaced-blocks-unnoticed',
+    attack: 'A block with a settlement is replaced: it is confirmed in the books and nowhere else.',
+    edits: [
+      {
+        file: 'src/server/jobs/watch-chain.ts',
+        text: 'const isReplaced = from <= cursor.block.number || areReplaced',
+        by: 'const isReplaced = false && areReplaced',
+      },
+    ],
+  },
+  {
+    name: 'relay-booked-unpaid',
+    attack: 'A payer uses the nonce for a payment of one unit to itself; the relay is booked as paid.',
+    edits: [
+      {
+        file: 'src/books/evidence/payment-outcome.ts',
+        text: '    succeeded &&\n    transfers.some(',
+        by: '    succeeded ||\n    transfers.some(',
+      },
+    ],
+  },
+  {
+    name: 'relay-given-up-early',
+    attack: 'A relay whose answer was lost is given up at once; the payment arrives and is nobody’s.',
+    edits: [{ file: relay, text: "if (outcome === 'unpaid' || isOver) {", by: 'if (true) {' }],
+  },
+]
