@@ -30,6 +30,8 @@ const abi = parseAbi([
   'function transferFrom(address from, address to, uint256 value) returns (bool)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
   'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
   'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
 ])
@@ -49,6 +51,14 @@ export interface CallContext {
   /** Caller, who pays and whose allowance counts. */
   readonly caller: Address
 }
+
+/** @see https://eips.ethereum.org/EIPS/eip-3009 */
+const cancellationTypes = {
+  CancelAuthorization: [
+    { name: 'authorizer', type: 'address' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
 
 type Decoded = ReturnType<typeof decodeFunctionData<typeof abi>>
 
@@ -84,6 +94,8 @@ export async function judgeTokenCall(
       return judgeTransferFrom(context, symbol, call.args)
     case 'transferWithAuthorization':
       return judgeAuthorization(context, symbol, call.args)
+    case 'cancelAuthorization':
+      return judgeCancellation(context, symbol, call.args)
     case 'permit':
       return judgePermit(context, symbol, call.args)
   }
@@ -129,6 +141,21 @@ async function judgeAuthorization(
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
   const authorization = { authorizer: lowerCaseAddress(from), nonce }
   return prepareWrite(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
+}
+
+async function judgeCancellation(
+  { state }: CallContext,
+  symbol: Stablecoin,
+  [authorizer, nonce, ...signature]: ArgsOf<'cancelAuthorization'>,
+): Promise<SimulatedCall> {
+  const mark = markAuthorization(symbol, authorizer, nonce)
+  const check = () => {
+    if (state.isUsed(mark)) throw new Error(tokenRefusals.ERC3009UsedAuthorization)
+  }
+  const typed = { primaryType: 'CancelAuthorization', message: { authorizer, nonce } } as const
+  const hash = hashTypedData({ domain: buildDomain(symbol), types: cancellationTypes, ...typed })
+  await requireSigned(authorizer, hash, signature, tokenRefusals.ERC3009InvalidSignature)
+  return prepareWrite(check, () => state.use(mark))
 }
 
 async function judgePermit(

@@ -5,6 +5,7 @@ import type { Log } from '../../core/base/log.ts'
 import { chains } from '../../core/money/chains.ts'
 import {
   type Address,
+  type AuthorizationState,
   type AuthorizedOperation,
   type Chain,
   type ChainOperation,
@@ -12,6 +13,7 @@ import {
   MINT_MARK,
   type SignableOperation,
   type Submission,
+  type TokenAuthorization,
   type Wallet,
   type WalletModule,
 } from '../../providers/chain/port.ts'
@@ -85,6 +87,14 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     return undefined
   }
 
+  /** A nonce that was used up without a transfer of its own was cancelled. */
+  function readAuthorization(authorization: TokenAuthorization): AuthorizationState {
+    const used = state.findTransaction(authorizationMark(authorization))
+    if (used === undefined) return { status: 'unused' }
+    const isPaid = used.transfers.some((log) => log.authorization?.nonce === authorization.nonce)
+    return isPaid ? { status: 'used', transactionHash: used.hash } : { status: 'canceled' }
+  }
+
   function listModules({ accountId, owner }: Wallet): readonly WalletModule[] {
     const status = deployed.has(accountId) ? 'active' : 'pending_deployment'
     const { module, allowances: allowancesAt } = canonicalContracts
@@ -120,13 +130,11 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
       const operationHash = transaction.transfers[0]?.operationHash ?? hashOperation(operation)
       return { status: 'executed', operationHash, succeeded: true, transaction }
     },
-    // There are no cancellations here.
-    authorizationState: async (authorization) => {
-      const used = state.findTransaction(authorizationMark(authorization))
-      return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
+    authorizationState: async (authorization) => readAuthorization(authorization),
+    isAuthorizationOver: async (authorization, validBefore) => {
+      const { status } = readAuthorization(authorization)
+      return status === 'canceled' || (status === 'unused' && clock() >= validBefore)
     },
-    isAuthorizationOver: async (authorization, validBefore) =>
-      clock() >= validBefore && state.findTransaction(authorizationMark(authorization)) === undefined,
     transaction: async (hash) => state.transaction(hash),
     findTransfers: async ({ fromBlock, toBlock, to }) =>
       state
