@@ -3,10 +3,10 @@
  * in and decides; no response of a client or model approves anything.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseJson } from '../src/core/base/json.ts'
 import { createPoller } from '../src/core/base/poller.ts'
+import { timers } from '../src/core/base/timers.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { findDecidedApprovals } from '../src/kernel/decided-approvals.ts'
 import type { McpCaller } from './caller.ts'
@@ -108,10 +108,13 @@ export function createApprovals({
     if (count >= MAX_WAITING) return null
     waitingByKey.set(keyId, count + 1)
     try {
-      const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
+      const stop = AbortSignal.any([signal, timers.deadline(withinMs)])
       const ended = waiters.until(id, stop)
       const isOpen = async () => {
-        const wait = sleep(POLL_INTERVAL_MS, true, { signal: stop }).catch(() => false)
+        const wait = timers.sleep(POLL_INTERVAL_MS, { signal: stop }).then(
+          () => true,
+          () => false,
+        )
         return Promise.race([ended.then(() => false), wait])
       }
       if (look !== undefined) while (await isOpen()) await look()

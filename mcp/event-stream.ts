@@ -1,4 +1,5 @@
 /** An event stream of JSON-RPC messages. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
+import { timers } from '../src/core/base/timers.ts'
 
 /** Keep-alive interval, so that proxies do not close an idle stream. */
 const QUIET_MS = 15_000
@@ -20,9 +21,9 @@ export function openEventStream({
 }): EventStream {
   const encoder = new TextEncoder()
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null
-  const quiet = setInterval(() => put(': quiet\n\n'), QUIET_MS)
+  const endQuiet = timers.every(QUIET_MS, () => put(': quiet\n\n'))
   const stop = () => {
-    clearInterval(quiet)
+    endQuiet()
     controller = null
   }
   const put = (text: string) => controller?.enqueue(encoder.encode(text))

@@ -5,6 +5,7 @@
 
 import { lazy } from '../src/core/base/lazy.ts'
 import { nearestTo } from '../src/core/base/nearest.ts'
+import { timers } from '../src/core/base/timers.ts'
 import { Failure } from '../src/core/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
@@ -139,9 +140,9 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     }
     const { tool, untrusted } = found
     const isWrite = tool.effect !== 'read'
-    const startedAt = performance.now()
+    const startedAt = timers.monotonic()
     const recordOutcome = (outcome: string, decisionId: string | null | undefined) => {
-      const seconds = (performance.now() - startedAt) / 1_000
+      const seconds = (timers.monotonic() - startedAt) / 1_000
       services.metrics.mcpCall({ tool: name, outcome, seconds })
       const { requestId } = caller
       services.log.info(

@@ -4,8 +4,8 @@
  * re-serializing numbers would round amounts.
  */
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../src/core/base/clock.ts'
+import { timers } from '../src/core/base/timers.ts'
 import { rootCause } from '../src/core/failures/root-cause.ts'
 import { type SigningKey, signRequest } from '../src/people/identity/keys/sign-request.ts'
 import { standardHeaders } from './standard-headers.ts'
@@ -132,7 +132,7 @@ async function follow(gateway: Gateway, session: string | null): Promise<void> {
     } catch {
       // The gateway cannot be reached; calls report that.
     }
-    await sleep(REOPEN_MS, undefined, { signal }).catch(() => {})
+    await timers.sleep(REOPEN_MS, { signal }).catch(() => {})
   }
 }
 
@@ -161,9 +161,9 @@ async function send(
     at: systemClock(),
   })
   const silent = new AbortController()
-  const timer = setTimeout(() => silent.abort(new Error('the gateway does not respond')), SILENT_MS)
-  // The timer must not keep the process alive.
-  timer.unref()
+  const awaitSign = () =>
+    timers.after(SILENT_MS, () => silent.abort(new Error('the gateway does not respond')), { isIdle: true })
+  let cancel = awaitSign()
   const response = await fetch(endpoint, {
     method,
     headers: {
@@ -176,7 +176,11 @@ async function send(
     body,
     signal: signal === undefined ? silent.signal : AbortSignal.any([silent.signal, signal]),
   })
-  return { response, heard: () => timer.refresh() }
+  const heard = () => {
+    cancel()
+    cancel = awaitSign()
+  }
+  return { response, heard }
 }
 
 /** Writes each streamed message as a line; JSON messages are single data lines. */

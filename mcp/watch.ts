@@ -2,7 +2,7 @@
  * The notification stream of a session: announces changes of the callable tools, and ends with the session or the
  * key.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from '../src/core/base/timers.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { findMcpSession, type McpSession } from '../src/people/mcp-sessions/sessions.ts'
 import type { McpCaller } from './caller.ts'
@@ -44,7 +44,7 @@ export function createWatch(
       const signal = AbortSignal.any([ended.signal, ending])
       let known = listNames(caller)
       while (!signal.aborted) {
-        await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {})
+        await timers.sleep(POLL_INTERVAL_MS, { signal }).catch(() => {})
         if (signal.aborted) return
         const now = await readOffer(caller, id)
         if (now === null) return

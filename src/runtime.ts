@@ -2,7 +2,6 @@
  * The runtime: configuration → database, chain and the other adapters. The only file that imports adapters, each through
  * its `configured.ts`. Slow dependencies start in parallel, and are closed in reverse order.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { findWorst } from '../policies/aml/screening.ts'
@@ -19,6 +18,7 @@ import { type Clock, systemClock } from './core/base/clock.ts'
 import { newId } from './core/base/ids.ts'
 import type { Log } from './core/base/log.ts'
 import { describeVariable, startTogether, withVariableName } from './core/base/start-together.ts'
+import { timers } from './core/base/timers.ts'
 import { VERSION } from './core/base/version.ts'
 import type { Config } from './core/config/read-config.ts'
 import { createAskOwner } from './kernel/ask-owner.ts'
@@ -244,7 +244,7 @@ async function connectLate(
 ): Promise<Chain | null> {
   log.error({ chain: name }, 'the node of a chain does not answer; the other chains work without it')
   for (;;) {
-    await sleep(LATE_MS, undefined, { ref: false, signal }).catch(() => undefined)
+    await timers.sleep(LATE_MS, { isIdle: true, signal }).catch(() => undefined)
     if (signal.aborted) return null
     try {
       const chain = await connect()

@@ -1,5 +1,5 @@
 /** The chain port over a gate to an EVM node, shared by the adapters `anvil` and `rpc`. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from '../core/base/timers.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { type ChainName, chainFacts } from '../core/money/chains.ts'
 import type {
@@ -56,7 +56,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     } catch (error) {
       if (!isConnectionError(error)) throw error
       suspect(session)
-      await sleep(NOTICE_MS)
+      await timers.sleep(NOTICE_MS)
       const next = await gate.enter()
       if (next !== session) return work(next)
       throw new Failure(

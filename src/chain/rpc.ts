@@ -1,7 +1,7 @@
 /** The chain over an external node: a development node is set up as needed, a public one is checked. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/base/clock.ts'
 import type { Log } from '../core/base/log.ts'
+import { timers } from '../core/base/timers.ts'
 import { type ChainName, chainFacts, nameRpcVariable } from '../core/money/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
 import { createEvmChain } from './evm-chain.ts'
@@ -86,7 +86,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   /** Settles when the node's chain has changed, or it does not answer. */
   async function watch(chain: Hex): Promise<void> {
     while (!closing.signal.aborted) {
-      await sleep(WATCH_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
+      await timers.sleep(WATCH_MS, { isIdle: true, signal: closing.signal }).catch(() => undefined)
       if (closing.signal.aborted) return
       if ((await readIdentity(client).catch(() => undefined)) !== chain) return
     }

@@ -1,5 +1,6 @@
 /** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
 import { systemClock } from '../core/base/clock.ts'
+import { type Cancel, timers } from '../core/base/timers.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
 import { buildRateLimits, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
@@ -88,9 +89,9 @@ async function inTime(
   part: Omit<CheckContext, 'signal'>,
 ): Promise<Finding | Finding[]> {
   const ending = new AbortController()
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const late = new Promise<Finding>((resolve) => {
-    timer = setTimeout(() => {
+    cancel = timers.after(CHECK_TIMEOUT_MS, () => {
       ending.abort()
       resolve(
         fail(
@@ -99,7 +100,7 @@ async function inTime(
           'Check that it is running and reachable from this machine.',
         ),
       )
-    }, CHECK_TIMEOUT_MS)
+    })
   })
   try {
     return await Promise.race([late, check({ ...part, signal: ending.signal })])
@@ -110,7 +111,7 @@ async function inTime(
       'The check itself failed; please report this.',
     )
   } finally {
-    clearTimeout(timer)
+    cancel?.()
   }
 }
 

@@ -1,6 +1,7 @@
 /** Graceful shutdown within ten seconds, the usual grace period of orchestrators. */
 import type { Server, ServerResponse } from 'node:http'
 import type { Log } from '../core/base/log.ts'
+import { type Cancel, timers } from '../core/base/timers.ts'
 
 /** Time for pending requests to finish. */
 const DRAIN_MS = 8_000
@@ -34,22 +35,22 @@ export async function drain(server: Server): Promise<void> {
   })
   server.closeIdleConnections()
   // Connections that become idle during the drain must be closed too.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+  const endIdleChecks = timers.every(IDLE_CHECK_MS, () => server.closeIdleConnections())
+  const cancelCut = timers.after(DRAIN_MS, () => server.closeAllConnections())
   await ended
-  clearTimeout(cut)
-  clearInterval(idle)
+  cancelCut()
+  endIdleChecks()
 }
 
 /** Closes dependencies with a time limit; everything that must survive is already stored. */
 export async function closeWithTimeout(close: () => Promise<void>, log: Pick<Log, 'warn'>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
+    cancel = timers.after(CLOSE_MS, () => {
       log.warn({ waitedMs: CLOSE_MS }, 'a dependency did not close in time; exiting without it')
       resolve()
-    }, CLOSE_MS)
+    })
   })
   await Promise.race([close(), late])
-  clearTimeout(timer)
+  cancel?.()
 }

@@ -1,7 +1,7 @@
 /** Sends events to a local program as signed webhooks, in order. A slow or dead target delays only itself. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '../client/index.ts'
 import { systemClock } from '../core/base/clock.ts'
+import { timers } from '../core/base/timers.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { signWebhook } from '../providers/standard-webhooks.ts'
 
@@ -45,7 +45,7 @@ export function startForwarding({
           ...signWebhook({ id: event.id, body, at: startedAt }, secret),
         },
         body,
-        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ended.signal]),
+        signal: AbortSignal.any([timers.deadline(TIMEOUT_MS), ended.signal]),
       })
       await response.body?.cancel()
       counts[response.ok ? 'delivered' : 'lost'] += 1
@@ -75,7 +75,7 @@ export function startForwarding({
       running ??= drain()
     },
     async end() {
-      if (running !== null) await Promise.race([running, sleep(DRAIN_MS)])
+      if (running !== null) await Promise.race([running, timers.sleep(DRAIN_MS)])
       ended.abort(new Error('the command ended'))
       if (running !== null) await running
       return counts

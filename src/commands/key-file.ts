@@ -2,9 +2,10 @@
  * An agent's key file: `{keyId, privateKey, publicKey}` as JWKs, readable by its owner only. Parsed without zod,
  * whose loading would dominate the startup of `bursar mcp`.
  */
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { random } from '../core/base/random.ts'
 import type { SigningKey } from '../people/identity/keys/sign-request.ts'
 import { computeThumbprint } from '../people/identity/keys/thumbprint.ts'
 
@@ -36,7 +37,7 @@ export interface NewKey {
 }
 
 export function newKey(): NewKey {
-  const { privateKey } = generateKeyPairSync('ed25519')
+  const privateKey = random.ed25519Key()
   const { x = '' } = privateKey.export({ format: 'jwk' })
   return { keyId: computeThumbprint(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
 }

@@ -2,9 +2,9 @@
  * `bursar login` and `bursar logout`: a person signs this program in on a page in the browser, so that no token is typed.
  * @see https://www.rfc-editor.org/rfc/rfc8628
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Bursar, BursarProblem } from '../client/index.ts'
 import { systemClock } from '../core/base/clock.ts'
+import { timers } from '../core/base/timers.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { chooseGateway, describeError, type Env, requirePrivate } from './connect.ts'
 import { findStoredSession, sessionsPath, storeSession } from './sessions-file.ts'
@@ -70,7 +70,7 @@ async function collectSession(
   { code, secret, everyMs, endsAt }: { code: string; secret: string; everyMs: number; endsAt: number },
 ) {
   for (let waitMs = everyMs; ; ) {
-    await sleep(waitMs)
+    await timers.sleep(waitMs)
     const { status, session, retryAfter } = await bursar.auth.devices
       .outcome({ code, secret })
       .then((answer) => ({ ...answer, retryAfter: 0 }), orPending)

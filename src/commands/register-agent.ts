@@ -3,9 +3,9 @@
  * approved. Only the public key leaves this machine. @see https://www.rfc-editor.org/rfc/rfc8628
  */
 import { sign } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { systemClock } from '../core/base/clock.ts'
+import { timers } from '../core/base/timers.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { registrationText } from '../people/identity/keys/registration-proof.ts'
@@ -92,7 +92,7 @@ async function awaitDecision(
     const minutes = Math.max(1, Math.ceil(leftMs / MINUTE_MS))
     if (minutes < toldMinutes) tell(`Waiting for the owner, ${minutes} min left …`)
     toldMinutes = Math.min(minutes, toldMinutes)
-    await sleep(1_000 * Math.max(intervalSeconds, answer?.retryAfter ?? 0))
+    await timers.sleep(1_000 * Math.max(intervalSeconds, answer?.retryAfter ?? 0))
   }
 }
 
@@ -102,7 +102,7 @@ async function post(origin: string, path: string, body: object) {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: timers.deadline(ANSWER_MS),
   }).catch((error: unknown) => {
     throw new Error(`The gateway at ${origin} is unreachable: ${rootCause(error)}.`)
   })

@@ -1,9 +1,9 @@
 /** Scenes of `bursar trigger`: by type of event, the calls that cause it in the sandbox, or why it cannot be played. */
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { Bursar, BursarProblem, type SandboxCredentialsResponse } from '../client/index.ts'
 import { systemClock } from '../core/base/clock.ts'
 import { randomToken } from '../core/base/ids.ts'
+import { timers } from '../core/base/timers.ts'
 import { signWebhook } from '../providers/standard-webhooks.ts'
 
 export interface Stage {
@@ -119,7 +119,7 @@ const payOut =
     for (let tries = 0; tries < MAX_READS; tries += 1) {
       const { status } = await bursar.banking.payouts.get({ id })
       if (status !== 'pending') break
-      await pause(READ_EVERY_MS)
+      await timers.sleep(READ_EVERY_MS)
     }
     await bursar.sandbox.payouts({ payoutId: id, outcome })
     step(`the bank reports ${id} as ${outcome}`)

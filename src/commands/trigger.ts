@@ -1,6 +1,6 @@
 /** `bursar trigger`: plays what causes an event in the sandbox. Nothing is faked: the event is that of the effect. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Bursar, BursarProblem, type Event } from '../client/index.ts'
+import { timers } from '../core/base/timers.ts'
 import { visibleText } from '../core/base/untrusted-text.ts'
 import { eventTypes } from '../records/events/catalogue.ts'
 import { chooseCredential, chooseGateway, describeError, type Env } from './connect.ts'
@@ -79,7 +79,7 @@ async function listenFor(credential: Parameters<typeof streamEvents>[0], type: s
     event: () =>
       Promise.race([
         first,
-        sleep(HEAR_MS, undefined, { signal: ended.signal }).then((): never => {
+        timers.sleep(HEAR_MS, { signal: ended.signal }).then((): never => {
           throw new Error(`${type} was not heard within ${HEAR_MS / 1000} s.`)
         }),
       ]),

@@ -1,4 +1,5 @@
 /** Wraps providers with metrics and traces. */
+import { timers } from '../core/base/timers.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Metrics } from './metrics/port.ts'
 import type { RateLimiter, RateVerdict } from './rate-limiter/port.ts'
@@ -51,9 +52,9 @@ function watch(
   run: () => unknown,
   { metrics, tracing }: DecisionObserver,
 ): unknown {
-  const startedAt = performance.now()
+  const startedAt = timers.monotonic()
   const count = (outcome: string) =>
-    metrics.providerCall({ provider, operation, outcome, seconds: (performance.now() - startedAt) / 1_000 })
+    metrics.providerCall({ provider, operation, outcome, seconds: (timers.monotonic() - startedAt) / 1_000 })
   return tracing.span(`${provider} ${operation}`, { 'bursar.provider': provider }, () => {
     const answer = run()
     if (!(answer instanceof Promise)) return answer

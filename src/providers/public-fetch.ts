@@ -6,6 +6,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { isIP } from 'node:net'
+import { timers } from '../core/base/timers.ts'
 import { addressIsPublic, readPublicUrl, stripBrackets } from './public-url.ts'
 import { createHostResolver, type ResolverOptions } from './resolve-host.ts'
 
@@ -124,7 +125,7 @@ function within(timeoutMs: number, start: (exchange: Exchange) => Promise<void>)
     const end = (settle: () => void) => {
       if (over) return
       over = true
-      clearTimeout(timer)
+      cancelTimeout()
       settle()
     }
     const exchange: Exchange = {
@@ -142,9 +143,8 @@ function within(timeoutMs: number, start: (exchange: Exchange) => Promise<void>)
           drop()
         }),
     }
-    const timer = setTimeout(
-      () => exchange.fail('timeout', `there was no whole answer within ${timeoutMs} ms`),
-      timeoutMs,
+    const cancelTimeout = timers.after(timeoutMs, () =>
+      exchange.fail('timeout', `there was no whole answer within ${timeoutMs} ms`),
     )
     start(exchange).catch((error: unknown) =>
       end(() =>

@@ -5,6 +5,7 @@
  */
 
 import { promises } from 'node:dns'
+import { timers } from '../core/base/timers.ts'
 
 /** @property servers replaces the system's name servers in tests. */
 export interface ResolverOptions {
@@ -30,13 +31,13 @@ export function createHostResolver({
     const resolver = new promises.Resolver({ timeout: timeoutMs, tries: 1 })
     if (servers !== undefined) resolver.setServers(servers)
     // The resolver's own timeout can take up to twice as long.
-    const timer = setTimeout(() => resolver.cancel(), timeoutMs)
+    const cancelTimeout = timers.after(timeoutMs, () => resolver.cancel())
     running += 1
     try {
       return await resolveAddresses(resolver, host)
     } finally {
       running -= 1
-      clearTimeout(timer)
+      cancelTimeout()
     }
   }
 }

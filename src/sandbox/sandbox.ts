@@ -2,14 +2,13 @@
  * Prepares the sandbox: generated secrets, a demo account with an API key, a funded x402 payer, and chains that
  * match the ledger. Part of the runtime; never used in production.
  */
-import { generateKeyPair, generateKeyPairSync } from 'node:crypto'
-import { promisify } from 'node:util'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../../policies/policy.ts'
 import type { Scope } from '../../policies/scopes.ts'
 import type { Clock } from '../core/base/clock.ts'
 import { type NewId, randomToken } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
+import { random } from '../core/base/random.ts'
 import type { SandboxCredentials } from '../kernel/context.ts'
 import { createAccount } from '../people/identity/accounts.ts'
 import { hashPolicy } from '../people/identity/keys/agent-keys.ts'
@@ -126,14 +125,10 @@ export async function sandboxWebhookSecrets(database: Connection): Promise<Webho
   return { lithicWebhookSecret, bridgeWebhookPrivateKey }
 }
 
-/** @returns a private key as PKCS #8 PEM. Generated off the main thread, because it takes a third of a second. */
+/** @returns a private key as PKCS #8 PEM. */
 async function newRsaKey(): Promise<string> {
-  const { privateKey } = await promisify(generateKeyPair)('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { format: 'pem', type: 'spki' },
-    privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
-  })
-  return privateKey
+  const key = await random.rsaKey(2048)
+  return key.export({ format: 'pem', type: 'pkcs8' }).toString()
 }
 
 /** Path of the sandbox's identity provider. */
@@ -156,7 +151,7 @@ export function sandboxClientSecret(database: Connection): Promise<string> {
 export async function sandboxOpenIdSecrets(
   database: Connection,
 ): Promise<{ clientSecret: string; cookieKey: string; signingKey: Readonly<Record<string, unknown>> }> {
-  const newKey = () => JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }))
+  const newKey = () => JSON.stringify(random.ed25519Key().export({ format: 'jwk' }))
   const signingKey: unknown = JSON.parse(await sandboxSecret(database, 'openid-signing-key', newKey))
   return {
     clientSecret: await sandboxClientSecret(database),

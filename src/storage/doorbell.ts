@@ -2,6 +2,7 @@ import pg from 'pg'
 import { splitHosts } from '../core/base/host-urls.ts'
 import { randomToken } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
+import { type Cancel, timers } from '../core/base/timers.ts'
 import type { Doorbell } from './database.ts'
 import { findWritableHost } from './postgres-hosts.ts'
 
@@ -19,15 +20,15 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
   // Process ids repeat: in a container, every gateway is process 1.
   const self = randomToken(12)
   let client: pg.Client | undefined
-  let retry: NodeJS.Timeout | undefined
+  let cancelRetry: Cancel | undefined
   let isClosed = false
   const retryLater = () => {
-    if (isClosed || retry !== undefined) return
-    retry = setTimeout(() => {
-      retry = undefined
+    if (isClosed || cancelRetry !== undefined) return
+    const retry = () => {
+      cancelRetry = undefined
       void connect()
-    }, RETRY_MS)
-    retry.unref()
+    }
+    cancelRetry = timers.after(RETRY_MS, retry, { isIdle: true })
   }
   const connect = async () => {
     let opened: pg.Client | undefined
@@ -67,7 +68,7 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
     },
     close: async () => {
       isClosed = true
-      clearTimeout(retry)
+      cancelRetry?.()
       await connecting
       await client?.end().catch(() => {})
     },

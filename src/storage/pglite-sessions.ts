@@ -1,5 +1,6 @@
 /** Shares PGlite's single session: callers wait in a queue. */
 import type { PGlite } from '@electric-sql/pglite'
+import { type Cancel, timers } from '../core/base/timers.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { createStatements } from './pglite-statements.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
@@ -73,13 +74,13 @@ export function createSessionPool(pglite: PGlite): SessionPool {
 
 /** Waits for a turn with a time limit. A caller that gives up passes its turn on when it comes. */
 async function waitForTurn(turn: Promise<void>, endTurn: () => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+    cancel = timers.after(MAX_WAIT_MS, () => {
       const detail = `The embedded database was busy for ${MAX_WAIT_MS / 1_000} seconds.`
       const hint = 'Inside a transaction, use only the connection that it provides.'
       reject(new Failure('provider_unavailable', detail, { retryAfter: 1 }, { cause: new Error(hint) }))
-    }, MAX_WAIT_MS)
+    })
   })
   try {
     await Promise.race([turn, tooLate])
@@ -87,6 +88,6 @@ async function waitForTurn(turn: Promise<void>, endTurn: () => void): Promise<vo
     void turn.then(endTurn)
     throw error
   } finally {
-    clearTimeout(timer)
+    cancel?.()
   }
 }

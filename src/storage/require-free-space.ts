@@ -1,5 +1,6 @@
 /** Guards the embedded database against a full disk, which would crash the whole process. */
 import { statfsSync } from 'node:fs'
+import { timers } from '../core/base/timers.ts'
 import { Failure } from '../core/failures/failure.ts'
 
 /** Three log segments; far more than can be written between two checks. */
@@ -11,7 +12,7 @@ export function createFreeSpaceCheck(directory: string): () => void {
   let checkedAt = Number.NEGATIVE_INFINITY
   let hasRoom = true
   return () => {
-    const now = performance.now()
+    const now = timers.monotonic()
     if (now - checkedAt >= CHECK_INTERVAL_MS) {
       checkedAt = now
       const { bavail, bsize } = statfsSync(directory)

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../core/base/clock.ts'
 import type { Log } from '../core/base/log.ts'
+import { timers } from '../core/base/timers.ts'
 import type { Connection } from './database.ts'
 
 /** Larger offsets of the machine clock are logged. */
@@ -23,17 +24,17 @@ export async function createSharedClock(
   database: Pick<Connection, 'call'>,
   { own, log }: { own: Clock; log: Pick<Log, 'warn'> },
 ): Promise<SharedClock> {
-  /** Server time at the zero of `performance.now()`. */
+  /** Server time at the zero of `timers.monotonic()`. */
   let zeroMs: number | undefined
   const set = async () => {
-    const sentAt = performance.now()
+    const sentAt = timers.monotonic()
     const [row] = await database.call<{ now: Date }>(moment, [])
-    const receivedAt = performance.now()
+    const receivedAt = timers.monotonic()
     if (row === undefined) throw new Error('the database returned no time')
     const readMs = row.now.getTime() - (sentAt + receivedAt) / 2
     // Differences within the network delay are ignored, so that time does not jump.
     if (zeroMs === undefined || Math.abs(readMs - zeroMs) > (receivedAt - sentAt) / 2 + 1) zeroMs = readMs
-    const offMs = own().getTime() - (zeroMs + performance.now())
+    const offMs = own().getTime() - (zeroMs + timers.monotonic())
     if (Math.abs(offMs) > MAX_OFFSET_MS)
       log.warn(
         { offSeconds: Math.round(offMs / 1000) },
@@ -41,5 +42,5 @@ export async function createSharedClock(
       )
   }
   await set()
-  return { clock: () => new Date((zeroMs ?? own().getTime()) + performance.now()), set }
+  return { clock: () => new Date((zeroMs ?? own().getTime()) + timers.monotonic()), set }
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
+import { timers } from '../../core/base/timers.ts'
 import { type ChainName, chains } from '../../core/money/chains.ts'
 
 const require = createRequire(import.meta.url)
@@ -131,9 +132,9 @@ function endGroup(child: ChildProcess, isWindows: boolean): void {
 function listeningPort(child: ChildProcess, timeoutMs: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let complaint = ''
-    const timer = setTimeout(() => fail(`it did not listen within ${timeoutMs} ms`), timeoutMs)
+    const cancel = timers.after(timeoutMs, () => fail(`it did not listen within ${timeoutMs} ms`))
     const fail = (why: string) => {
-      clearTimeout(timer)
+      cancel()
       reject(new Error(`anvil did not start: ${why} ${complaint}`.trim()))
     }
     child.once('error', (error) => fail(error.message))
@@ -146,7 +147,7 @@ function listeningPort(child: ChildProcess, timeoutMs: number): Promise<number> 
     createInterface(child.stdout).on('line', (line) => {
       const port = /^Listening on .*:(\d+)$/.exec(line)?.[1]
       if (port === undefined) return
-      clearTimeout(timer)
+      cancel()
       resolve(Number(port))
     })
   })

@@ -4,6 +4,7 @@
  * EntryPoint rejects are removed at no cost.
  */
 import type { TransactionReceipt } from 'viem'
+import { timers } from '../../core/base/timers.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { handleOpsCall, type PackedOperation } from '../accounts/user-operation.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -119,7 +120,7 @@ export function createBundler(
       new Promise((resolve, reject) => {
         waiting.push({ operation, resolve, reject })
         // Operations submitted in the same turn of the event loop join the bundle.
-        setImmediate(departAll)
+        timers.soon(departAll)
       }),
   }
 }

@@ -3,8 +3,8 @@
  * Restoring is retried at a bounded rate until the gate is closed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../core/base/log.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 
 /**
@@ -54,7 +54,7 @@ export function createGate<Session extends object>(options: GateOptions<Session>
 
   async function reopen(): Promise<void> {
     for (let pauseMs = firstPauseMs; !isClosed; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      await sleep(pauseMs)
+      await timers.sleep(pauseMs)
       if (isClosed) return
       try {
         const opened = await open()
@@ -95,7 +95,7 @@ export function createGate<Session extends object>(options: GateOptions<Session>
       const session = insideBringUp.getStore() ?? live
       if (session !== undefined) return session
       if (returning !== undefined && !isClosed)
-        await Promise.race([returning, sleep(waitMs, undefined, { ref: false })])
+        await Promise.race([returning, timers.sleep(waitMs, { isIdle: true })])
       if (live !== undefined) return live
       throw new Failure('provider_unavailable', 'The chain does not answer; it is being restored.', {
         retryAfter: 2,

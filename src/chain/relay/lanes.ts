@@ -3,9 +3,9 @@
  * transaction that arrives while its predecessor from the same address is mined: it stays queued forever and blocks
  * all later ones. Addresses are free there, so each has at most one pending transaction.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { keccak256 } from 'viem'
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import { timers } from '../../core/base/timers.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { developmentFees, makeSponsor } from '../rpc/development-node.ts'
@@ -64,10 +64,8 @@ export function createLanes(client: NodeClient, seed: Hex, tokens: readonly Addr
         if (receipt !== undefined && epoch === forgotten) lane.nonce = nonce + 1
         pool.giveBack(lane)
       })
-      return {
-        hash,
-        receipt: await Promise.race([confirming, sleep(waitMs, undefined, { ref: false })]),
-      }
+      const late = timers.sleep(waitMs, { isIdle: true }).then(() => undefined)
+      return { hash, receipt: await Promise.race([confirming, late]) }
     } catch (error) {
       pool.giveBack(lane)
       throw error

@@ -1,7 +1,7 @@
 /** Operations on one node: simulation, broadcast at most once, and lookup. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type {
   AuthorizedOperation,
@@ -191,11 +191,11 @@ export function createOperations(options: OperationOptions): Operations {
 
   async function awaitExecution(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution> {
     const key = toKey(buildExecutedPlan(operation))
-    const deadline = AbortSignal.timeout(waitMs)
+    const deadline = timers.deadline(waitMs)
     for (const pauseMs of generatePauses(client)) {
       const execution = await executionNow(operation.id, key)
       if (execution.status !== 'pending' || deadline.aborted) return execution
-      await sleep(pauseMs)
+      await timers.sleep(pauseMs)
     }
     return { status: 'pending' }
   }

@@ -2,8 +2,8 @@
  * Direct polling of receipts. viem's own wait polls only on new blocks; on a node with one block per transaction
  * there may be none, so a poll just before the block would wait forever.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
+import { timers } from '../../core/base/timers.ts'
 import type { Hex } from '../../providers/chain/port.ts'
 import type { NodeClient } from '../rpc/client.ts'
 
@@ -34,12 +34,12 @@ export async function awaitReceipt(
   hash: Hex,
   timeoutMs: number,
 ): Promise<TransactionReceipt> {
-  const deadline = AbortSignal.timeout(timeoutMs)
+  const deadline = timers.deadline(timeoutMs)
   for (const pauseMs of generatePauses(client)) {
     const receipt = await findReceipt(client, hash)
     if (receipt !== undefined) return receipt
     if (deadline.aborted) break
-    await sleep(pauseMs)
+    await timers.sleep(pauseMs)
   }
   throw new Error(`Transaction ${hash} was not confirmed within ${timeoutMs} ms.`)
 }

@@ -3,6 +3,7 @@
  * transaction per nonce is ever mined.
  * @see https://github.com/ethereum/go-ethereum/blob/master/core/txpool/legacypool/legacypool.go (PriceBump)
  */
+import { timers } from '../../core/base/timers.ts'
 import type { Address } from '../../providers/chain/port.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import type { Fees, SponsoredCall } from './relayer.ts'
@@ -45,7 +46,7 @@ interface Watched {
 export function createReplacements(options: ReplacementOptions): Replacements {
   const { client, address, stuckMs, fees, broadcast } = options
   const watched = new Map<number, Watched>()
-  let _timer: NodeJS.Timeout | undefined
+  let isWaiting = false
 
   async function round(): Promise<void> {
     const next = await client.getTransactionCount({ address })
@@ -55,25 +56,28 @@ export function createReplacements(options: ReplacementOptions): Replacements {
     const now = await fees()
     for (const [nonce, { call, offer, offers }] of stuck) {
       const higher = raiseFees(offer, now)
-      watched.set(nonce, { call, offer: higher, offers: offers + 1, at: performance.now() })
+      watched.set(nonce, { call, offer: higher, offers: offers + 1, at: timers.monotonic() })
       // A transaction that was mined in the meantime is rejected; the next round notices.
       await broadcast(call, higher, nonce).catch(() => undefined)
     }
   }
 
-  const isStuck = (at: number) => performance.now() - at >= stuckMs
+  const isStuck = (at: number) => timers.monotonic() - at >= stuckMs
 
   function lookLater(): void {
-    _timer ??= setTimeout(async () => {
+    if (isWaiting) return
+    isWaiting = true
+    const look = async () => {
       await round().catch(() => undefined)
-      _timer = undefined
+      isWaiting = false
       if (watched.size > 0) lookLater()
-    }, stuckMs / 2).unref()
+    }
+    timers.after(stuckMs / 2, () => void look(), { isIdle: true })
   }
 
   return {
     watch(nonce, call, offer) {
-      watched.set(nonce, { call, offer, offers: 1, at: performance.now() })
+      watched.set(nonce, { call, offer, offers: 1, at: timers.monotonic() })
       lookLater()
     },
     round,

@@ -1,6 +1,6 @@
 /** Methods of development nodes (anvil): place code, fund addresses with native coin, and grant minting rights. */
-import { randomBytes } from 'node:crypto'
 import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
+import { random } from '../../core/base/random.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { isTimeout, type NodeClient } from './client.ts'
 
@@ -43,7 +43,7 @@ export async function silenceNode(client: NodeClient): Promise<void> {
 /** Mines an empty block that no other run has: its coinbase is random. */
 export async function mineUniqueBlock(client: NodeClient): Promise<void> {
   const rpc = toRpc(client)
-  await rpc({ method: 'anvil_setCoinbase', params: [toHex(randomBytes(20))] })
+  await rpc({ method: 'anvil_setCoinbase', params: [toHex(random.bytes(20))] })
   await rpc({ method: 'evm_mine', params: [] })
 }
 

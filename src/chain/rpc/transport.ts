@@ -12,6 +12,7 @@ import {
 } from 'viem'
 import { z } from 'zod'
 import { fetchWithin } from '../../core/base/fetch-within.ts'
+import { timers } from '../../core/base/timers.ts'
 
 /** Target node. Calls per request; 1 for nodes without batch support. */
 export interface TransportOptions {
@@ -58,7 +59,7 @@ export function batchTransport(options: TransportOptions): CustomTransport {
 
   const enqueue = (method: string, params: unknown) =>
     new Promise((resolve, reject) => {
-      if (waiting.length === 0) setImmediate(flush)
+      if (waiting.length === 0) timers.soon(flush)
       waiting.push({ method, params, resolve, reject })
     })
 

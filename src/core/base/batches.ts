@@ -3,6 +3,7 @@
  * the next one. No timer is involved.
  */
 import { Failure } from '../failures/failure.ts'
+import { timers } from './timers.ts'
 
 const MAX_BATCH = 64
 
@@ -49,9 +50,9 @@ export function createBatches<Request, Answer>({
 
   const runBatch = async (names: readonly string[], waiters: readonly Waiter<Request, Answer>[]) => {
     running += 1
-    const startedAt = performance.now()
+    const startedAt = timers.monotonic()
     const failure = await answerAll(send, waiters)
-    if (failure !== undefined && performance.now() - startedAt > HUNG_MS)
+    if (failure !== undefined && timers.monotonic() - startedAt > HUNG_MS)
       for (const name of names) for (const { reject } of lines.get(name)?.splice(0) ?? []) reject(failure)
     running -= 1
     for (const name of names)
@@ -78,7 +79,7 @@ export function createBatches<Request, Answer>({
   const schedule = (): void => {
     if (isScheduled) return
     isScheduled = true
-    if (isBlocking) setImmediate(runReady)
+    if (isBlocking) timers.soon(runReady)
     else queueMicrotask(runReady)
   }
 

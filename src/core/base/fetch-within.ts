@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { timers } from './timers.ts'
 
 /** Limits of a fetch. @property timeoutMs covers the body too. @property signal ends it earlier. */
 export interface FetchLimits {
@@ -22,7 +23,7 @@ export async function fetchWithin(
   const stop = () => ending.abort(signal?.reason)
   const late = () =>
     ending.abort(new DOMException(`timeout: no whole answer in ${timeoutMs} ms`, 'TimeoutError'))
-  const timer = setTimeout(late, timeoutMs)
+  const cancelTimeout = timers.after(timeoutMs, late)
   if (signal !== undefined) setMaxListeners(0, signal) // Many calls may share one.
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted === true) stop()
@@ -34,7 +35,7 @@ export async function fetchWithin(
     })
     return { response, text }
   } finally {
-    clearTimeout(timer)
+    cancelTimeout()
     signal?.removeEventListener('abort', stop)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Identifiers: TypeIDs, a type prefix and a UUIDv7 in Crockford base32, so that ids sort by time. The only file that
- * generates randomness. @see https://github.com/jetify-com/typeid/tree/main/spec
+ * Identifiers: TypeIDs, a type prefix and a UUIDv7 in Crockford base32, so that ids sort by time.
+ * @see https://github.com/jetify-com/typeid/tree/main/spec
  */
-import { randomBytes, randomInt } from 'node:crypto'
+import { random } from './random.ts'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
@@ -46,7 +46,7 @@ export type NewId = <Prefix extends IdPrefix>(prefix: Prefix, at: Date) => Id<Pr
 
 /** @param at time in the leading 48 bits (UUIDv7, RFC 9562). */
 export const newId: NewId = (prefix, at) => {
-  const bytes = nextBytes(16)
+  const bytes = random.bytes(16)
   bytes.writeUIntBE(at.getTime(), 0, 6)
   bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x70
   bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80
@@ -70,26 +70,12 @@ export function readIdTime(id: string): Date | null {
 
 /** Cryptographically random bytes as base64url. @param length number of bytes. */
 export function randomToken(length: number): string {
-  return nextBytes(length).toString('base64url')
+  return random.bytes(length).toString('base64url')
 }
 
 /** Cryptographically random decimal digits. @param length number of digits. */
 export function randomDigits(length: number): string {
-  return Array.from({ length }, () => randomInt(10)).join('')
-}
-
-/**
- * Random bytes are fetched in bulk, because a system call costs the same for many bytes as for few. Used bytes are
- * erased.
- */
-let pool = Buffer.alloc(0)
-
-function nextBytes(length: number): Buffer {
-  if (length > pool.length) pool = randomBytes(Math.max(4_096, length))
-  const bytes = Buffer.from(pool.subarray(0, length))
-  pool.fill(0, 0, length)
-  pool = pool.subarray(length)
-  return bytes
+  return Array.from({ length }, () => random.below(10)).join('')
 }
 
 /** Parts of at most 53 bits: one bigint of all 128 took ten times as long. */

@@ -2,8 +2,9 @@
  * The log: JSON lines on standard error, or formatted lines on a terminal. Secrets and personal data must not be
  * logged; redaction is the last safeguard.
  */
-import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
+import { type DestinationStream, pino } from 'pino'
 import { plainError } from '../failures/loggable-error.ts'
+import { systemClock } from './clock.ts'
 
 export interface Log {
   debug(facts: object, message: string): void
@@ -35,7 +36,7 @@ export function createLog(
     {
       level,
       base: null,
-      timestamp: stdTimeFunctions.isoTime,
+      timestamp: () => `,"time":"${systemClock().toISOString()}"`,
       serializers: { err: plainError },
       redact: secrets.flatMap((name) => [name, `*.${name}`, `headers["${name}"]`]),
     },

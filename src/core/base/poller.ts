@@ -1,5 +1,5 @@
 /** Shared polling: each round makes one query, however many callers wait. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from './timers.ts'
 
 export interface Waiters<Seen> {
   /** @returns the result; undefined if the signal aborted the wait. @throws errors of the query. */
@@ -33,7 +33,7 @@ export function createPoller<Seen>({
       } catch (error) {
         for (const { fail } of batch) fail(error)
       }
-      if (waiting.size > 0) await sleep(everyMs)
+      if (waiting.size > 0) await timers.sleep(everyMs)
     }
     isPolling = false
   }

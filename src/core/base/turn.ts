@@ -1,3 +1,5 @@
+import { timers } from './timers.ts'
+
 let turn: Promise<void> | undefined
 
 /**
@@ -7,7 +9,7 @@ let turn: Promise<void> | undefined
  */
 export function nextTurn(): Promise<void> {
   turn ??= new Promise((resolve) => {
-    setImmediate(() => {
+    timers.soon(() => {
       turn = undefined
       resolve()
     })

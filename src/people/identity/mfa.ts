@@ -4,6 +4,7 @@
  */
 
 import { randomToken } from '../../core/base/ids.ts'
+import { random } from '../../core/base/random.ts'
 import { keyedHash, seal, unseal } from '../../core/base/seal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -11,6 +12,8 @@ import type { Connection } from '../../storage/database.ts'
 /** Clock tolerance in seconds: one step either way. */
 const TOLERANCE_SECONDS = 30
 const RECOVERY_CODES = 10
+/** As long as the hash of HMAC-SHA-1. @see https://www.rfc-editor.org/rfc/rfc4226#section-4 */
+const SECRET_BYTES = 20
 
 interface MfaParts {
   readonly database: Connection
@@ -46,8 +49,8 @@ export async function beginEnrollment(
   { database, settings }: MfaParts,
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<string> {
-  const { generateSecret } = await import('otplib')
-  const secret = generateSecret()
+  const { ScureBase32Plugin } = await import('otplib')
+  const secret = new ScureBase32Plugin().encode(random.bytes(SECRET_BYTES))
   const sealed = seal(settings.dataKey, { purpose: 'mfa', owner: accountId }, secret)
   const begun = await database.kysely
     .insertInto('mfa')

@@ -5,6 +5,7 @@
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { createBridgeCustomers } from './bridge-customers.ts'
@@ -82,7 +83,7 @@ export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgePar
             retryAfter: 60,
           },
         )
-      const signal = AbortSignal.timeout(TIMEOUT_MS)
+      const signal = timers.deadline(TIMEOUT_MS)
       try {
         const order = {
           source: { currency: currency.toLowerCase() },

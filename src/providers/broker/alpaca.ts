@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../core/base/clock.ts'
 import { toJson } from '../../core/base/json.ts'
+import { timers } from '../../core/base/timers.ts'
 import { formatUnits } from '../../core/money/money.ts'
 import { priceText } from '../../core/money/shares.ts'
 import { createAlpacaAccounts } from './alpaca-accounts.ts'
@@ -50,8 +51,9 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const request = createRequester(options)
   const base = options.url.replace(/\/+$/, '')
   const data = options.dataUrl.replace(/\/+$/, '')
-  const instruments = new LRUCache<string, Instrument>({ max: 1_000, ttl: INSTRUMENT_MS })
-  const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS })
+  const time = { ttlResolution: 0, perf: { now: () => timers.monotonic() } }
+  const instruments = new LRUCache<string, Instrument>({ max: 1_000, ttl: INSTRUMENT_MS, ...time })
+  const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS, ...time })
   return {
     name: 'alpaca',
     accounts: createAlpacaAccounts(request, { base, firmAccountId: options.firmAccountId }),

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { toAlpha3 } from '../../core/base/alpha-3.ts'
 import type { Clock } from '../../core/base/clock.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
 import type { Application, IdentityReview, Review } from './port.ts'
@@ -134,7 +135,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
   return {
     async page({ id, level }, now) {
       const response = await request(
-        AbortSignal.timeout(TIMEOUT_MS),
+        timers.deadline(TIMEOUT_MS),
         'POST',
         '/resources/sdkIntegrations/levels/-/websdkLink',
         { levelName: levels[level], userId: id, ttlInSecs: PAGE_SECONDS },
@@ -145,7 +146,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
       return { url: parsed.data.url, expiresAt: new Date(now.getTime() + PAGE_SECONDS * 1_000) }
     },
     async submit(application) {
-      const signal = AbortSignal.timeout(TIMEOUT_MS)
+      const signal = timers.deadline(TIMEOUT_MS)
       const created = await create(application, signal)
       if (created.review === undefined || created.review.reviewStatus === 'init') {
         // A review that is requested before its documents are there is rejected; the page requests it by itself.
@@ -158,7 +159,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     async read(reference) {
       return parseReview(
         await parseApplicant(
-          await request(AbortSignal.timeout(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
+          await request(timers.deadline(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
         ),
       )
     },

@@ -1,5 +1,6 @@
 /** E-mail over SMTP (`SMTP_URL`). @see https://www.rfc-editor.org/rfc/rfc5321 */
 import type { Log } from '../../core/base/log.ts'
+import { type Cancel, timers } from '../../core/base/timers.ts'
 import { messageNotSent } from './not-sent.ts'
 import type { Messages } from './port.ts'
 
@@ -67,11 +68,11 @@ function parseServer(url: string) {
 
 /** Deadline for the whole delivery: a server that keeps sending data never reaches an idle timeout. */
 function deadlineIn(timeoutMs: number) {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const passed = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })), timeoutMs)
+    cancel = timers.after(timeoutMs, () => reject(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })))
   })
-  return { passed, clear: () => clearTimeout(timer) }
+  return { passed, clear: () => cancel?.() }
 }
 
 /** Describes an error by its codes only, because the server's message may contain the address. */

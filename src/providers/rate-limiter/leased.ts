@@ -5,6 +5,7 @@
  * counts of a window are exact across all processes. While the store cannot be reached, what is leased can be used up.
  */
 import { LRUCache } from 'lru-cache'
+import { type Cancel, timers } from '../../core/base/timers.ts'
 import type { RateLimit, RateLimiter } from './port.ts'
 import { toVerdict, type Window } from './verdict.ts'
 
@@ -82,7 +83,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     max: CLIENTS,
     dispose: (client, key) => void end(key, client),
   })
-  let timer: NodeJS.Timeout | undefined
+  let cancelSweep: Cancel | undefined
   /** Runs work on a client's lease, for which its other requests wait. */
   const moving = async <Result>(client: Client, work: () => Promise<Result>): Promise<Result> => {
     const running = work()
@@ -96,16 +97,16 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
   const sweep = async () => {
     // One after the other: money statements of the same database do not wait for many.
     for (const [key, client] of [...clients]) {
-      const now = performance.now()
+      const now = timers.monotonic()
       const isOver = client.lease !== null && client.lease.until <= now
       if (isOver && client.moving === null) await moving(client, () => end(key, client))
       if (now >= client.since + 2 * PERIOD_MS && clients.peek(key) === client) clients.delete(key)
     }
-    timer = clients.size === 0 ? undefined : sweepLater()
+    cancelSweep = clients.size === 0 ? undefined : sweepLater()
   }
-  const sweepLater = () => setTimeout(() => void sweep(), PERIOD_MS).unref()
+  const sweepLater = () => timers.after(PERIOD_MS, () => void sweep(), { isIdle: true })
   const findClient = (key: string): Client => {
-    const now = performance.now()
+    const now = timers.monotonic()
     const known = clients.get(key)
     const client = known ?? { since: now, seen: 0, before: 0, moving: null, lease: null, fullUntil: 0 }
     if (known === undefined) clients.set(key, client)
@@ -115,7 +116,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
       client.seen = 0
     }
     client.seen += 1
-    timer ??= sweepLater()
+    cancelSweep ??= sweepLater()
     return client
   }
   const takeLease = async (key: string, limit: RateLimit, now: Date, client: Client): Promise<Window> => {
@@ -123,7 +124,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     const asked = chooseLeaseSize(client, limit, now)
     const { taken, ...window } = await store.take(key, limit, now, asked)
     if (taken < asked && window.count > 1) client.fullUntil = window.openedMs + limit.seconds * 1000
-    client.lease = { limit, window, until: performance.now() + PERIOD_MS, left: taken - 1 }
+    client.lease = { limit, window, until: timers.monotonic() + PERIOD_MS, left: taken - 1 }
     if (clients.peek(key) !== client) void end(key, client)
     return { ...window, count: window.count - taken + 1 }
   }
@@ -153,7 +154,7 @@ export function leasedRateLimiter(store: WindowStore): LeasedRateLimiter {
     takeAll: (windows, now) => Promise.all(windows.map(({ key, limit }) => take(key, limit, now))),
     giveBack: (key, limit, now) => store.giveBack(key, limit, now),
     close: async () => {
-      clearTimeout(timer)
+      cancelSweep?.()
       await Promise.all([...clients].map(([key, client]) => end(key, client)))
       clients.clear()
     },
@@ -170,5 +171,5 @@ function chooseLeaseSize({ seen, before, fullUntil }: Client, limit: RateLimit, 
 function isUsable({ limit, window, until, left }: Lease, asked: RateLimit, now: Date): boolean {
   const passedMs = now.getTime() - window.openedMs
   const isSame = limit.count === asked.count && limit.seconds === asked.seconds
-  return left > 0 && isSame && passedMs >= 0 && passedMs < limit.seconds * 1000 && performance.now() < until
+  return left > 0 && isSame && passedMs >= 0 && passedMs < limit.seconds * 1000 && timers.monotonic() < until
 }

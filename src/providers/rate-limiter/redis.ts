@@ -1,7 +1,8 @@
 /** Windows in Redis: one atomic script per request or lease. */
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
+import { randomToken } from '../../core/base/ids.ts'
 import { type LeasedRateLimiter, leasedRateLimiter } from './leased.ts'
 
 /**
@@ -71,7 +72,7 @@ export function createRedisRateLimiter(url: string): LeasedRateLimiter {
   // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
   // error.
   redis.on('error', () => {})
-  const self = `returns of ${randomUUID()}`
+  const self = `returns of ${randomToken(16)}`
   let returns = 0
   const limiter = leasedRateLimiter({
     take: async (key, limit, now, lease) => {

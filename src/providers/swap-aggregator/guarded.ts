@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
+import { timers } from '../../core/base/timers.ts'
 import type { SwapAggregator, SwapAnswer, SwapRequest } from './port.ts'
 
 /** Thresholds of the breaker. */
@@ -46,7 +47,7 @@ export function guardAggregator(
       if (now >= restsUntil) {
         restsUntil = now + restMs
         // The breaker has recorded the failure; no caller waits for the probe.
-        quoteGuarded(request, AbortSignal.timeout(probeMs)).catch(() => {})
+        quoteGuarded(request, timers.deadline(probeMs)).catch(() => {})
       }
       return Promise.reject(new Error('circuit_open'))
     },

@@ -17,6 +17,7 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { TracedAnswer, TracedRequest, Tracing } from './port.ts'
 
@@ -68,9 +69,9 @@ export function createTracing({ version }: { version: string }): Tracing {
     close: async () => {
       const late = new AbortController()
       const shut = provider.shutdown().catch(() => {})
-      const timer = setTimeout(() => late.abort(), FLUSH_MS)
+      const cancelTimeout = timers.after(FLUSH_MS, () => late.abort())
       await Promise.race([shut, new Promise((resolve) => late.signal.addEventListener('abort', resolve))])
-      clearTimeout(timer)
+      cancelTimeout()
     },
   }
 }

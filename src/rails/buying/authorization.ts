@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { Json } from '../../core/base/json.ts'
 import { derivedSeed } from '../../core/base/seal.ts'
 import { signedPaymentTypes as types } from '../../core/base/signed-payment-types.ts'
+import { timers } from '../../core/base/timers.ts'
 import { type Address, type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
 import { deriveChallengeNonce, mppCredential } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
@@ -85,7 +86,13 @@ export async function readTokenDomain(chain: TokenReader, asset: PayableAsset): 
   const { id, signer } = chain
   const address = tokenAddress(chain, asset)
   const known =
-    domains.get(signer) ?? new LRUCache<PayableAsset, TokenDomain>({ max: 10, ttl: DOMAIN_TTL_MS })
+    domains.get(signer) ??
+    new LRUCache<PayableAsset, TokenDomain>({
+      max: 10,
+      ttl: DOMAIN_TTL_MS,
+      ttlResolution: 0,
+      perf: { now: () => timers.monotonic() },
+    })
   domains.set(signer, known)
   const fresh = known.get(asset)
   if (fresh !== undefined) return fresh

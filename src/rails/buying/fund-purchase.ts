@@ -1,5 +1,5 @@
 /** Moves the money of a purchase from the wallet to its purse, before anything is signed. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { type EndingParts, failPurchase } from './end-purchase.ts'
 import { type Purchase, whereIsMoney } from './store.ts'
@@ -30,13 +30,13 @@ export async function fundPurchase(
       throw error
     }
   }
-  const until = performance.now() + WAIT_MS
+  const until = timers.monotonic() + WAIT_MS
   for (;;) {
     const { place } = await whereIsMoney(parts.database, purchase)
     if (place === 'purse') return
     if (place === 'released') throw buildGivenUpFailure(purchase.decision_id)
-    if (performance.now() > until) break
-    await sleep(POLL_MS)
+    if (timers.monotonic() > until) break
+    await timers.sleep(POLL_MS)
   }
   throw new Failure(
     'provider_unavailable',

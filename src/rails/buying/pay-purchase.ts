@@ -3,12 +3,12 @@
  * not. Whatever the seller says, the outcome is the chain's.
  */
 import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { type PurchaseOutcome, purchaseOutcome } from '../../books/evidence/purchase-outcome.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { seal, unseal } from '../../core/base/seal.ts'
+import { timers } from '../../core/base/timers.ts'
 import type { Chain, Hex } from '../../providers/chain/port.ts'
 import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Database } from '../../storage/database.ts'
@@ -153,11 +153,11 @@ export async function presentPurchase(
   const header = credential.parse(
     JSON.parse(unseal(parts.settings.dataKey, { purpose: SEAL, owner: id }, purchase.credential)),
   )
-  const deadline = performance.now() + SELLER_MS
+  const deadline = timers.monotonic() + SELLER_MS
   let refusal: Refusal | undefined
   let attempts = 0
   while (attempts < ATTEMPTS) {
-    const timeoutMs = Math.ceil(deadline - performance.now())
+    const timeoutMs = Math.ceil(deadline - timers.monotonic())
     if (timeoutMs <= 0) break
     attempts += 1
     const asked = await ask(request, {
@@ -181,7 +181,7 @@ export async function presentPurchase(
     )
     refusal = judge(parts, { asked, purchase })
     if (OVER.has(outcome) || refusal.isFinal) break
-    if (attempts < ATTEMPTS) await sleep(PAUSE_MS)
+    if (attempts < ATTEMPTS) await timers.sleep(PAUSE_MS)
   }
   await countAttempts(database, { id, attempts })
   const { code, failure } = refusal ?? timedOut
@@ -234,11 +234,11 @@ export async function bookOutcome(
 }
 
 async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<void> {
-  const until = performance.now() + EVIDENCE_MS
+  const until = timers.monotonic() + EVIDENCE_MS
   for (let pauseMs = EVIDENCE_POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, EVIDENCE_POLL_MS.longest)) {
     const outcome = await bookOutcome(parts, purchase, hint)
-    if (outcome !== 'open' || performance.now() > until) return
-    await sleep(pauseMs)
+    if (outcome !== 'open' || timers.monotonic() > until) return
+    await timers.sleep(pauseMs)
   }
 }
 

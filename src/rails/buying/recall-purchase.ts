@@ -1,5 +1,5 @@
 /** A repeated call: the same purchase, and where it may still be delivered, the same payment presented again. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from '../../core/base/timers.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { bookOutcome, type PayingParts, presentPurchase } from './pay-purchase.ts'
 import { hashRequest, type PurchaseRequest } from './request.ts'
@@ -44,13 +44,13 @@ export async function recallPurchase(
   parts: PayingParts,
   recalled: Recalled,
 ): Promise<RecalledPurchase | null> {
-  const until = performance.now() + WAIT_MS
+  const until = timers.monotonic() + WAIT_MS
   for (;;) {
     const found = await findPurchase(parts.database, { decisionId: recalled.decisionId })
     const purchase = await recallOnce(parts, recalled, found)
     if (purchase !== null) return { purchase, askedAgain: purchase.attempts > (found?.attempts ?? 0) }
-    if (performance.now() > until) return null
-    await sleep(POLL_MS)
+    if (timers.monotonic() > until) return null
+    await timers.sleep(POLL_MS)
   }
 }
 

@@ -10,6 +10,7 @@ import type { Log } from '../../core/base/log.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
 import type { AccountPrincipal } from '../../core/base/principal.ts'
 import { keyedHash } from '../../core/base/seal.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
@@ -362,19 +363,19 @@ export async function whileClaimed<Result extends Purchase | null>(
       .where('id', '=', id)
       .execute()
   }
-  const renewal = setInterval(
+  const endRenewals = timers.every(
+    RENEWAL_MS,
     () =>
       void setBusy(clock().getTime() + BUSY_MS).catch((err: unknown) =>
         log.warn({ err, purchaseId: id }, 'the claim of a purchase could not be renewed'),
       ),
-    RENEWAL_MS,
   )
   let result: Result | undefined
   try {
     result = await work()
     return result
   } finally {
-    clearInterval(renewal)
+    endRenewals()
     // Nobody claims a purchase that is over.
     if (result === undefined || result === null || !isOver(result)) await setBusy(clock().getTime())
   }

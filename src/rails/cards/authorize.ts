@@ -15,6 +15,7 @@ import { requestText } from '../../books/spending/request-text.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../../providers/card-processor/port.ts'
 import { latestOrDollars } from '../../providers/rates/port.ts'
@@ -112,7 +113,7 @@ async function authorize(
 ): Promise<CardAnswer> {
   const { token, units: asked } = request
   if (request.type === 'inquiry') return answerInquiry(parts, request, now)
-  const pullUntil = performance.now() + parts.settings.cardPullMs
+  const pullUntil = timers.monotonic() + parts.settings.cardPullMs
   let isUnsecured = false
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const known =
@@ -126,7 +127,7 @@ async function authorize(
     if (row.verdict === 'pull') {
       const { pulls, coverage } = row
       const wanted = { accountId: card.accountId, token, pulls: pulls ?? [], coverage }
-      isUnsecured = !(await parts.pull(wanted, Math.max(0, pullUntil - performance.now())))
+      isUnsecured = !(await parts.pull(wanted, Math.max(0, pullUntil - timers.monotonic())))
       continue
     }
     if (row.verdict === 'other') {

@@ -3,6 +3,7 @@
  * queried at once within a deadline. A failing aggregator never fails the quote. Offers are ranked by output after
  * fees and gas.
  */
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { formatUnits } from '../../core/money/money.ts'
 import { worthInMicros } from '../../core/money/swap-tokens.ts'
@@ -82,7 +83,7 @@ async function quoteOne(
   deadlineMs: number,
 ): Promise<Outcome> {
   const { tool } = aggregator
-  const signal = AbortSignal.timeout(deadlineMs)
+  const signal = timers.deadline(deadlineMs)
   const late = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('timeout')), { once: true })
   })

@@ -1,9 +1,9 @@
 /** The wallet as in spec 2.1: address, modules and balances. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { getAddress } from 'viem'
 import { formatUsd } from '../../../policies/usd.ts'
 import { escrowPlace } from '../../books/ledger/accounts.ts'
 import { balances } from '../../books/ledger/balances.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { isChainName } from '../../core/money/chains.ts'
 import { type Money, type Stablecoin, stablecoins, toDecimal } from '../../core/money/money.ts'
@@ -110,7 +110,7 @@ async function readModules({ all }: Chains, wallet: Wallet): Promise<readonly Wa
     () => [],
     () => first,
   )
-  const late = none.then((empty) => sleep(OTHERS_MS, empty, { ref: false }))
+  const late = none.then((empty) => timers.sleep(OTHERS_MS, { isIdle: true }).then(() => empty))
   const read = await Promise.all(readings.map((reading) => Promise.race([reading.catch(() => none), late])))
   return read.flat()
 }

@@ -1,4 +1,5 @@
 /** Wakes the streams of this gateway when their account has new events, whichever gateway published them. */
+import { timers } from '../../core/base/timers.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 
 /** A watched account. */
@@ -41,12 +42,12 @@ export function createEventWatches(
           new Promise((resolve) => {
             if (account.head > sequence || signal.aborted) return resolve()
             const wake = () => {
-              clearTimeout(timer)
+              cancel()
               account.waiting.delete(wake)
               signal.removeEventListener('abort', wake)
               resolve()
             }
-            const timer = setTimeout(wake, ms)
+            const cancel = timers.after(ms, wake)
             account.waiting.add(wake)
             signal.addEventListener('abort', wake, { once: true })
           }),

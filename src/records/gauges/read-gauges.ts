@@ -4,6 +4,7 @@
  */
 import { alarmDomains } from '../../books/alarms/alarms.ts'
 import type { Clock } from '../../core/base/clock.ts'
+import { type Cancel, timers } from '../../core/base/timers.ts'
 import { stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Gauge } from '../../providers/metrics/port.ts'
@@ -165,11 +166,11 @@ function up(part: string, isUp: boolean): Gauge {
 
 /** Returns null on failure or timeout. */
 async function readInTime<Value>(reading: Promise<Value>): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), READ_TIMEOUT_MS)
+    cancel = timers.after(READ_TIMEOUT_MS, () => resolve(null))
   })
   const read = await Promise.race([reading.catch(() => null), late])
-  clearTimeout(timer)
+  cancel?.()
   return read
 }

@@ -7,6 +7,7 @@ import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
 import { lazy } from '../../core/base/lazy.ts'
 import { matchOriginName } from '../../core/base/origins.ts'
+import { timers } from '../../core/base/timers.ts'
 import { nextTurn } from '../../core/base/turn.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { AuthenticatedRequest } from '../../kernel/authenticated-request.ts'
@@ -180,7 +181,7 @@ async function instrumentRequest(
   next: () => Promise<void>,
 ): Promise<void> {
   const { clock, newId, log, metrics, tracing, settings } = services
-  const startedAt = performance.now()
+  const startedAt = timers.monotonic()
   const given = c.req.header('x-request-id') ?? ''
   c.set('now', clock())
   const isFine = /^[A-Za-z0-9._-]{1,128}$/.test(given) && withoutCredentials(given) === given
@@ -201,7 +202,7 @@ async function instrumentRequest(
   const work = async () => {
     await next()
     finish(c, settings.origin)
-    const ms = performance.now() - startedAt
+    const ms = timers.monotonic() - startedAt
     const status = readStatus(c)
     metrics.request({ method, route: findRoute(c) ?? 'none', status, seconds: ms / 1_000 })
     const [traceId, decisionId] = [tracing.traceId(), c.get('decisionId')]

@@ -4,6 +4,7 @@
  */
 import { accepts } from 'hono/accepts'
 import type { AccountPrincipal, Principal } from '../../core/base/principal.ts'
+import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { requireCaller, type Services } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
@@ -84,7 +85,7 @@ export async function openEventStream(
 
   /** The next text to send; null: the stream is over. */
   async function next(): Promise<string | null> {
-    const quietAt = performance.now() + QUIET_MS
+    const quietAt = timers.monotonic() + QUIET_MS
     while (!signal.aborted) {
       const head = watch?.head() ?? 0n
       const page = await readEvents(database, reader, { after: sequence, types, limit: PAGE })
@@ -96,8 +97,8 @@ export async function openEventStream(
       }
       if (head > sequence) sequence = head
       // Events that this reader does not see wake it, and are no sign of life to it.
-      await watch?.wait(sequence, quietAt - performance.now(), signal)
-      if (signal.aborted || performance.now() < quietAt) continue
+      await watch?.wait(sequence, quietAt - timers.monotonic(), signal)
+      if (signal.aborted || timers.monotonic() < quietAt) continue
       return (await isStillAllowed(services, principal, tool)) ? ': quiet\n\n' : null
     }
     return null

@@ -4,6 +4,7 @@ import { BlockList, isIP } from 'node:net'
 import type { Hono } from 'hono'
 import { atMostEvery } from '../../core/base/at-most-every.ts'
 import { isLoopbackHost } from '../../core/base/origins.ts'
+import { type Cancel, timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { Chain } from '../../providers/chain/port.ts'
@@ -139,9 +140,9 @@ export function routeReadiness(
 }
 
 async function runCheck(part: string, check: () => Promise<unknown>, log: Services['log']): Promise<string> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS)
+    cancel = timers.after(CHECK_TIMEOUT_MS, () => reject(new Error(`no answer in ${CHECK_TIMEOUT_MS} ms`)))
   })
   try {
     await Promise.race([check(), late])
@@ -150,6 +151,6 @@ async function runCheck(part: string, check: () => Promise<unknown>, log: Servic
     log.warn({ err, part }, 'not ready')
     return 'unavailable'
   } finally {
-    clearTimeout(timer)
+    cancel?.()
   }
 }

@@ -1,3 +1,5 @@
+import { timers } from '../../core/base/timers.ts'
+
 /** Jobs run at their own interval for this long after the last activity. */
 const ACTIVE_MS = 60_000
 
@@ -19,7 +21,7 @@ export interface Pace {
 
 /** @param announce tells the other gateways that work may be open. @param now monotonic milliseconds. */
 export function createPace(
-  { announce, now = () => performance.now() }: { announce: () => void; now?: () => number },
+  { announce, now = () => timers.monotonic() }: { announce: () => void; now?: () => number },
   { activeMs = ACTIVE_MS, restMs = REST_MS }: { activeMs?: number; restMs?: number } = {},
 ): Pace {
   // A start is activity: its predecessor may have left work open.
@@ -58,14 +60,14 @@ export async function steadyWait(ms: number, signal: AbortSignal): Promise<boole
 function pauseUntilWoken(ms: number, signal: AbortSignal, sleepers: Set<() => void>): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isWoken: boolean) => {
-      clearTimeout(timer)
+      cancel()
       sleepers.delete(wake)
       signal.removeEventListener('abort', stop)
       resolve(isWoken)
     }
     const wake = () => end(true)
     const stop = () => end(false)
-    const timer = setTimeout(stop, ms)
+    const cancel = timers.after(ms, stop)
     sleepers.add(wake)
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()

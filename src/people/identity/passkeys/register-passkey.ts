@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Account } from '../../../core/base/principal.ts'
+import { random } from '../../../core/base/random.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { createAccount, settleGuest } from '../accounts.ts'
@@ -21,6 +22,8 @@ import { CHALLENGE_SECONDS, type PasskeyChallenge, type RelyingParty, webauthn }
  * @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms
  */
 const ALGORITHMS = [-7, -8, -257]
+
+const CHALLENGE_BYTES = 32
 
 /** Default display name. */
 const DEFAULT_NAME = 'Person'
@@ -55,6 +58,7 @@ export async function registrationOptions(
   const options = await generateRegistrationOptions({
     rpName: 'Bursar',
     rpID: parts.settings.rpId,
+    challenge: new Uint8Array(random.bytes(CHALLENGE_BYTES)),
     userName: facts.displayName,
     userDisplayName: facts.displayName,
     userID: new Uint8Array(Buffer.from(facts.accountId)),

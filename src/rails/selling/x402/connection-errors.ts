@@ -1,4 +1,5 @@
 /** Classifies connection errors by whether the remote side may have acted on the request. */
+import { type Cancel, timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 
 /** The request was not delivered. */
@@ -50,16 +51,15 @@ function listMarks(error: unknown): string[] {
 
 /** Rejects with a `TimeoutError` after the time limit. The work itself continues. */
 export async function withTimeLimit<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: Cancel | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new DOMException(`no answer in ${timeoutMs} ms`, 'TimeoutError')),
-      timeoutMs,
+    cancel = timers.after(timeoutMs, () =>
+      reject(new DOMException(`no answer in ${timeoutMs} ms`, 'TimeoutError')),
     )
   })
   try {
     return await Promise.race([work, tooLate])
   } finally {
-    clearTimeout(timer)
+    cancel?.()
   }
 }

@@ -3,10 +3,10 @@
  * payment is stored before it is verified; concurrent duplicates wait for the first and get its result. A payment
  * that may have been made is looked up on the chain and never requested again.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
+import { type Cancel, timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
@@ -140,7 +140,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const deadline = clock().getTime() + WAIT_MS
     let seen: StoredPayment | undefined = row
     while (seen?.state === 'taking' && clock().getTime() < deadline) {
-      await sleep(POLL_INTERVAL_MS)
+      await timers.sleep(POLL_INTERVAL_MS)
       seen = await findPayment(database, row.id)
     }
     return seen
@@ -218,20 +218,20 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
 
   /** Runs the payment through the stock middleware of its generation. */
   async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<SettlementAttempt> {
-    let recordTimer: NodeJS.Timeout | undefined
+    let cancelRecording: Cancel | undefined
     const onTransaction = (transaction: string) => {
-      recordTimer = setTimeout(() => {
+      cancelRecording = timers.after(NOTE_MS, () => {
         recordTransaction(database, id, transaction).catch((err: unknown) =>
           log.error({ err, paymentId: id, transaction }, 'recording a transaction failed'),
         )
-      }, NOTE_MS)
+      })
     }
     const deliver = async () => answer
     const { attempt, response } = await attempts.begin({ id, units, deliver, onTransaction }, () =>
       stock(payment),
     )
     const taken = toSettlementAttempt(attempt, payment, response)
-    if (taken.status === 'paid') clearTimeout(recordTimer)
+    if (taken.status === 'paid') cancelRecording?.()
     return taken
   }
 

@@ -4,7 +4,6 @@
  * chain, pays for clearings, and goes back when no purchase holds it. Everything on its way stays held until the chain
  * has decided.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { raiseAlarm } from '../../../books/alarms/alarms.ts'
 import { escrowPlace } from '../../../books/ledger/accounts.ts'
 import { type AuthenticateDecisions, isAuthentic } from '../../../books/spending/authenticate.ts'
@@ -16,6 +15,7 @@ import {
   toContent,
 } from '../../../books/spending/decision-content.ts'
 import { keyedHash } from '../../../core/base/seal.ts'
+import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { type Stablecoin, stablecoins } from '../../../core/money/money.ts'
 import { CARDS_AGENT, type Chain } from '../../../providers/chain/port.ts'
@@ -55,7 +55,7 @@ export async function pullForPurchase(
   { accountId, token, pulls, coverage }: WantedPulls,
   withinMs: number,
 ): Promise<boolean> {
-  const until = performance.now() + withinMs
+  const until = timers.monotonic() + withinMs
   for (const { asset, units } of pulls) {
     const pull = await beginPull(parts, {
       accountId,
@@ -80,8 +80,8 @@ export async function pullForPurchase(
     )
     if (row === undefined || row.released > 0n) return false
     if (row.open === 0n) return row.settled > 0n
-    if (performance.now() > until) return false
-    await sleep(POLL_MS)
+    if (timers.monotonic() > until) return false
+    await timers.sleep(POLL_MS)
   }
 }
 

@@ -1,9 +1,9 @@
 /** Reads how much cards may spend from an owner-held wallet, according to the chain. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { balances } from '../../../books/ledger/balances.ts'
 import type { Coverage } from '../../../books/spending/coverage.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
+import { timers } from '../../../core/base/timers.ts'
 import { stablecoins } from '../../../core/money/money.ts'
 import { type Address, CARDS_AGENT, type Chain, type Wallet } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
@@ -24,7 +24,10 @@ export async function readCoverage(parts: CoverageParts, accountId: string): Pro
   const wallet = await findOwnedWallet(parts.database, accountId)
   if (wallet === undefined || wallet.owner.kind === 'gateway') return null
   const waiting = new AbortController()
-  const late = sleep(TIMEOUT_MS, null, { signal: waiting.signal }).catch(() => null)
+  const late = timers.sleep(TIMEOUT_MS, { signal: waiting.signal }).then(
+    () => null,
+    () => null,
+  )
   const reading = read(parts, wallet).catch((err: unknown) => {
     parts.log.warn({ err, accountId }, 'the card coverage of a wallet cannot be read from the chain')
     return null

@@ -10,6 +10,7 @@ import type { TransferRow } from '../../../books/spending/spend-request.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
+import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
 import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../../providers/chain/port.ts'
@@ -121,7 +122,7 @@ export async function sendWritten(
   const { database } = dependencies
   if (wallet === undefined) return notInserted(dependencies, { decisionId, hasIntent: row.intentId !== null })
   const transfer: Transfer = { ...row, decisionId, wallet, state: 'reserved', transactionHash: null }
-  const startedAt = performance.now()
+  const startedAt = timers.monotonic()
   const submission = await submit(dependencies, transfer)
   if (submission.status === 'refused') return fail(dependencies, transfer, submission)
   const { transactionHash } = submission
@@ -129,7 +130,7 @@ export async function sendWritten(
     dependencies,
     transfer,
     transactionHash,
-    Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
+    Math.max(0, WAIT_MS - Math.ceil(timers.monotonic() - startedAt)),
   )
   if (outcome.status === 'failed' || outcome.status === 'canceled') {
     const end = explainFailure(transfer, outcome.status)
@@ -173,11 +174,10 @@ async function submit({ chain, log }: TransferDependencies, transfer: Transfer):
 
 function inTime(submitting: Promise<Submission>): Promise<Submission> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(
-      () => reject(new Error(`the chain did not respond within ${WAIT_MS} ms`)),
-      WAIT_MS,
+    const cancelTimeout = timers.after(WAIT_MS, () =>
+      reject(new Error(`the chain did not respond within ${WAIT_MS} ms`)),
     )
-    submitting.then(resolve, reject).finally(() => clearTimeout(late))
+    submitting.then(resolve, reject).finally(cancelTimeout)
   })
 }
 

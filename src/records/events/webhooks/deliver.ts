@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
+import { timers } from '../../../core/base/timers.ts'
 import { VERSION } from '../../../core/base/version.ts'
 import { isPublicFetchError, type PublicFetch } from '../../../providers/public-fetch.ts'
 import { signWebhook } from '../../../providers/standard-webhooks.ts'
@@ -137,7 +138,7 @@ async function attemptDelivery(
   { id, tries, url, secret, previous_secret, previous_until, event_id, ...event }: DueRow,
 ) {
   const at = clock()
-  const startedAt = performance.now()
+  const startedAt = timers.monotonic()
   const body = JSON.stringify(viewEvent({ ...event, id: event_id }))
   const sealed = { id: endpointId, secret, previous_secret, previous_until }
   const signed = signWebhook({ id: event_id, body, at }, ...signingSecrets(settings.dataKey, sealed, at))
@@ -163,7 +164,7 @@ async function attemptDelivery(
     attempt: {
       at: at.toISOString(),
       httpStatus: answer.status,
-      ms: Math.round(performance.now() - startedAt),
+      ms: Math.round(timers.monotonic() - startedAt),
       error: answer.problem,
     },
     next: new Date(clock().getTime() + pauseMs(tries)).toISOString(),

@@ -1,5 +1,5 @@
 /** How the sandbox's sellers treat a request: honestly, or with one of the tricks that buyers must survive. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { timers } from '../../../core/base/timers.ts'
 import { type Terms, withPrice } from '../../../rails/selling/x402/terms.ts'
 import { type SellerName, sellerAddress } from '../../../sandbox/sellers/sellers.ts'
 import type { TakenPayment } from '../../../sandbox/sellers/take-payment.ts'
@@ -64,7 +64,7 @@ export const conducts: Partial<Record<SellerName, Conduct>> = {
   'times-out': sell(() => buildFailedResponse(504)),
   'charges-again': sell((visit) => visit.ask(visit.terms, REQUIRED)),
   'never-delivers': sell(async ({ clientGone, hangUp }) => {
-    await sleep(SILENCE_MS, undefined, { signal: clientGone, ref: false }).catch(() => {})
+    await timers.sleep(SILENCE_MS, { signal: clientGone, isIdle: true }).catch(() => {})
     return hangUp()
   }),
   'raises-price': switchTo((terms) => withPrice(terms, terms.units * 5n)),

@@ -2,9 +2,10 @@
  * Payment authentication (MPP) of the sandbox's sellers: challenges and credentials of `evm/charge`.
  * @see https://datatracker.ietf.org/doc/draft-httpauth-payment/
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { keccak256, stringToHex } from 'viem'
 import { z } from 'zod'
+import { randomToken } from '../../../core/base/ids.ts'
 import { canonicalJson } from '../../../core/base/json.ts'
 import type { Terms } from '../../../rails/selling/x402/terms.ts'
 import type { SignedTransfer } from '../../../sandbox/sellers/take-payment.ts'
@@ -62,7 +63,7 @@ export function mppChallenge(
     request: encodeJson(request),
     expires: new Date(now.getTime() + LIFETIME_MS).toISOString(),
     // Makes every challenge another one, also within a millisecond: its id becomes the payment's nonce.
-    opaque: encodeJson({ salt: randomBytes(12).toString('base64url') }),
+    opaque: encodeJson({ salt: randomToken(12) }),
   }
   const { realm, method, intent, expires, opaque } = challenge
   const members = {

@@ -3,6 +3,7 @@
  * `Authorization` carries payments here.
  */
 import type { Hono } from 'hono'
+import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { toMoney } from '../../../core/money/money.ts'
 import type { Services } from '../../../kernel/context.ts'
@@ -72,7 +73,7 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
     clientGone: c.req.raw.signal,
     later: (ms, work) => {
       const report = (err: unknown) => log.warn({ err, seller: seller.name }, 'a late settlement failed')
-      setTimeout(() => void work().catch(report), ms).unref()
+      timers.after(ms, () => void work().catch(report), { isIdle: true })
     },
   })
 }
