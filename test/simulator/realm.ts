@@ -1,8 +1,8 @@
 /**
- * Takes over this process's sources of time, randomness and network: whatever library asks, it gets those of the gateway
- * whose task runs now. For processes that do nothing but simulate.
+ * Takes over this process's sources of time, randomness and network for what does not ask a gateway's ports: packages, the
+ * database, the chain. They get those of the gateway whose task runs now. For processes that do nothing but simulate.
  */
-import nodeCrypto, { createPrivateKey, createPublicKey } from 'node:crypto'
+import nodeCrypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timers from 'node:timers'
 import timersPromises from 'node:timers/promises'
@@ -16,8 +16,6 @@ export interface Realm {
 
 /** This process's own clock, for progress and figures. */
 export const wallClock: () => number = performance.now.bind(performance)
-
-const DER_OF_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 let realm: Realm | undefined
 let isTaken = false
@@ -132,18 +130,6 @@ function takeOver(): void {
   }
   const later = (done: (error: null, ...values: unknown[]) => void, ...values: unknown[]) =>
     void setSoon(() => done(null, ...values))
-  // A key pair of a seed exists for Ed25519; an RSA key is one of this process, and no step depends on which.
-  const rsa = real.generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { format: 'pem', type: 'spki' },
-    privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
-  })
-  const makeKeyPair = (kind: string) => {
-    if (kind === 'rsa') return rsa
-    const key = Buffer.concat([DER_OF_ED25519, fill(Buffer.alloc(32))])
-    const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' })
-    return { privateKey, publicKey: createPublicKey(privateKey) }
-  }
   Object.assign(nodeCrypto, {
     randomUUID,
     randomFillSync: fill,
@@ -153,19 +139,6 @@ function takeOver(): void {
     },
     randomInt: (low: number, high?: number) =>
       high === undefined ? scheduler().bytes.below(low) : low + scheduler().bytes.below(high - low),
-    generateKeyPairSync: makeKeyPair,
-    generateKeyPair: Object.assign(
-      (kind: string, _options: unknown, done: (error: null, ...keys: unknown[]) => void) => {
-        const { publicKey, privateKey } = makeKeyPair(kind)
-        later(done, publicKey, privateKey)
-      },
-      {
-        [Symbol.for('nodejs.util.promisify.custom')]: async (kind: string) => {
-          await new Promise<void>((resolve) => setSoon(() => resolve()))
-          return makeKeyPair(kind)
-        },
-      },
-    ),
     verify: (...args: [never, never, never, never, ((error: null, isValid: boolean) => void)?]) => {
       const [algorithm, data, key, signature, done] = args
       const isValid = real.verify(algorithm, data, key, signature)

@@ -37,7 +37,7 @@ export async function openWorkers(count: number): Promise<Workers> {
   }
   const end = (worker: Worker) => {
     all.delete(worker)
-    worker.process.kill()
+    worker.process.disconnect()
   }
   const order = (worker: Worker, message: Order): Promise<Told> =>
     new Promise((resolve, reject) => {

@@ -1,10 +1,12 @@
 /** A simulated world: gateways that crash and start again, over one database, one chain and clients' sellers, from one seed. */
 
+import { generateKeyPairSync } from 'node:crypto'
 import type { Log } from '../../src/core/base/log.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { PublicFetch } from '../../src/providers/public-fetch.ts'
 import { loadGateway } from './load-gateway.ts'
 import { Network, type Node } from './network.ts'
+import { portsOf } from './ports.ts'
 import { enterRealm } from './realm.ts'
 import { type Owner, Scheduler } from './scheduler.ts'
 import { type Seeded, seededBy } from './seeded.ts'
@@ -131,6 +133,7 @@ export class World {
     const { owner, index } = gateway
     const { scheduler, network } = this
     const graph = await scheduler.track(loadGateway(this.#options.bundle))
+    graph.usePorts(portsOf(scheduler, owner, rsaKey))
     const node: Node = { owner, graph, hasReplaced: false }
     network.nodes.add(node)
     const config = graph.readConfig(environment, graph.settingsErrors)
@@ -263,6 +266,9 @@ export class World {
     })
   }
 }
+
+/** No step depends on which it is. */
+const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 
 const limits = [
   ...['MUTATIONS', 'GASLESS', 'FX', 'FUNDING', 'ACCOUNT', 'KEY', 'SPONSORED', 'GUESTS', 'AUTHORIZATIONS'],
