@@ -179,7 +179,9 @@ async function findMutants(
       missed += 1
       print(`${name}: NOT FOUND in ${seconds} s`)
     } else
-      print(`${name}: seed ${shown.seed} after ${shown.done} operations, ${seconds} s: ${shown.found[0]}`)
+      print(
+        `${name}: seed ${shown.seed} after ${shown.done} operations, ${seconds} s: ${shown.found[0]?.split('\n')[0]?.slice(0, 160)}`,
+      )
   }
   print(`${chosen.length - missed} of ${chosen.length} defects found`)
   return missed === 0 ? 0 : 1

@@ -15,7 +15,7 @@ import { seededBy } from './seeded.ts'
 import { World } from './world.ts'
 
 /** Operations between two rests. */
-export const ROUND = 60
+export const ROUND = 100
 const LANES = 8
 const GATEWAYS = 3
 const ACCOUNTS = 4
@@ -156,7 +156,7 @@ async function rest(scene: Scene): Promise<void> {
   }
   if (open.length > 0) scene.found.push(`Everything ends within an hour. – open: ${open.join(', ')}`)
   // Jobs judge each wallet twice before they book a difference.
-  await scheduler.until(scene.pause(60_000))
+  await scheduler.until(scene.pause(110_000))
   while (!world.database.isIdle) await scheduler.step()
 }
 

@@ -13,7 +13,7 @@ import { type Seeded, seededBy } from './seeded.ts'
 import { SharedDatabase } from './shared-database.ts'
 
 /** Pauses of jobs are longer: nine tenths of all steps would be their empty rounds. */
-const JOB_FACTOR = 5
+const JOB_FACTOR = 10
 const RESTART_MS = 1_000
 
 /** Where clients reach the gateways: all share this origin, as behind a balancer. */

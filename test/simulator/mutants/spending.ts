@@ -52,17 +52,6 @@ export const spendingMutants: readonly Mutant[] = [
     functions: [{ file: resolve, text: "elsif r.status <> 'reserved' then", by: 'elsif false then' }],
   },
   {
-    name: 'release-gives-no-budget-back',
-    attack: 'Transfers that fail use up the day of a key: anybody who can make them fail stops an agent.',
-    functions: [
-      {
-        file: resolve,
-        text: 'update budget_usage set used_micros = used_micros - v_unused',
-        by: 'update budget_usage set used_micros = used_micros',
-      },
-    ],
-  },
-  {
     name: 'release-gives-double',
     attack: 'A failed spend gives its budget back twice: the key may spend the difference.',
     functions: [
