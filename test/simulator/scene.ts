@@ -1,6 +1,7 @@
 /** What the operations of a run share: the world, its people and their keys, and what clients were told. */
 import { createHash, createHmac, createPrivateKey, type KeyObject } from 'node:crypto'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
+import type { KeyedOwner } from './actors/keyed-owners.ts'
 import type { Seeded } from './seeded.ts'
 import type { Answer, World } from './world.ts'
 
@@ -53,6 +54,7 @@ interface Call {
 
 export class Scene {
   readonly accounts: Account[] = []
+  readonly keyedOwners: KeyedOwner[] = []
   readonly transfers: SentTransfer[] = []
   readonly swipes: Swipe[] = []
   readonly deposits: { id: string; accountId: string; cents: number }[] = []
@@ -141,6 +143,13 @@ export function text(value: unknown): string {
 /** A member of a list in an answer. */
 export function items(value: unknown): readonly Record<string, unknown>[] {
   return Array.isArray(value) ? value : []
+}
+
+/** @returns the body of an answer that must be a success. @throws Error with the answer. */
+export async function succeed(answer: ReturnType<Scene['call']>): Promise<Record<string, unknown>> {
+  const given = await answer
+  if (given === undefined || given.status >= 300) throw new Error(`the world was not set up: ${given?.text}`)
+  return given.body
 }
 
 /** An address that belongs to nobody. */

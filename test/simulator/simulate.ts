@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Log } from '../../src/core/base/log.ts'
 import { kinds } from './actors/all.ts'
+import { openKeyedOwner } from './actors/keyed-owners.ts'
 import { openAccount } from './actors/owners.ts'
 import { expireSwipes } from './actors/processor.ts'
 import { openShops } from './actors/sellers.ts'
@@ -19,6 +20,7 @@ export const ROUND = 100
 const LANES = 8
 const GATEWAYS = 3
 const ACCOUNTS = 4
+const KEYED_OWNERS = 2
 /** A rest ends when nothing is open; an hour is long enough for everything that expires. */
 const MAX_REST_MS = 3_600_000
 
@@ -141,6 +143,7 @@ async function prepare(scene: Scene, seed: number): Promise<void> {
   if (credentials === undefined) throw new Error('the sandbox has no credentials')
   scene.readCredentials(credentials)
   for (let count = 0; count < ACCOUNTS; count += 1) await openAccount(scene, random)
+  for (let count = 0; count < KEYED_OWNERS; count += 1) await openKeyedOwner(scene, random)
 }
 
 /** Lets everything end: nothing fails any more, and what the gateways owe an end must get one. */

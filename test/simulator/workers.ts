@@ -4,7 +4,7 @@ import { bundleWorker, removeBundle } from './bundle.ts'
 import type { Result, Run } from './simulate.ts'
 import type { Order } from './worker.ts'
 
-const RUNS = 4
+const RUNS = 2
 const HEAP_MB = 3_000
 
 export interface Told extends Result {

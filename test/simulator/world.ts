@@ -272,7 +272,7 @@ const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 
 const limits = [
   ...['MUTATIONS', 'GASLESS', 'FX', 'FUNDING', 'ACCOUNT', 'KEY', 'SPONSORED', 'GUESTS', 'AUTHORIZATIONS'],
-  ...['REVEALS', 'MESSAGES', 'STOPS'],
+  ...['REVEALS', 'MESSAGES', 'STOPS', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP'],
 ]
 const environment: Readonly<Record<string, string>> = {
   CHAIN: 'simulated',

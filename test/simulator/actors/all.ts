@@ -1,6 +1,7 @@
 import type { Kind } from '../kind.ts'
 import { agents } from './agents.ts'
 import { bank } from './bank.ts'
+import { keyedOwners } from './keyed-owners.ts'
 import { faults } from './operator.ts'
 import { owners } from './owners.ts'
 import { payers } from './payers.ts'
@@ -10,6 +11,7 @@ import { sellers } from './sellers.ts'
 export const kinds: readonly Kind[] = [
   ...agents,
   ...owners,
+  ...keyedOwners,
   ...payers,
   ...processor,
   ...sellers,

@@ -7,6 +7,7 @@ import {
   items,
   type Scene,
   strangersAddress,
+  succeed,
   text,
 } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
@@ -16,13 +17,13 @@ const PER_TRANSACTION_CENTS = 600
 
 /** Opens an account with two keys, one of which asks above 3 USD. */
 export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
-  const guest = await require(scene.call(random, 'POST', '/api/auth/guest'))
+  const guest = await succeed(scene.call(random, 'POST', '/api/auth/guest'))
   const bearer = { authorization: `Bearer ${text(guest.sessionToken)}` }
   const headers = bearer
-  const { accounts } = await require(scene.call(random, 'GET', '/api/banking', { headers }))
-  const { cards } = await require(scene.call(random, 'GET', '/api/cards', { headers }))
-  const wallet = await require(scene.call(random, 'GET', '/api/wallets', { headers }))
-  const enrolled = await require(
+  const { accounts } = await succeed(scene.call(random, 'GET', '/api/banking', { headers }))
+  const { cards } = await succeed(scene.call(random, 'GET', '/api/cards', { headers }))
+  const wallet = await succeed(scene.call(random, 'GET', '/api/wallets', { headers }))
+  const enrolled = await succeed(
     scene.call(random, 'POST', '/api/security/mfa', { headers, body: { action: 'enroll' } }),
   )
   const totpSecret = new URL(text(enrolled.otpauthUri)).searchParams.get('secret') ?? ''
@@ -206,10 +207,4 @@ async function stepUp(scene: Scene, random: Seeded, { bearer, totpSecret }: Acco
   const code = computeTotp(totpSecret, new Date(scene.world.scheduler.now))
   const body = { action: 'verify', code }
   await scene.call(random, 'POST', '/api/security/mfa', { headers: bearer, body, tries: 3 })
-}
-
-async function require(answer: ReturnType<Scene['call']>): Promise<Record<string, unknown>> {
-  const given = await answer
-  if (given === undefined || given.status >= 300) throw new Error(`an account was not opened: ${given?.text}`)
-  return given.body
 }

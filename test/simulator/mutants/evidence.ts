@@ -12,7 +12,7 @@ export const evidenceMutants: readonly Mutant[] = [
       {
         file: resume,
         text: 'await chain.submit(operation)',
-        by: 'await chain.submit({ ...operation, id: `${operation.id}r` })',
+        by: "await chain.submit({ ...operation, id: operation.id + 'r' })",
       },
     ],
   },

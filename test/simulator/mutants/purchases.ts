@@ -8,8 +8,8 @@ export const purchaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/rails/buying/authorization.ts',
-        text: 'return keccak256(stringToHex(`bursar purchase ${purchaseId}`))',
-        by: 'return keccak256(stringToHex(`bursar purchase ${purchaseId} ${Math.random()}`))',
+        text: 'return keccak256(',
+        by: 'return keccak256(stringToHex(String(Math.random())))\n  keccak256(',
       },
     ],
   },

@@ -1,0 +1,88 @@
+/** People whose wallets their own EVM keys guard, or will after a hand-over: they sign each transfer, and some sign it twice. */
+import { createHash } from 'node:crypto'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import type { Kind } from '../kind.ts'
+import { type Bearer, formatCents, items, type Scene, strangersAddress, succeed, text } from '../scene.ts'
+import type { Seeded } from '../seeded.ts'
+
+const FUNDS = '200'
+
+export interface KeyedOwner {
+  readonly bearer: Bearer
+  readonly key: PrivateKeyAccount
+  isHandedOver: boolean
+}
+
+/** Signs somebody in by e-mail, with money in the wallet. */
+export async function openKeyedOwner(scene: Scene, random: Seeded): Promise<void> {
+  const destination = `${scene.nextName('owner')}@example.com`
+  const start = { body: { channel: 'email', destination } }
+  const { challengeId } = await succeed(scene.call(random, 'POST', '/api/auth/otp/start', start))
+  const outbox = await succeed(scene.call(random, 'GET', '/sandbox/outbox'))
+  const code = items(outbox.messages).find((message) => message.destination === destination)?.code
+  const verify = { body: { challengeId, code } }
+  const { sessionToken } = await succeed(scene.call(random, 'POST', '/api/auth/otp/verify', verify))
+  const bearer = { authorization: `Bearer ${text(sessionToken)}` }
+  const { safeAddress } = await succeed(scene.call(random, 'GET', '/api/wallets', { headers: bearer }))
+  const faucet = { body: { address: safeAddress, token: 'USDC', amount: FUNDS } }
+  await succeed(scene.call(random, 'POST', '/sandbox/faucet', faucet))
+  const secret = createHash('sha256').update(`${destination} of ${scene.world.seed}`).digest('hex')
+  scene.keyedOwners.push({ bearer, key: privateKeyToAccount(`0x${secret}`), isHandedOver: false })
+}
+
+async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner): Promise<boolean> {
+  const { bearer: headers, key } = owner
+  const { address } = key
+  const add = (body: object) =>
+    scene.call(random, 'POST', '/api/wallets/signers', { headers, body, tries: 4 })
+  const asked = await add({ address })
+  if (asked?.body.typedData === undefined) return false
+  const signature = await key.signTypedData(asked.body.typedData as never)
+  const added = await add({ address, signature })
+  owner.isHandedOver ||= added?.status === 200
+  return owner.isHandedOver
+}
+
+async function transfer(scene: Scene, random: Seeded, { bearer, key }: KeyedOwner): Promise<boolean> {
+  const id = scene.nextName('transfer')
+  const to = strangersAddress(id)
+  const cents = 1 + random.below(2_000)
+  const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
+  const terms = { destination: to, amount: formatCents(cents) }
+  const intent = await scene.call(random, 'POST', '/api/wallets/transfer/intent', {
+    headers: bearer,
+    body: terms,
+    tries: 4,
+  })
+  if (intent?.body.typedData === undefined) return false
+  const signature = await key.signTypedData(intent.body.typedData as never)
+  scene.transfers.push(row)
+  const send = (name: string) =>
+    scene.call(random, 'POST', '/api/wallets/transfer', {
+      headers: { ...bearer, 'idempotency-key': name },
+      body: { ...terms, intentId: intent.body.intentId, signature },
+    })
+  // A signature is good for one transfer, whatever key of idempotency it comes with.
+  const [answer] = await Promise.all([send(id), random.chance(0.3) ? send(`${id} again`) : undefined])
+  row.answer = answer
+  return answer?.status === 200
+}
+
+export const keyedOwners: readonly Kind[] = [
+  {
+    name: 'hand-over',
+    weight: 1,
+    run: async (scene, random) => {
+      const owner = random.oneOf(scene.keyedOwners)
+      return !owner.isHandedOver && handOver(scene, random, owner)
+    },
+  },
+  {
+    name: 'signed transfer',
+    weight: 6,
+    run: async (scene, random) => {
+      const owner = random.oneOf(scene.keyedOwners)
+      return owner.isHandedOver && transfer(scene, random, owner)
+    },
+  },
+]
