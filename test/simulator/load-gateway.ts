@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { recoverTypedDataAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { clusterSnapshot } from '../../src/storage/cluster-snapshot.ts'
 import type * as Graph from './gateway-graph.ts'
 
 export type GatewayGraph = typeof Graph
@@ -13,8 +14,9 @@ export function loadGateway(path: string): Promise<GatewayGraph> {
   return import(`${pathToFileURL(path)}?life=${lives}`)
 }
 
-/** Makes the packages load what they load when it is needed first, which is no step of a simulation. */
+/** Loads what is loaded or made when it is needed first, which is no step of a simulation. */
 export async function warmUp(): Promise<void> {
+  await clusterSnapshot()
   const typed = {
     domain: { chainId: 1 },
     types: { Message: [{ name: 'text', type: 'string' }] },
