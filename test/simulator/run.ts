@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { setup } from '../fresh-build.ts'
 import { kinds } from './actors/all.ts'
 import { bundleGateway, editFunction, removeBundle } from './bundle.ts'
 import { mutants } from './mutants/all.ts'
@@ -83,6 +84,7 @@ async function main(): Promise<number> {
   const chosen = values.mutants ? mutants : mutants.filter(({ name }) => name === values.mutant)
   if (values.mutant !== undefined && chosen.length === 0)
     throw new Error(`no mutant is named ${values.mutant}. Try --help.`)
+  setup()
   const workers = await openWorkers(Number(values.workers))
   try {
     if (chosen.length === 0) return await simulateSeeds(workers)

@@ -15,6 +15,8 @@ import { SharedDatabase } from './shared-database.ts'
 /** Pauses of jobs are longer: nine tenths of all steps would be their empty rounds. */
 const JOB_FACTOR = 10
 const RESTART_MS = 1_000
+/** A node that does not answer fails a few; more are a defect, or a build that is missing. */
+const MAX_FAILED_STARTS = 40
 
 /** Where clients reach the gateways: all share this origin, as behind a balancer. */
 export const ORIGIN = 'http://gateway.test'
@@ -64,6 +66,8 @@ export class World {
   network!: Network
   readonly #options: WorldOptions
   readonly #bells = new Set<Bell>()
+  /** Errors of starts since the last that succeeded. */
+  readonly #failedStarts: unknown[] = []
   #births = 0
 
   private constructor(options: WorldOptions) {
@@ -100,8 +104,12 @@ export class World {
     return this.gateways.filter(({ fetch }) => fetch !== undefined)
   }
 
+  /** @throws Error of the last start when none succeeds. */
   async allRun(): Promise<void> {
-    while (this.running.length < this.#options.gateways) await this.pause(200)
+    while (this.running.length < this.#options.gateways) {
+      if (this.#failedStarts.length > MAX_FAILED_STARTS) throw this.#failedStarts.at(-1)
+      await this.pause(200)
+    }
   }
 
   /** Starts the gateway of an index, with memory of its own. It tries again until it runs. */
@@ -120,6 +128,7 @@ export class World {
     this.gateways[index] = gateway
     this.scheduler.schedule(owner, 'start', () => {
       this.#run(gateway).catch((error: unknown) => {
+        this.#failedStarts.push(error)
         this.#options.log?.error({ err: error, gateway: owner.name }, 'a gateway did not start')
         this.scheduler.after(this.driver, RESTART_MS, 'restart', () => {
           if (owner.isDead) return
@@ -160,6 +169,7 @@ export class World {
         return { port: 9_001 + index, close: async () => {} }
       },
     })
+    this.#failedStarts.length = 0
     gateway.dataKey = runtime.services.settings.dataKey
     gateway.fetch = (request) => opened.fetch(request, {})
   }
