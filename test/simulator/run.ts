@@ -2,19 +2,22 @@
  * `npm run simulate -- --seeds 1-200 --operations 2000`: random histories of everything that moves money, each from one seed.
  * Prints the figures of each seed; at a failure, the shortest history that it finds and the command that repeats it.
  */
+import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setup } from '../fresh-build.ts'
 import { kinds } from './actors/all.ts'
 import { bundleGateway, editFunction, removeBundle } from './bundle.ts'
+import { keep, readKept } from './kept.ts'
 import { mutants } from './mutants/all.ts'
 import { shrink } from './shrink.ts'
-import type { Run } from './simulate.ts'
+import { planOperations, type Run } from './simulate.ts'
 import { openWorkers, type Told } from './workers.ts'
 
 const HELP = `Usage: npm run simulate -- [options]
 
-  --seeds 1-8           seeds, such as 7 or 1-200 or 3,9,20-30 (1-8)
+  --seeds 1-8           seeds, such as 7 or 1-200 or 3,9,20-30 (1-8); commit: eight from the hash of the commit
+  --kept                the kept histories too, of test/simulator/seeds
   --operations 300      operations for each seed (300)
   --kinds "a,b"         only these kinds of operations
   --mutant NAME         with a known defect put back; --mutants for all, one after the other
@@ -32,6 +35,7 @@ mutants: ${mutants.map(({ name }) => name).join(', ')}
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1-8' },
+    kept: { type: 'boolean', default: false },
     operations: { type: 'string', default: '300' },
     kinds: { type: 'string', default: '' },
     mutant: { type: 'string' },
@@ -49,7 +53,15 @@ const { values } = parseArgs({
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
+const SEEDS_OF_COMMIT = 8
+
 function readSeeds(text: string): readonly number[] {
+  if (text === 'commit') {
+    const hash = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
+    return Array.from({ length: SEEDS_OF_COMMIT }, (_, at) =>
+      Number.parseInt(hash.slice(4 * at, 4 * at + 4), 16),
+    )
+  }
   return text.split(',').flatMap((part) => {
     const [first = Number.NaN, last = first] = part.split('-').map(Number)
     if (!(first <= last)) throw new Error(`--seeds ${text} is no list such as 1-8 or 3,9,20-30`)
@@ -113,9 +125,12 @@ async function simulateSeeds(workers: Awaited<ReturnType<typeof openWorkers>>): 
   let failures = 0
   const totals = { done: 0, counts: new Map<string, [number, number]>() }
   const startedAt = performance.now()
+  const runs = [
+    ...(values.kept ? readKept().map((kept) => ({ ...runOf(kept.seed, bundle, []), ...kept })) : []),
+    ...readSeeds(values.seeds).map((seed) => runOf(seed, bundle, [])),
+  ]
   await Promise.all(
-    readSeeds(values.seeds).map(async (seed) => {
-      const run = runOf(seed, bundle, [])
+    runs.map(async (run) => {
       const told = await workers.run(run, how)
       print(describe(told))
       totals.done += told.done
@@ -145,12 +160,16 @@ async function simulateSeeds(workers: Awaited<ReturnType<typeof openWorkers>>): 
 
 async function printShortest(workers: Awaited<ReturnType<typeof openWorkers>>, run: Run, told: Told) {
   const shortest = await shrink(run, told, (one) => workers.run(one))
-  const { operations, without, hasFaults } = shortest.run
-  print(`  shortest history found: ${operations - without.length} operations`)
+  const history = planOperations(shortest.run)
+  print(`  shortest history found: ${history.length} operations`)
+  for (const { number, kind } of history) print(`    ${number} ${kind.name}`)
   for (const line of shortest.found) print(`    ${line}`)
+  const { seed, operations, without, hasFaults } = shortest.run
   print(
-    `  again: npm run simulate -- --seeds ${run.seed} --operations ${operations}${hasFaults ? '' : ' --no-faults'}${without.length === 0 ? '' : ` --without ${without.join(',')}`}`,
+    `  again: npm run simulate -- --seeds ${seed} --operations ${operations}${hasFaults ? '' : ' --no-faults'}${without.length === 0 ? '' : ` --without ${without.join(',')}`}`,
   )
+  const path = keep(shortest.run, shortest.found[0] ?? '')
+  print(`  kept in ${path}: commit it with what mends it`)
 }
 
 /** Puts each defect back and looks for a seed that shows it. */

@@ -33,6 +33,8 @@ export interface Run {
   readonly kinds: readonly string[]
   /** Numbers of operations that are left out. */
   readonly without: readonly number[]
+  /** Instead of what the seed plans: a history that was kept. */
+  readonly plan?: readonly PlannedName[]
   readonly hasFaults: boolean
 }
 
@@ -94,6 +96,7 @@ export async function simulate(
       await rest(scene)
       for (const { sentence, check } of invariants)
         for (const line of await check(scene)) scene.found.push(`${sentence} – ${line}`)
+      for (const defect of world.defects) scene.found.push(`No call meets a defect. – ${defect}`)
       scheduler.note(`rest ${scene.found.length}`)
     }
   } catch (error) {
@@ -118,13 +121,33 @@ export async function simulate(
   return result
 }
 
+export interface PlannedName {
+  readonly number: number
+  readonly kind: string
+}
+
 interface Planned {
   readonly number: number
   readonly kind: Kind
 }
 
 /** Each operation's kind depends on the seed and its number alone, so that others can be left out. */
-function planOperations({ seed, operations, kinds: only, without, hasFaults }: Run): readonly Planned[] {
+export function planOperations({
+  seed,
+  operations,
+  kinds: only,
+  without,
+  hasFaults,
+  plan,
+}: Run): readonly Planned[] {
+  if (plan !== undefined)
+    return plan
+      .filter(({ number }) => !without.includes(number))
+      .map(({ number, kind: name }) => {
+        const kind = kinds.find((one) => one.name === name)
+        if (kind === undefined) throw new Error(`no kind of operation is named "${name}"`)
+        return { number, kind }
+      })
   const random = seededBy(`plan ${seed}`)
   // Each seed leaves some faults out: a crash hides what only a long life shows.
   const chosen = kinds.filter(({ isFault }) => isFault !== true || random.chance(0.6))

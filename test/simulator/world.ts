@@ -59,6 +59,8 @@ export class World {
   readonly random: Seeded
   readonly gateways: Gateway[] = []
   crashes = 0
+  /** Errors that no gateway expected: defects, whatever came of them. */
+  readonly defects: string[] = []
   /** The network of strangers: sellers and webhook receivers. */
   answerStranger: (owner: Owner, ...request: Parameters<PublicFetch>) => ReturnType<PublicFetch> = () =>
     Promise.reject(new Error('no stranger listens'))
@@ -146,7 +148,7 @@ export class World {
     const node: Node = { owner, graph, hasReplaced: false }
     network.nodes.add(node)
     const config = graph.readConfig(environment, graph.settingsErrors)
-    const log = this.#options.log ?? silentLog
+    const log = this.#watch(this.#options.log ?? silentLog)
     const runtime = await graph.createRuntime(config, {
       origin: ORIGIN,
       ownOrigin: () => `http://127.0.0.1:${8_001 + index}`,
@@ -172,6 +174,18 @@ export class World {
     this.#failedStarts.length = 0
     gateway.dataKey = runtime.services.settings.dataKey
     gateway.fetch = (request) => opened.fetch(request, {})
+  }
+
+  #watch(log: Log): Log {
+    return {
+      ...log,
+      error: (facts, message) => {
+        const { err } = facts as { err?: unknown }
+        if (message === 'unexpected error')
+          this.defects.push(err instanceof Error ? `${err.stack}` : `${err}`)
+        log.error(facts, message)
+      },
+    }
   }
 
   /** Ends a gateway between two steps: its memory, timers, calls and open transaction are gone. */
