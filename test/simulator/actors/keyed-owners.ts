@@ -1,6 +1,7 @@
 /** People whose wallets their own EVM keys guard, or will after a hand-over: they sign each transfer, and some sign it twice. */
 import { createHash } from 'node:crypto'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import type { AuthorizedOperation, Submission } from '../../../src/providers/chain/port.ts'
 import type { Kind } from '../kind.ts'
 import { type Bearer, formatCents, items, type Scene, strangersAddress, succeed, text } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
@@ -8,6 +9,7 @@ import type { Seeded } from '../seeded.ts'
 const FUNDS = '200'
 
 export interface KeyedOwner {
+  readonly accountId: string
   readonly bearer: Bearer
   readonly key: PrivateKeyAccount
   isHandedOver: boolean
@@ -21,13 +23,14 @@ export async function openKeyedOwner(scene: Scene, random: Seeded): Promise<void
   const outbox = await succeed(scene.call(random, 'GET', '/sandbox/outbox'))
   const code = items(outbox.messages).find((message) => message.destination === destination)?.code
   const verify = { body: { challengeId, code } }
-  const { sessionToken } = await succeed(scene.call(random, 'POST', '/api/auth/otp/verify', verify))
+  const { sessionToken, account } = await succeed(scene.call(random, 'POST', '/api/auth/otp/verify', verify))
   const bearer = { authorization: `Bearer ${text(sessionToken)}` }
   const { safeAddress } = await succeed(scene.call(random, 'GET', '/api/wallets', { headers: bearer }))
   const faucet = { body: { address: safeAddress, token: 'USDC', amount: FUNDS } }
   await succeed(scene.call(random, 'POST', '/sandbox/faucet', faucet))
   const secret = createHash('sha256').update(`${destination} of ${scene.world.seed}`).digest('hex')
-  scene.keyedOwners.push({ bearer, key: privateKeyToAccount(`0x${secret}`), isHandedOver: false })
+  const accountId = text((account as Record<string, unknown>).id)
+  scene.keyedOwners.push({ accountId, bearer, key: privateKeyToAccount(`0x${secret}`), isHandedOver: false })
 }
 
 async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner): Promise<boolean> {
@@ -75,6 +78,32 @@ export const keyedOwners: readonly Kind[] = [
     run: async (scene, random) => {
       const owner = random.oneOf(scene.keyedOwners)
       return !owner.isHandedOver && handOver(scene, random, owner)
+    },
+  },
+  {
+    name: 'transfer beside the gateway',
+    weight: 2,
+    // Whoever owns a wallet can empty it at any moment, and be paid back later.
+    run: async (scene, random) => {
+      const { accountId, key, isHandedOver } = random.oneOf(scene.keyedOwners)
+      if (!isHandedOver) return false
+      const { world } = scene
+      const id = scene.nextName('alone')
+      const owner = { kind: 'eoa', address: key.address } as const
+      const input: AuthorizedOperation = {
+        wallet: { accountId, origin: { kind: 'gateway' }, owner },
+        id,
+        call: {
+          kind: 'transfer',
+          token: 'USDC',
+          to: strangersAddress(id),
+          units: BigInt(1 + random.below(60_000_000)),
+        },
+        validUntil: new Date(world.scheduler.now + 60_000),
+        authorization: { kind: 'eoa', signature: '0x' },
+      }
+      const submission = await world.scheduler.track(world.network.mine({ kind: 'submit', input }))
+      return (submission as Submission).status === 'submitted'
     },
   },
   {
