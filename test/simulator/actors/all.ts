@@ -1,5 +1,6 @@
 import type { Kind } from '../kind.ts'
 import { agents } from './agents.ts'
+import { attackers } from './attackers.ts'
 import { bank } from './bank.ts'
 import { keyedOwners } from './keyed-owners.ts'
 import { faults } from './operator.ts'
@@ -16,5 +17,6 @@ export const kinds: readonly Kind[] = [
   ...processor,
   ...sellers,
   ...bank,
+  ...attackers,
   ...faults,
 ]

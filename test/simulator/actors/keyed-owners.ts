@@ -96,7 +96,9 @@ export const keyedOwners: readonly Kind[] = [
         call: {
           kind: 'transfer',
           token: 'USDC',
-          to: strangersAddress(id),
+          to: random.chance(0.3)
+            ? (random.oneOf(scene.accounts).walletAddress as `0x${string}`)
+            : strangersAddress(id),
           units: BigInt(1 + random.below(60_000_000)),
         },
         validUntil: new Date(world.scheduler.now + 60_000),

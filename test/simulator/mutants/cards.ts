@@ -58,4 +58,15 @@ export const cardMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'forged-deposit',
+    attack: 'Anybody can tell a deposit: the signature of the bank is not verified.',
+    edits: [
+      {
+        file: 'src/providers/banking/signature.ts',
+        text: "if (!keys.some((key) => verify('RSA-SHA256', digest, key, signed)))",
+        by: 'if (digest.length + signed.length + Number(verify.length) < 0)',
+      },
+    ],
+  },
 ]

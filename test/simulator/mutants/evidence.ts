@@ -59,4 +59,36 @@ export const evidenceMutants: readonly Mutant[] = [
     attack: 'A relay whose answer was lost is given up at once; the payment arrives and is nobody’s.',
     edits: [{ file: relay, text: "if (outcome === 'unpaid' || isOver) {", by: 'if (true) {' }],
   },
+  ...[
+    ['transfers', 'settle-pending', 'settlePending', ', isOnEachChain: true'],
+    ['relays', 'settle-relays', 'settleRelays', ', isOnEachChain: true'],
+    ['purchases', 'settle-purchases', 'settlePurchases', ''],
+    ['settlements', 'settle-cards', 'settleCards', ''],
+  ].map(([what, job, round, rest]) => ({
+    name: `nobody-finishes-${what}`,
+    attack: `A crash leaves ${what} open for ever, and their money held.`,
+    edits: [
+      {
+        file: 'src/server/jobs/jobs.ts',
+        text: `{ name: '${job}', everyMs: 1_000, round: ${round}${rest} }`,
+        by: `{ name: '${job}', everyMs: 1_000, round: async () => (${round}, 0)${rest} }`,
+      },
+    ],
+  })),
+  {
+    name: 'differences-unseen',
+    attack: 'An owner empties the wallet beside the gateway, and the books go on with money that is gone.',
+    edits: [
+      {
+        file: 'src/server/jobs/jobs.ts',
+        text: 'round: stateful(createReconcile)',
+        by: 'round: async () => (createReconcile, 0)',
+      },
+      {
+        file: 'src/server/jobs/jobs.ts',
+        text: 'round: stateful(createWatchChain)',
+        by: 'round: async () => (createWatchChain, 0)',
+      },
+    ],
+  },
 ]

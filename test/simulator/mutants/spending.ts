@@ -64,12 +64,45 @@ export const spendingMutants: readonly Mutant[] = [
   },
   {
     name: 'approval-used-again',
-    attack: 'An approval of one call lets it pass again and again.',
+    attack: 'An approval of one call lets another pass.',
     functions: [
       {
         file: sql('spending/spend_record'),
         text: "update approval a set used_by = q.decision where a.id = q.approval and a.status = 'approved';",
         by: 'null;',
+      },
+    ],
+  },
+  {
+    name: 'settled-money-stays',
+    attack: 'What was paid is available again: the account spends it twice.',
+    functions: [
+      {
+        file: resolve,
+        text: "v_destination := case p_status when 'settled' then p_destination else r.source end;",
+        by: 'v_destination := r.source;',
+      },
+    ],
+  },
+  {
+    name: 'hold-in-no-balance',
+    attack: 'Held money is in no balance: the books lose it.',
+    functions: [
+      {
+        file: sql('spending/spend_record'),
+        text: 'perform balance_change(v_helds, v_assets, v_units);',
+        by: '',
+      },
+    ],
+  },
+  {
+    name: 'signature-used-again',
+    attack: 'A signature of one transfer is booked as two.',
+    functions: [
+      {
+        file: sql('wallets/transfer_insert'),
+        text: ' and i.account_id = p_accounts[v_place] and i.used_at is null;',
+        by: ' and i.account_id = p_accounts[v_place];',
       },
     ],
   },
