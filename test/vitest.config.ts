@@ -32,7 +32,7 @@ const slow = [
 const timed = [
   'test/faults/{*.journey,providers}.test.ts',
   'test/fuzz/fuzz.journey.test.ts',
-  'test/journeys/{chaos,chromium-console-live,interleavings-*,webhook-*storm}.journey.test.ts',
+  'test/journeys/{chaos,chromium-console-live,interleavings,webhook-*storm}.journey.test.ts',
   'test/rails/buying/{killed,storm}.journey.test.ts',
   'test/surface/hostile-requests.journey.test.ts',
 ]
@@ -72,19 +72,14 @@ function countWorkers(): number {
 
 /**
  * The slowest files start first, so that the run does not end with them. A new checkout sorts by size, and the fuzzer is
- * short but slow; the two with long pauses run one after the other.
+ * short but slow.
  */
 class LongestEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const named = (pattern: RegExp) => sorted.filter(({ moduleId }) => pattern.test(moduleId))
-    const rest = sorted.filter(({ moduleId }) => !/interleavings-|fuzz\/fuzz/.test(moduleId))
-    return [
-      ...named(/interleavings-pglite|fuzz\/fuzz/),
-      ...rest.slice(0, 12),
-      ...named(/interleavings-postgres/),
-      ...rest.slice(12),
-    ]
+    const rest = sorted.filter(({ moduleId }) => !/interleavings|fuzz\/fuzz/.test(moduleId))
+    return [...named(/fuzz\/fuzz/), ...rest.slice(0, 12), ...named(/interleavings/), ...rest.slice(12)]
   }
 }
 

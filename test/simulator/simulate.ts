@@ -16,7 +16,7 @@ import { seededBy } from './seeded.ts'
 import { World } from './world.ts'
 
 /** Operations between two rests. */
-export const ROUND = 100
+const ROUND = 100
 const LANES = 8
 const GATEWAYS = 3
 const ACCOUNTS = 4

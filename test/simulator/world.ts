@@ -19,7 +19,7 @@ const RESTART_MS = 1_000
 const MAX_FAILED_STARTS = 40
 
 /** Where clients reach the gateways: all share this origin, as behind a balancer. */
-export const ORIGIN = 'http://gateway.test'
+const ORIGIN = 'http://gateway.test'
 
 export interface Gateway {
   readonly index: number

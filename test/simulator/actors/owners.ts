@@ -44,7 +44,7 @@ export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
   scene.accounts.push(account)
 }
 
-export async function openKey(
+async function openKey(
   scene: Scene,
   random: Seeded,
   account: Account,

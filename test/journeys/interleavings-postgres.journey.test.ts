@@ -1,3 +1,0 @@
-import { describeInterleavings } from './interleavings.ts'
-
-describeInterleavings('PostgreSQL')
