@@ -20,7 +20,7 @@ const HELP = `Usage: npm run simulate -- [options]
   --kept                the kept histories too, of test/simulator/seeds
   --operations 300      operations for each seed (300)
   --kinds "a,b"         only these kinds of operations
-  --mutant NAME         with a known defect put back; --mutants for all, one after the other
+  --mutant a,b          with known defects put back, one after the other; --mutants for all
   --minutes 10          stops looking for a defect after so long (10)
   --without 3,17        leaves these operations out
   --no-faults           no crashes, lost answers or replaced blocks
@@ -93,7 +93,7 @@ async function main(): Promise<number> {
     print(HELP.trimEnd())
     return 0
   }
-  const chosen = values.mutants ? mutants : mutants.filter(({ name }) => name === values.mutant)
+  const chosen = values.mutants ? mutants : mutants.filter(({ name }) => list(values.mutant ?? '').includes(name))
   if (values.mutant !== undefined && chosen.length === 0)
     throw new Error(`no mutant is named ${values.mutant}. Try --help.`)
   setup()
