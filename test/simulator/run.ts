@@ -93,7 +93,9 @@ async function main(): Promise<number> {
     print(HELP.trimEnd())
     return 0
   }
-  const chosen = values.mutants ? mutants : mutants.filter(({ name }) => list(values.mutant ?? '').includes(name))
+  const chosen = values.mutants
+    ? mutants
+    : mutants.filter(({ name }) => list(values.mutant ?? '').includes(name))
   if (values.mutant !== undefined && chosen.length === 0)
     throw new Error(`no mutant is named ${values.mutant}. Try --help.`)
   setup()
