@@ -33,8 +33,8 @@ const keepNote = defineTool({
   failures: ['conflict'],
   run: async (context, { name, text, end }) => {
     events.push(`run ${name}`)
-    context.afterCommit(async () => {
-      const kept = await context.database.kysely.selectFrom('sandbox_secret').select('name').execute()
+    context.afterCommit(async (pool) => {
+      const kept = await pool.kysely.selectFrom('sandbox_secret').select('name').execute()
       events.push(`after ${kept.length > 0 ? 'commit' : 'nothing'}`)
       if (end === 'late') throw new Failure('provider_unavailable', 'The provider is down.')
     })

@@ -138,6 +138,19 @@ onBothEngines('the database', (database) => {
     ).toEqual([])
   })
 
+  it.each(['is committed', 'is rolled back'])('refuses statements of a transaction that %s', async (end) => {
+    let late: (() => Promise<unknown>)[] = []
+    const ending = database().transaction(async ({ kysely, call }) => {
+      late = [
+        () => kysely.selectFrom('sandbox_secret').select('name').execute(),
+        () => call({ name: 'late', text: 'select 1' }, []),
+      ]
+      if (end === 'is rolled back') throw new Error('no')
+    })
+    await ending.catch(() => {})
+    for (const run of late) await expect(run()).rejects.toThrow('a transaction that is over')
+  })
+
   it('isolates an open transaction', async () => {
     const seen: number[] = []
     await Promise.all([
