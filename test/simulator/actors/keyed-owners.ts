@@ -12,6 +12,8 @@ export interface KeyedOwner {
   readonly accountId: string
   readonly bearer: Bearer
   readonly key: PrivateKeyAccount
+  /** Its purchases are paid from an escrow once the wallet is handed over. */
+  readonly cardIds: readonly string[]
   isHandedOver: boolean
 }
 
@@ -28,9 +30,20 @@ export async function openKeyedOwner(scene: Scene, random: Seeded): Promise<void
   const { safeAddress } = await succeed(scene.call(random, 'GET', '/api/wallets', { headers: bearer }))
   const faucet = { body: { address: safeAddress, token: 'USDC', amount: FUNDS } }
   await succeed(scene.call(random, 'POST', '/sandbox/faucet', faucet))
+  const card = await scene.call(random, 'POST', '/api/cards', {
+    headers: bearer,
+    body: { limits: { daily: '500', perPurchase: '100' } },
+  })
+  const cardIds = typeof card?.body.id === 'string' ? [card.body.id] : []
   const secret = createHash('sha256').update(`${destination} of ${scene.world.seed}`).digest('hex')
   const accountId = text((account as Record<string, unknown>).id)
-  scene.keyedOwners.push({ accountId, bearer, key: privateKeyToAccount(`0x${secret}`), isHandedOver: false })
+  scene.keyedOwners.push({
+    accountId,
+    bearer,
+    key: privateKeyToAccount(`0x${secret}`),
+    cardIds,
+    isHandedOver: false,
+  })
 }
 
 async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner): Promise<boolean> {

@@ -4,7 +4,8 @@ import type { Scene, Swipe } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
 
 function newSwipe(scene: Scene, random: Seeded): Swipe {
-  const cardId = random.oneOf(random.oneOf(scene.accounts).cardIds)
+  const { cardIds } = random.oneOf([...scene.accounts, ...scene.keyedOwners])
+  const cardId = random.oneOf(cardIds)
   return { token: scene.nextName('swipe'), cardId, cents: 50 + random.below(1_500), events: [] }
 }
 
