@@ -26,6 +26,10 @@ export interface Account {
   readonly keys: Key[]
   readonly cardIds: string[]
   recipientId: string
+  /** The most that all its keys together may spend on a day; null for no cap. */
+  capCents: number | null
+  /** Its owner was told that it is locked. */
+  isLocked: boolean
 }
 
 /** A transfer to an address of its own. @property answer the last one; undefined if the client gave up. */

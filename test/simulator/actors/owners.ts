@@ -38,9 +38,17 @@ export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
     keys: [],
     cardIds: [text(items(cards)[0]?.id)],
     recipientId: '',
+    capCents: null,
+    isLocked: false,
   }
   await openKey(scene, random, account, { dailyCents: 500 + random.below(1_500) })
   await openKey(scene, random, account, { dailyCents: 500 + random.below(4_000), asksAbove: '3' })
+  if (random.chance(0.5)) {
+    const capCents = 500 + random.below(2_500)
+    const cap = { headers, body: { dailyBudget: { max: formatCents(capCents) } } }
+    await succeed(scene.call(random, 'PUT', '/api/agents/policy', cap))
+    account.capCents = capCents
+  }
   scene.accounts.push(account)
 }
 
@@ -113,12 +121,13 @@ export const owners: readonly Kind[] = [
   {
     name: 'transfer by the owner',
     weight: 6,
-    run: (scene, random) =>
-      sendTransfer(scene, random, {
-        headers: random.oneOf(scene.accounts).bearer,
-        cents: 1 + random.below(3_000),
-        signature: 'sandbox',
-      }),
+    run: async (scene, random) => {
+      const { id, bearer, isLocked } = { ...random.oneOf(scene.accounts) }
+      const cents = 1 + random.below(3_000)
+      const isSent = await sendTransfer(scene, random, { headers: bearer, cents, signature: 'sandbox' })
+      if (isSent && isLocked) scene.found.push(`A locked account spends nothing. – ${id} sent a transfer`)
+      return isSent
+    },
   },
   {
     name: 'approval',
@@ -156,6 +165,22 @@ export const owners: readonly Kind[] = [
       if (answer?.body.code === 'step_up_required') await stepUp(scene, random, account)
       if (answer?.status === 200) for (const one of isPause ? known : [key]) one.isStopped = true
       return openKey(scene, random, account, { dailyCents: 500 + random.below(2_000) })
+    },
+  },
+  {
+    name: 'lock',
+    weight: 1,
+    // Nobody opens it again, so it happens in one history of three, and to one account.
+    run: async (scene, random) => {
+      if (scene.world.seed % 3 !== 0 || scene.accounts.some(({ isLocked }) => isLocked)) return false
+      const account = random.oneOf(scene.accounts)
+      const known = [...account.keys]
+      const call = { headers: account.bearer, body: {} }
+      const answer = await scene.call(random, 'POST', '/api/security/lock', call)
+      if (answer?.status !== 200) return false
+      account.isLocked = true
+      for (const key of known) key.isStopped = true
+      return true
     },
   },
   {

@@ -1,5 +1,5 @@
 import { booksBalance } from './books-balance.ts'
-import { budgetsKept } from './budgets-kept.ts'
+import { budgetsKept, ownerCapsKept } from './budgets-kept.ts'
 import { decisionsSealed } from './decisions-sealed.ts'
 import { incomeReceived } from './income-received.ts'
 import type { Invariant } from './invariant.ts'
@@ -12,6 +12,7 @@ export const invariants: readonly Invariant[] = [
   walletsCovered,
   nothingHeld,
   budgetsKept,
+  ownerCapsKept,
   transfersOnce,
   incomeReceived,
   decisionsSealed,

@@ -18,6 +18,17 @@ export const spendingMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'owner-cap-ignored',
+    attack: 'An agent asks for a second key: each has its own day, and the cap over all keys is not checked.',
+    functions: [
+      {
+        file: decide,
+        text: 'if v_owner_budgets is not null then\n        o.violations',
+        by: 'if false then\n        o.violations',
+      },
+    ],
+  },
+  {
     name: 'idempotency-forgotten',
     attack: 'A client that repeats a call after a lost answer pays twice.',
     functions: [{ file: decide, text: 'if q.idempotency_key is not null then', by: 'if false then' }],
