@@ -61,6 +61,11 @@ export class SharedDatabase {
     return this.#holder === null
   }
 
+  /** Whose statement or transaction it is that runs. */
+  get holder(): Owner | null {
+    return this.#holder
+  }
+
   /** A gateway's sessions. */
   poolOf(owner: Owner): SessionPool {
     return {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Log } from '../../src/core/base/log.ts'
 import { kinds } from './actors/all.ts'
-import { openKeyedOwner } from './actors/keyed-owners.ts'
+import { handOver, openKeyedOwner } from './actors/keyed-owners.ts'
 import { openAccount } from './actors/owners.ts'
 import { expireSwipes } from './actors/processor.ts'
 import { openShops } from './actors/sellers.ts'
@@ -167,6 +167,9 @@ async function prepare(scene: Scene, seed: number): Promise<void> {
   scene.readCredentials(credentials)
   for (let count = 0; count < ACCOUNTS; count += 1) await openAccount(scene, random)
   for (let count = 0; count < KEYED_OWNERS; count += 1) await openKeyedOwner(scene, random)
+  // One wallet is its owner's from the beginning, the other is handed over in the midst, or never.
+  const [first] = scene.keyedOwners
+  if (first !== undefined) await handOver(scene, random, first)
 }
 
 /** Lets everything end: nothing fails any more, and what the gateways owe an end must get one. */

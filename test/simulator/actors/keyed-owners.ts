@@ -46,7 +46,7 @@ export async function openKeyedOwner(scene: Scene, random: Seeded): Promise<void
   })
 }
 
-async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner): Promise<boolean> {
+export async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner): Promise<boolean> {
   const { bearer: headers, key } = owner
   const { address } = key
   const add = (body: object) =>

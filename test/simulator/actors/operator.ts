@@ -2,6 +2,7 @@
 import type { Kind } from '../kind.ts'
 
 const MAX_SKEW_MS = 10_000
+const MAX_TRIES = 100
 
 export const faults: readonly Kind[] = [
   {
@@ -9,8 +10,14 @@ export const faults: readonly Kind[] = [
     weight: 3,
     isFault: true,
     run: async ({ world }, random) => {
+      // Half of them in the midst of a transaction, where most is left half done.
+      const isInMidst = random.chance(0.5)
+      for (let tries = 0; isInMidst && world.database.isIdle && tries < MAX_TRIES; tries += 1)
+        await world.pause(1)
       if (world.running.length === 0) return false
-      const gateway = random.oneOf(world.running)
+      const { holder } = world.database
+      const holding = isInMidst ? world.running.find(({ owner }) => owner === holder) : undefined
+      const gateway = holding ?? random.oneOf(world.running)
       await world.kill(gateway)
       await world.pause(200 + random.below(4_000))
       world.start(gateway.index)

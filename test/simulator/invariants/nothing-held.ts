@@ -3,14 +3,20 @@ import type { Invariant } from './invariant.ts'
 
 export const nothingHeld: Invariant = {
   sentence:
-    'Nothing is held once everything has ended, but for settlements that the chain refuses: they are owed.',
+    'Nothing is held once everything has ended, but for settlements that the chain refuses, which are owed, and money on its way home from a purse, which is sent again.',
   check: async ({ world }) => {
     const { rows } = await sql<{ line: string }>`
-      select b.account || ' ' || b.asset || ' ' || b.units || ', owed ' || coalesce(sum(s.units), 0) as line
-      from balance b left join card_settlement s
-        on s.account_id || ':' || s.place || ':held' = b.account and s.asset = b.asset and s.status = 'refused'
+      with excused as (
+        select s.account_id || ':' || s.place || ':held' as account, s.asset, s.units from card_settlement s
+        where s.status = 'refused'
+        union all
+        select p.account_id || ':purse.' || p.id || ':held', s.asset, s.units
+        from purse_sweep s join purse p on p.id = s.purse_id where s.state = 'open'
+      )
+      select b.account || ' ' || b.asset || ' ' || b.units || ', excused ' || coalesce(sum(e.units), 0) as line
+      from balance b left join excused e on e.account = b.account and e.asset = b.asset
       where b.account like 'acct\\_%:held' and b.units <> 0
-      group by b.account, b.asset, b.units having b.units <> coalesce(sum(s.units), 0) order by 1`.execute(
+      group by b.account, b.asset, b.units having b.units <> coalesce(sum(e.units), 0) order by 1`.execute(
       world.database.books.kysely,
     )
     return rows.map(({ line }) => line)
