@@ -72,7 +72,7 @@ export interface Runtime {
   close(): Promise<void>
 }
 
-/** What a gateway reaches outside of its process: as configured, unless a simulation passes a world of its own. */
+/** The parts of a gateway that reach outside its process. Simulations pass their own. */
 export interface Outside {
   readonly openDatabase: typeof openMigrated
   readonly startChains: typeof startConfiguredChains

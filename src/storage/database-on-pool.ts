@@ -69,7 +69,7 @@ async function inTransaction<Result>(
   const session = await pool.acquire()
   let broken = false
   let isOver = false
-  // A late statement would run in the transaction of whoever has the session next.
+  // A late statement would run in a transaction of the session's next user.
   const own: Pick<Session, 'query'> = {
     query: (text, parameters, name) =>
       isOver

@@ -1,4 +1,4 @@
-/** What a simulated gateway is made of: bundled, and evaluated once for each of its lives, so that no two share a module. */
+/** The modules of a simulated gateway. They are bundled, and evaluated again for each start, so that no two gateways share state. */
 export { mcpHandler } from '../../mcp/http.ts'
 export { openGateway } from '../../src/commands/open-gateway.ts'
 export { usePorts } from '../../src/core/base/ports.ts'

@@ -9,13 +9,8 @@ import { type Owner, type Scheduler, START } from './scheduler.ts'
 const MONOTONIC_START_MS = 1_000
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-export function portsOf(
-  scheduler: Scheduler,
-  owner: Owner,
-  rsaKey: KeyObject,
-): { timers: Timers; random: Random; clock: Clock } {
-  const { bytes } = scheduler
-  const timers: Timers = {
+export function timersOf(scheduler: Scheduler, owner: Owner): Timers {
+  return {
     monotonic: () => scheduler.now - START + MONOTONIC_START_MS,
     sleep: (ms, { signal } = {}) =>
       new Promise((resolve, reject) => {
@@ -51,6 +46,15 @@ export function portsOf(
       return ending.signal
     },
   }
+}
+
+export function portsOf(
+  scheduler: Scheduler,
+  owner: Owner,
+  rsaKey: KeyObject,
+): { timers: Timers; random: Random; clock: Clock } {
+  const { bytes } = scheduler
+  const timers = timersOf(scheduler, owner)
   const random: Random = {
     bytes: (length) => bytes.fill(Buffer.alloc(length)),
     below: (limit) => bytes.below(limit),

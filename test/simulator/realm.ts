@@ -6,7 +6,8 @@ import nodeCrypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timers from 'node:timers'
 import timersPromises from 'node:timers/promises'
-import { type Scheduler, START } from './scheduler.ts'
+import { timersOf } from './ports.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** @property fetch the network of the gateway whose task runs. */
 export interface Realm {
@@ -44,15 +45,14 @@ function takeOver(): void {
       get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
     }),
   })
-  Object.defineProperty(performance, 'now', { value: () => scheduler().now - START + 1_000 })
+  const own = () => timersOf(scheduler(), scheduler().current)
+  Object.defineProperty(performance, 'now', { value: () => own().monotonic() })
   Math.random = () => scheduler().bytes.below(2 ** 30) / 2 ** 30
   globalThis.fetch = (input, init) => {
     if (realm === undefined) throw new Error('no simulation runs')
     return realm.fetch(input, init)
   }
 
-  const after = (ms: number, label: string, run: () => void) =>
-    scheduler().after(scheduler().current, ms, label, run)
   const handleOf = (cancel: () => void) => {
     const handle = {
       cancel,
@@ -64,18 +64,9 @@ function takeOver(): void {
     return handle
   }
   const setTimer = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
-    handleOf(after(ms, 'timer', () => run(...args)))
-  const setRepeated = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    let cancel = () => {}
-    const wait = () => {
-      cancel = after(ms, 'interval', () => {
-        wait()
-        run(...args)
-      })
-    }
-    wait()
-    return handleOf(() => cancel())
-  }
+    handleOf(own().after(ms, () => run(...args)))
+  const setRepeated = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+    handleOf(own().every(ms, () => run(...args)))
   const setSoon = (run: (...args: unknown[]) => void, ...args: unknown[]) => {
     let isOver = false
     scheduler().schedule(scheduler().current, 'immediate', () => {
@@ -98,28 +89,12 @@ function takeOver(): void {
   Object.assign(timers, replaced)
   Object.assign(timersPromises, {
     setTimeout: (ms: number, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
-      new Promise((resolve, reject) => {
-        const abort = () => {
-          cancel()
-          const error = new Error('The operation was aborted', { cause: signal?.reason })
-          reject(Object.assign(error, { name: 'AbortError', code: 'ABORT_ERR' }))
-        }
-        const cancel = after(ms, 'sleep', () => {
-          signal?.removeEventListener('abort', abort)
-          resolve(value)
-        })
-        if (signal?.aborted) abort()
-        else signal?.addEventListener('abort', abort, { once: true })
-      }),
+      own()
+        .sleep(ms, { signal })
+        .then(() => value),
     setImmediate: () => new Promise<void>((resolve) => setSoon(() => resolve())),
   })
-  AbortSignal.timeout = (ms) => {
-    const ending = new AbortController()
-    after(ms, 'deadline', () =>
-      ending.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')),
-    )
-    return ending.signal
-  }
+  AbortSignal.timeout = (ms) => own().deadline(ms)
 
   const fill = <View extends ArrayBufferView>(view: View) => scheduler().bytes.fill(view)
   const randomUUID = () => {

@@ -71,6 +71,15 @@ function readSeeds(text: string): readonly number[] {
 
 const list = (text: string) => text.split(',').filter((part) => part !== '')
 
+function requireKnown(
+  what: string,
+  named: readonly string[],
+  known: readonly { readonly name: string }[],
+): void {
+  const unknown = named.find((one) => !known.some(({ name }) => name === one))
+  if (unknown !== undefined) throw new Error(`no ${what} is named "${unknown}". Try --help.`)
+}
+
 function describe({
   seed,
   found,
@@ -93,11 +102,10 @@ async function main(): Promise<number> {
     print(HELP.trimEnd())
     return 0
   }
-  const chosen = values.mutants
-    ? mutants
-    : mutants.filter(({ name }) => list(values.mutant ?? '').includes(name))
-  if (values.mutant !== undefined && chosen.length === 0)
-    throw new Error(`no mutant is named ${values.mutant}. Try --help.`)
+  const named = list(values.mutant ?? '')
+  requireKnown('kind', list(values.kinds), kinds)
+  requireKnown('mutant', named, mutants)
+  const chosen = values.mutants ? mutants : mutants.filter(({ name }) => named.includes(name))
   setup()
   const workers = await openWorkers(Number(values.workers))
   try {
@@ -210,4 +218,7 @@ async function findMutants(
   return missed === 0 ? 0 : 1
 }
 
-process.exitCode = await main()
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`simulate: ${error instanceof Error ? error.message : error}\n`)
+  return 2
+})

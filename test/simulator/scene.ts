@@ -79,6 +79,12 @@ export class Scene {
     return `${kind}-${this.#numbers}`
   }
 
+  /** A transfer to an address that nothing else is sent to. */
+  newTransfer(cents: number): SentTransfer {
+    const id = this.nextName('transfer')
+    return { id, to: strangersAddress(id), cents, answer: undefined }
+  }
+
   pause(ms: number): Promise<void> {
     return this.world.pause(ms)
   }

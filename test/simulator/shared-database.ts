@@ -71,7 +71,7 @@ export class SharedDatabase {
     return {
       acquire: () =>
         new Promise((take) => {
-          // What is left of a dead gateway waits for ever.
+          // What is left of a dead gateway waits forever.
           if (owner.isDead) return
           this.#waiters.push({ owner, take })
           this.#grant()

@@ -1,8 +1,6 @@
 /** A simulated world: gateways that crash and start again, over one database, one chain and clients' sellers, from one seed. */
-
 import { generateKeyPairSync } from 'node:crypto'
-import type { Log } from '../../src/core/base/log.ts'
-import { silentLog } from '../../src/core/base/log.ts'
+import { type Log, silentLog } from '../../src/core/base/log.ts'
 import type { PublicFetch } from '../../src/providers/public-fetch.ts'
 import { loadGateway } from './load-gateway.ts'
 import { Network, type Node } from './network.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { random } from '../../../src/core/base/random.ts'
 
 describe('bytes', () => {
-  it('has the requested length, also beyond what is fetched in bulk', () => {
+  it('has the requested length, also when it is longer than the pool', () => {
     for (const length of [0, 1, 16, 4_096, 10_000]) expect(random.bytes(length)).toHaveLength(length)
   })
 
@@ -26,7 +26,7 @@ describe('below', () => {
 })
 
 describe('keys', () => {
-  it('are private keys of their kind', async () => {
+  it('are private Ed25519 and RSA keys, the latter of the requested length', async () => {
     expect(random.ed25519Key()).toMatchObject({ type: 'private', asymmetricKeyType: 'ed25519' })
     const key = await random.rsaKey(1_024)
     expect(key).toMatchObject({ type: 'private', asymmetricKeyType: 'rsa' })

@@ -1,6 +1,6 @@
 /** Agents with keys: they send money over REST and MCP, and try on after they were stopped. */
 import type { Kind } from '../kind.ts'
-import { formatCents, items, type Key, type Scene, strangersAddress, text } from '../scene.ts'
+import { formatCents, items, type Key, type Scene, text } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
 import { sendTransfer } from './owners.ts'
 
@@ -26,12 +26,10 @@ export const agents: readonly Kind[] = [
     weight: 5,
     run: async (scene, random) => {
       const key = { ...anyKey(scene, random) }
-      const id = scene.nextName('transfer')
-      const to = strangersAddress(id)
-      const cents = 1 + random.below(600)
-      const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
+      const row = scene.newTransfer(1 + random.below(600))
       scene.transfers.push(row)
-      const amount = formatCents(cents)
+      const { id, to } = row
+      const amount = formatCents(row.cents)
       const params = {
         name: 'wallets_transfer',
         arguments: { destination: to, amount, token: 'USDC', idempotency_key: id },

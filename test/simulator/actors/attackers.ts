@@ -1,22 +1,14 @@
-/** Outsiders: they forge webhooks, take other people's ids and keys of idempotency, and present a payment twice. */
+/** Attackers: they forge webhooks, and use keys of idempotency that other accounts have used. */
 import type { Kind } from '../kind.ts'
-import { formatCents, type Scene, strangersAddress } from '../scene.ts'
+import { formatCents, type Scene } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
+import { buildDepositEvent } from './bank.ts'
 
 function forgeDeposit(scene: Scene, random: Seeded) {
   const id = scene.nextName('forged')
-  const body = {
-    api_version: 'v0',
-    event_id: id,
-    event_category: 'virtual_account.activity',
-    event_type: 'updated.status_transitioned',
-    event_object_id: id,
-    event_object_status: 'payment_processed',
-    event_object: {
-      virtual_account_id: random.oneOf(scene.accounts).bankAccountId,
-      amount: formatCents(100 + random.below(90_000)),
-    },
-  }
+  const accountId = random.oneOf(scene.accounts).bankAccountId
+  const amount = formatCents(100 + random.below(90_000))
+  const body = buildDepositEvent({ id, accountId }, { state: 'payment_processed', amount, event: id })
   const signature = Buffer.from(id.padEnd(256, '.')).toString('base64')
   const headers = { 'x-webhook-signature': `t=${scene.world.scheduler.now},v0=${signature}` }
   return scene.call(random, 'POST', '/api/webhooks/bridge', { headers, body, tries: 2 })
@@ -33,21 +25,17 @@ export const attackers: readonly Kind[] = [
     },
   },
   {
-    name: "transfer from another person's session",
+    name: 'transfer with a stolen key of idempotency',
     weight: 1,
-    // The key of one account, with a key of idempotency that another account has used.
     run: async (scene, random) => {
       if (scene.transfers.length === 0) return false
       const victim = random.oneOf(scene.transfers)
       const { bearer } = random.oneOf(random.oneOf(scene.accounts).keys)
-      const id = scene.nextName('transfer')
-      const to = strangersAddress(id)
-      const cents = 1 + random.below(200)
-      const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
+      const row = scene.newTransfer(1 + random.below(200))
       scene.transfers.push(row)
       row.answer = await scene.call(random, 'POST', '/api/wallets/transfer', {
         headers: { ...bearer, 'idempotency-key': victim.id },
-        body: { destination: to, amount: formatCents(cents), token: 'USDC' },
+        body: { destination: row.to, amount: formatCents(row.cents), token: 'USDC' },
         tries: 6,
       })
       const known = victim.answer?.body.transferId

@@ -10,24 +10,33 @@ interface Deposit {
 
 const paidStates = ['funds_received', 'payment_submitted', 'payment_processed']
 
+interface Told {
+  readonly state: string
+  readonly amount: string
+  /** Id of the event. */
+  readonly event: string
+}
+
+export function buildDepositEvent({ id, accountId }: Deposit, { state, amount, event }: Told) {
+  return {
+    api_version: 'v0',
+    event_id: event,
+    event_category: 'virtual_account.activity',
+    event_type: 'updated.status_transitioned',
+    event_object_id: id,
+    event_object_status: state,
+    event_object: { virtual_account_id: accountId, amount },
+  }
+}
+
 function tellDeposit(
   scene: Scene,
   random: Seeded,
-  { id, accountId }: Deposit,
-  { state, amount, event = `${id}:${state}` }: { state: string; amount: string; event?: string },
+  deposit: Deposit,
+  told: Omit<Told, 'event'> & { readonly event?: string },
 ) {
-  return scene.tell(random, 'bridge', {
-    id: event,
-    message: {
-      api_version: 'v0',
-      event_id: event,
-      event_category: 'virtual_account.activity',
-      event_type: 'updated.status_transitioned',
-      event_object_id: id,
-      event_object_status: state,
-      event_object: { virtual_account_id: accountId, amount },
-    },
-  })
+  const event = told.event ?? `${deposit.id}:${told.state}`
+  return scene.tell(random, 'bridge', { id: event, message: buildDepositEvent(deposit, { ...told, event }) })
 }
 
 export const bank: readonly Kind[] = [

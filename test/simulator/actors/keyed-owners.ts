@@ -17,7 +17,7 @@ export interface KeyedOwner {
   isHandedOver: boolean
 }
 
-/** Signs somebody in by e-mail, with money in the wallet. */
+/** Signs a person in by e-mail and puts money into the wallet. */
 export async function openKeyedOwner(scene: Scene, random: Seeded): Promise<void> {
   const destination = `${scene.nextName('owner')}@example.com`
   const start = { body: { channel: 'email', destination } }
@@ -60,11 +60,8 @@ export async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner):
 }
 
 async function transfer(scene: Scene, random: Seeded, { bearer, key }: KeyedOwner): Promise<boolean> {
-  const id = scene.nextName('transfer')
-  const to = strangersAddress(id)
-  const cents = 1 + random.below(2_000)
-  const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
-  const terms = { destination: to, amount: formatCents(cents) }
+  const row = scene.newTransfer(1 + random.below(2_000))
+  const terms = { destination: row.to, amount: formatCents(row.cents) }
   const intent = await scene.call(random, 'POST', '/api/wallets/transfer/intent', {
     headers: bearer,
     body: terms,
@@ -79,7 +76,7 @@ async function transfer(scene: Scene, random: Seeded, { bearer, key }: KeyedOwne
       body: { ...terms, intentId: intent.body.intentId, signature },
     })
   // A signature is good for one transfer, whatever key of idempotency it comes with.
-  const [answer] = await Promise.all([send(id), random.chance(0.3) ? send(`${id} again`) : undefined])
+  const [answer] = await Promise.all([send(row.id), random.chance(0.3) ? send(`${row.id} again`) : undefined])
   row.answer = answer
   return answer?.status === 200
 }
@@ -96,7 +93,7 @@ export const keyedOwners: readonly Kind[] = [
   {
     name: 'transfer beside the gateway',
     weight: 2,
-    // Whoever owns a wallet can empty it at any moment, and be paid back later.
+    // Its owner can empty a wallet at any moment.
     run: async (scene, random) => {
       const { accountId, key, isHandedOver } = random.oneOf(scene.keyedOwners)
       if (!isHandedOver) return false

@@ -1,4 +1,4 @@
-/** What goes wrong around the gateways: they crash, blocks are replaced, clocks are off or jump. */
+/** Faults: gateways crash, blocks are replaced, clocks are wrong or jump. */
 import type { Kind } from '../kind.ts'
 
 const MAX_SKEW_MS = 10_000

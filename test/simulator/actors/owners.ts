@@ -1,15 +1,6 @@
 /** People with a guest's wallet: they open keys and cards, send money, decide on approvals, change policies, pause and revoke. */
 import type { Kind } from '../kind.ts'
-import {
-  type Account,
-  computeTotp,
-  formatCents,
-  items,
-  type Scene,
-  strangersAddress,
-  succeed,
-  text,
-} from '../scene.ts'
+import { type Account, computeTotp, formatCents, items, type Scene, succeed, text } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
 
 const MAX_KEYS = 5
@@ -98,10 +89,9 @@ export async function sendTransfer(
   random: Seeded,
   { headers, cents, signature }: { headers: Record<string, string>; cents: number; signature?: string },
 ): Promise<boolean> {
-  const id = scene.nextName('transfer')
-  const to = strangersAddress(id)
-  const row = { id, to, cents, answer: undefined as Awaited<ReturnType<Scene['call']>> }
+  const row = scene.newTransfer(cents)
   scene.transfers.push(row)
+  const { id, to } = row
   const call = {
     headers: { ...headers, 'idempotency-key': id },
     body: { destination: to, amount: formatCents(cents), token: 'USDC', ...(signature && { signature }) },

@@ -1,36 +1,23 @@
 /** Payers without an account: they buy quotes by x402 and have deposits relayed, and sometimes use up their own nonce meanwhile. */
 import { createHash } from 'node:crypto'
-import { parseAbi } from 'viem'
-import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { privateKeyToAccount } from 'viem/accounts'
 import { sandboxTokens } from '../../../src/chain/rpc/networks.ts'
 import { signedPaymentTypes } from '../../../src/core/base/signed-payment-types.ts'
 import type { Address, Hex } from '../../../src/providers/chain/port.ts'
 import type { Kind } from '../kind.ts'
 import { items, type Scene, text } from '../scene.ts'
 import type { Seeded } from '../seeded.ts'
+import { type Authorization, useAuthorization } from './use-authorization.ts'
 
 const usdc = sandboxTokens.USDC.address
 const domain = { name: 'USDC', version: '2', chainId: 84_532, verifyingContract: usdc } as const
 const VALID_S = 120
 const RELAYED_UNITS = 2_000_000n
-const abi = parseAbi([
-  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
-])
 
 interface Payer {
-  readonly key: PrivateKeyAccount
   readonly sign: (to: Address, value: bigint) => Promise<{ signature: Hex; authorization: Authorization }>
   /** Spends the nonce on one unit to itself, beside the gateway. */
   readonly interfere: () => Promise<void>
-}
-
-interface Authorization {
-  readonly from: Address
-  readonly to: Address
-  readonly value: string
-  readonly validAfter: string
-  readonly validBefore: string
-  readonly nonce: Hex
 }
 
 async function newPayer({ world }: Scene, name: string): Promise<Payer> {
@@ -51,22 +38,10 @@ async function newPayer({ world }: Scene, name: string): Promise<Payer> {
     return { signature, authorization: { ...message, ...texts } }
   }
   return {
-    key,
     sign,
     interfere: async () => {
       const { signature, authorization } = await sign(address, 1n)
-      const { value, validAfter, validBefore } = authorization
-      const args = [
-        address,
-        address,
-        BigInt(value),
-        BigInt(validAfter),
-        BigInt(validBefore),
-        nonce,
-        signature,
-      ]
-      const input = { address: usdc, abi, functionName: 'transferWithAuthorization', args }
-      await world.scheduler.track(world.network.mine({ kind: 'writeContract', input })).catch(() => {})
+      await useAuthorization(world, authorization, signature).catch(() => {})
     },
   }
 }

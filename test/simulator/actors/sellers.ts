@@ -1,11 +1,11 @@
 /** Sellers that agents buy from: honest ones, and those who lie, hang up, settle late, forget or change the payee. */
 import type { Hex } from 'viem'
-import { parseAbi } from 'viem'
 import { sandboxTokens } from '../../../src/chain/rpc/networks.ts'
 import type { PublicAnswer, PublicRequest } from '../../../src/providers/public-fetch.ts'
 import type { Kind } from '../kind.ts'
 import { type Scene, strangersAddress } from '../scene.ts'
 import type { Owner } from '../scheduler.ts'
+import { type Authorization, useAuthorization } from './use-authorization.ts'
 
 /** Where all sellers are paid. */
 export const SELLER = '0x976ea74026e726554db657fa54763abd0c3a0aa9'
@@ -16,18 +16,6 @@ const conducts = [
   ...['drop-before', 'drop-after', '504-after', 'late', 'forgotten', 'changes', 'asks-more'],
 ]
 const asset = sandboxTokens.USDC.address
-const abi = parseAbi([
-  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
-])
-
-interface Authorization {
-  readonly from: Hex
-  readonly to: Hex
-  readonly value: string
-  readonly validAfter: string
-  readonly validBefore: string
-  readonly nonce: Hex
-}
 
 /** Makes the world's strangers sell. */
 export function openShops({ world }: Scene): void {
@@ -44,21 +32,11 @@ export function openShops({ world }: Scene): void {
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
       payload: { authorization: Authorization; signature: Hex }
     }
-    const { from, to, value, validAfter, validBefore, nonce } = payload.authorization
-    const times = [BigInt(value), BigInt(validAfter), BigInt(validBefore)]
-    const args = [from, to, ...times, nonce, payload.signature]
     const settle = () =>
-      world.scheduler
-        .track(
-          world.network.mine({
-            kind: 'writeContract',
-            input: { address: asset, abi, functionName: 'transferWithAuthorization', args },
-          }),
-        )
-        .then(
-          () => void paid.add(run),
-          () => {},
-        )
+      useAuthorization(world, payload.authorization, payload.signature).then(
+        () => void paid.add(run),
+        () => {},
+      )
     switch (conduct) {
       case 'changes':
         return terms({ payTo: strangersAddress('another payee') })

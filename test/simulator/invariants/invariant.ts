@@ -1,6 +1,6 @@
 import type { Scene } from '../scene.ts'
 
-/** What must hold whenever the world is at rest. @property sentence the promise. @property check names what breaks it. */
+/** A promise that holds whenever the world is at rest. @property sentence says it. @property check returns what breaks it. */
 export interface Invariant {
   readonly sentence: string
   readonly check: (scene: Scene) => Promise<readonly string[]>

@@ -6,7 +6,7 @@ const apply = 'src/storage/sql/functions/cards/card_apply.sql'
 export const cardMutants: readonly Mutant[] = [
   {
     name: 'reversal-keeps-hold',
-    attack: 'A reversal ends the authorization, and its money stays held for ever.',
+    attack: 'A reversal ends the authorization, and its money stays held forever.',
     functions: [
       { file: apply, text: "elsif p_kind in ('reversal', 'close') then", by: "elsif p_kind = 'never' then" },
     ],

@@ -56,7 +56,7 @@ export const evidenceMutants: readonly Mutant[] = [
   },
   {
     name: 'relay-given-up-early',
-    attack: 'A relay whose answer was lost is given up at once; the payment arrives and is nobody’s.',
+    attack: 'A relay whose answer was lost is given up at once; the payment arrives and belongs to nobody.',
     edits: [{ file: relay, text: "if (outcome === 'unpaid' || isOver) {", by: 'if (true) {' }],
   },
   ...[
@@ -66,7 +66,7 @@ export const evidenceMutants: readonly Mutant[] = [
     ['settlements', 'settle-cards', 'settleCards', ''],
   ].map(([what, job, round, rest]) => ({
     name: `nobody-finishes-${what}`,
-    attack: `A crash leaves ${what} open for ever, and their money held.`,
+    attack: `A crash leaves ${what} open forever, and their money held.`,
     edits: [
       {
         file: 'src/server/jobs/jobs.ts',
